@@ -19,6 +19,7 @@ _HYPHENS = r"\-‐‑‒–—"
 _WORD = regex.compile(
     rf"(?V1)[{_UNSPACED}]\p{{M}}*|[\w--[{_UNSPACED}]]+|[^\s\w{_HYPHENS}]",
 )
+_IS_UNSPACED = regex.compile(f"[{_UNSPACED}]").match
 #: The first letter of a word that other letters before it would make another word.
 _BEGINS_WORD = regex.compile(rf"(?V1)[\w--[{_UNSPACED}]]")
 #: Shorter words have no plural: "it" and "its" are different words.
@@ -54,6 +55,17 @@ class Glossary:
         """
         times = Counter(target for target, _ in self._scan(words_of(text)) if target is not None)
         return tuple(Occurrence(target, count) for target, count in times.items())
+
+    def pairs(self, text: str) -> list[tuple[str, str]]:
+        """The terms in a text as it spells them, but for marks, and their translations; each once."""
+        words, place = words_of(text), 0
+        pairs: dict[str, tuple[str, str]] = {}
+        for target, length in self._scan(words):
+            if target is not None:
+                term = _together(words[place : place + length])
+                pairs.setdefault(term.casefold(), (term, target))
+            place += length
+        return list(pairs.values())
 
     def others(self, words: Sequence[str]) -> list[str | None]:
         """The words, with None in the place of each that belongs to a term."""
@@ -141,6 +153,12 @@ def words_of(text: str) -> list[str]:
         text = unicodedata.normalize("NFKC", text).replace("’", "'")
     words: list[str] = _WORD.findall(text)
     return words
+
+
+def _together(words: Sequence[str]) -> str:
+    """Words as one text, in which characters of scripts without spaces have none between them."""
+    joint = "" if any(map(_IS_UNSPACED, words)) else " "
+    return joint.join(words)
 
 
 def _folded(words: Iterable[str]) -> tuple[str, ...]:

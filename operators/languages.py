@@ -1,9 +1,24 @@
-"""What differs between languages: names, tokenizers, line lengths."""
+"""What differs between languages: names, codes and scripts, and what follows from the scripts.
+
+Names are those of Unicode's CLDR, in ``languages.tsv`` (docs/scripts/languages.py writes it).
+"""
 
 import re
+from importlib.resources import files
 from typing import NamedTuple, Self
 
 from operators.errors import UsageError, nearest
+
+#: Marks at the end of a sentence, in all scripts.
+SENTENCE_MARKS = ".!?…。！？．؟۔।॥။།።։"
+#: Scripts that put no space between words.
+_UNSPACED = {"Han", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"}
+_RIGHT_TO_LEFT = {"Arabic", "Hebrew"}
+#: sacrebleu's tokenizers that need no download, by a language's first script; the others have ``13a``.
+_TOKENIZERS = {
+    "Han": "zh", "Hangul": "char", "Thai": "char", "Lao": "char", "Khmer": "char", "Myanmar": "char",
+    "Tibetan": "char",
+}  # fmt: skip
 
 
 class Language(NamedTuple):
@@ -11,100 +26,63 @@ class Language(NamedTuple):
 
     #: English name, as prompts and the command line spell it.
     name: str
-    #: ISO 639-1 code.
+    #: ISO 639 code, of two letters where it has one; ``zh-Hant`` for Chinese in the traditional script.
     code: str
-    #: sacrebleu's tokenizer that needs no download.
-    tokenizer: str = "13a"
-    #: Columns of a caption line; a wide character takes two.
-    columns: int = 42
-    #: The separator between two sentences.
-    joint: str = " "
-    #: Whether it is written from right to left.
-    is_rtl: bool = False
-    #: Unicode scripts that it is written in.
+    #: Unicode scripts that it is written in, the most common one first.
     scripts: tuple[str, ...] = ("Latin",)
+    #: Chinese name, in which some Chinese models are asked.
+    chinese: str = ""
+    #: Name in the language itself; empty if CLDR does not have it.
+    own: str = ""
+    #: Further names that people type.
+    others: tuple[str, ...] = ()
+
+    @property
+    def tokenizer(self) -> str:
+        """The name of sacrebleu's tokenizer for it."""
+        return "ja-mecab" if "Katakana" in self.scripts else _TOKENIZERS.get(self.scripts[0], "13a")
+
+    @property
+    def columns(self) -> int:
+        """Columns of a caption line; a wide character takes two."""
+        return 30 if self.scripts[0] == "Han" else 42
+
+    @property
+    def is_spaced(self) -> bool:
+        """Whether there are spaces between words."""
+        return self.scripts[0] not in _UNSPACED
+
+    @property
+    def joint(self) -> str:
+        """The separator between two sentences."""
+        return "" if self.scripts[0] == "Han" else " "
+
+    @property
+    def is_rtl(self) -> bool:
+        """Whether it is written from right to left."""
+        return self.scripts[0] in _RIGHT_TO_LEFT
 
 
-_KNOWN = [
-    Language("Arabic", "ar", is_rtl=True, scripts=("Arabic",)),
-    Language("Chinese", "zh", "zh", 30, "", scripts=("Han", "Bopomofo")),
-    Language("Czech", "cs"),
-    Language("Danish", "da"),
-    Language("Dutch", "nl"),
-    Language("English", "en"),
-    Language("Finnish", "fi"),
-    Language("French", "fr"),
-    Language("German", "de"),
-    Language("Greek", "el", scripts=("Greek",)),
-    Language("Hebrew", "he", is_rtl=True, scripts=("Hebrew",)),
-    Language("Hindi", "hi", scripts=("Devanagari",)),
-    Language("Hungarian", "hu"),
-    Language("Italian", "it"),
-    Language("Japanese", "ja", "ja-mecab", 30, "", scripts=("Han", "Hiragana", "Katakana")),
-    Language("Korean", "ko", "char", scripts=("Hangul", "Han")),
-    Language("Norwegian", "no"),
-    Language("Polish", "pl"),
-    Language("Portuguese", "pt"),
-    Language("Romanian", "ro"),
-    Language("Russian", "ru", scripts=("Cyrillic",)),
-    Language("Spanish", "es"),
-    Language("Swedish", "sv"),
-    Language("Turkish", "tr"),
-    Language("Ukrainian", "uk", scripts=("Cyrillic",)),
-    Language("Vietnamese", "vi"),
-]
+def _read() -> list[Language]:
+    lines = (files("operators") / "languages.tsv").read_text("utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return [
+        Language(name, code, tuple(scripts.split(",")), chinese, own, tuple(filter(None, others.split(","))))
+        for code, name, chinese, own, scripts, others in rows
+    ]
 
 
-#: Names in the languages themselves, and other names in English.
-_OTHER_NAMES = {
-    "ar": ("العربية",),
-    "zh": (
-        "中文",
-        "Mandarin",
-        "Hanyu",
-    ),
-    "cs": ("Čeština",),
-    "da": ("Dansk",),
-    "nl": (
-        "Nederlands",
-        "Flemish",
-    ),
-    "fi": ("Suomi",),
-    "fr": ("Français",),
-    "de": ("Deutsch",),
-    "el": ("Ελληνικά",),
-    "he": (
-        "עברית",
-        "iw",
-    ),
-    "hi": ("हिन्दी",),
-    "hu": ("Magyar",),
-    "it": ("Italiano",),
-    "ja": ("日本語",),
-    "ko": ("한국어",),
-    "no": (
-        "Norsk",
-        "nb",
-        "nn",
-        "Bokmål",
-        "Nynorsk",
-    ),
-    "pl": ("Polski",),
-    "pt": ("Português",),
-    "ro": ("Română",),
-    "ru": ("Русский",),
-    "es": (
-        "Español",
-        "Castilian",
-        "Castellano",
-    ),
-    "sv": ("Svenska",),
-    "tr": ("Türkçe",),
-    "uk": ("Українська",),
-    "vi": ("Tiếng Việt",),
-}
+#: All languages, by their English names.
+LANGUAGES = _read()
 # ``de-DE`` and ``zh_Hans_CN`` are German and Chinese: what follows the code is a script or a region.
-_REGION = re.compile(r"([a-z]{2})[-_][a-z0-9_-]+", re.ASCII)
+_REGION = re.compile(r"([a-z]{2,3})[-_][a-z0-9_-]+", re.ASCII)
+_TRADITIONAL = re.compile(r"zh[-_](?:hant|tw|hk|mo)\b.*", re.ASCII)
+_BY_NAME = {
+    name.casefold(): known
+    for known in LANGUAGES
+    for name in (known.name, known.code, known.own, *known.others)
+    if name
+}
 
 
 def language(name: str) -> Language:
@@ -114,12 +92,16 @@ def language(name: str) -> Language:
     """
     wanted = name.strip().casefold()
     tag = _REGION.fullmatch(wanted)
-    found = _BY_NAME.get(tag[1] if tag else wanted)
+    code = "zh-hant" if _TRADITIONAL.fullmatch(wanted) else tag[1] if tag else wanted
+    found = _BY_NAME.get(code)
     if found is not None:
         return found
     meant = nearest(wanted, _BY_NAME)
-    names = ", ".join(known.name for known in _KNOWN)
-    what_to_do = f"choose one of {names}" if meant is None else f"did you mean {_BY_NAME[meant].name}?"
+    what_to_do = (
+        "give the English name of a language, or its code, such as German or de"
+        if meant is None
+        else f"did you mean {_BY_NAME[meant].name}?"
+    )
     raise UsageError(f"{name!r} is not a language that surtitle knows; {what_to_do}")
 
 
@@ -130,18 +112,6 @@ def is_language(name: str) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _by_name() -> dict[str, Language]:
-    """All languages by all of their names and codes, in lower case."""
-    return {
-        name.casefold(): known
-        for known in _KNOWN
-        for name in (known.name, known.code, *_OTHER_NAMES.get(known.code, ()))
-    }
-
-
-_BY_NAME = _by_name()
 
 
 class Direction(NamedTuple):

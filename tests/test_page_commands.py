@@ -45,7 +45,7 @@ CALLS = [
 ]
 #: Without those of a project.
 TOML = [block for page in PAGES for block in blocks(page, "toml") if "[project" not in block]
-SETTINGS = [block for block in TOML if re.search(r"^\[", block, re.MULTILINE)]
+SETTINGS = [block for block in TOML if re.search(r"^\[", block, re.MULTILINE) and "{source}" not in block]
 TEMPLATES = [block for block in TOML if block not in SETTINGS]
 
 
@@ -57,7 +57,7 @@ def program() -> Any:
 def understood(words: list[str]) -> None:
     """Raise whatever the command line says against these words; runs nothing."""
     command = program()
-    while hasattr(command, "commands"):
+    while hasattr(command, "commands") and not words[0].startswith("-"):
         command, words = command.commands[words[0]], words[1:]
     command.make_context("surtitle", words)
 

@@ -7,6 +7,7 @@ changes all that follows.
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -149,6 +150,7 @@ class SpellingVocabulary:
         self.begin_text = begin
         self.end_text = controls[-1] if controls else ""
         self._metadata = metadata or {}
+        self.path = Path("model.gguf")
 
     @property
     def begin(self) -> list[int]:

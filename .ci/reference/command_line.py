@@ -51,10 +51,10 @@ def command_line_page() -> str:
 def commands_of(group: Command, name: str) -> Iterator[tuple[str, Command]]:
     """The commands of a group and of the groups in it, with the words that call them."""
     for word, command in group.commands.items():
+        if getattr(command, "invoke_without_command", True):
+            yield f"{name} {word}", command
         if hasattr(command, "commands"):
             yield from commands_of(command, f"{name} {word}")
-        else:
-            yield f"{name} {word}", command
 
 
 def exit_codes() -> Iterator[tuple[int, str]]:

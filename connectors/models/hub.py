@@ -89,16 +89,17 @@ _NAME = re.compile(r"([\w.-]+/[\w.-]+):((?!/)(?!.*\.\./)[^:\\]+\.gguf)", re.ASCI
 _BLOCK_BYTES = 4 * 2**20
 
 
-def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Path:
+def fetch_model(name: str, progress: Callable[[str, float | None], None], sha256: str | None = None) -> Path:
     """Return the path of a hub file, fetched if it is not in the cache.
 
     Args:
         name: ``hub:OWNER/REPO:FILE.gguf``; the file may be in a folder of the repository.
         progress: gets each step and its progress.
+        sha256: the checksum of its content, if it is known.
 
     Raises:
         UsageError: the name has another form.
-        InputError: the file does not exist for this user, is unreachable, or arrived damaged.
+        InputError: the file does not exist for this user, is unreachable, arrived damaged, or is another one.
         OutputError: the cache cannot store it.
     """
     repo, file = _parts(name)
@@ -113,7 +114,12 @@ def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Pat
         path = hf_hub_download(repo, file, library_name="surtitle", tqdm_class=bar)
     except Exception as error:  # including those of its HTTP libraries
         raise _in_words(error, repo, file) from error
-    _verify(Path(path), file, progress)
+    found = _verify(Path(path), file, progress)
+    if sha256 and found and found != sha256:
+        raise InputError(
+            f"{repo} has another {file} by now (sha256 {found}) than surtitle knows: to use it as it is, "
+            f"write --model {name}"
+        )
     return Path(path)
 
 
@@ -147,8 +153,8 @@ def _bar(what: str, progress: Callable[[str, float | None], None]) -> Any:
     return Bar
 
 
-def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]) -> None:
-    """Compare the file with its checksum, unless that was done before.
+def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]) -> str | None:
+    """Compare the file with its checksum, unless that was done before; returns it, None if there is none.
 
     The hub's checksum of a large file is the name under which its library stores the content; the file in the
     repository's folder is a link to it. Without such a link (Windows) or such a name, no comparison is
@@ -157,13 +163,13 @@ def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]
     blob = path.parent / path.readlink() if path.is_symlink() else path
     sha256 = blob.name
     if not _SHA256.fullmatch(sha256):
-        return
+        return None
     status = blob.stat()
     note = user_cache_path("surtitle") / "verified" / sha256
     seen = f"{status.st_size} {status.st_mtime_ns}"
     with suppress(OSError):
         if note.read_bytes() == seen.encode():
-            return
+            return sha256
     if (found := _sum(blob, f"checking {file}, sha256 {sha256}", progress)) != sha256:
         for damaged in (path, blob.resolve(), blob):
             damaged.unlink(missing_ok=True)
@@ -174,6 +180,7 @@ def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]
     with suppress(OSError):  # it will be compared again next time
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(seen)
+    return sha256
 
 
 def _sum(path: Path, what: str, progress: Callable[[str, float | None], None]) -> str:

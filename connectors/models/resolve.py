@@ -4,7 +4,8 @@
 limits the size of a file. The pieces are joined once, in the user's cache folder.
 ``captions`` is assembled from it and files shipped with surtitle, one set per direction. ``default`` is
 ``captions`` if there is one for the direction, otherwise ``base``.
-``hub:…`` is a file on the Hugging Face Hub. Everything else is the path of a GGUF file.
+The names in the catalogue and ``hub:…`` are files on the Hugging Face Hub. Everything else is the path of a
+GGUF file.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from platformdirs import user_cache_path
 
 from connectors.gguf.header import check_gguf
 from connectors.models.captions_folder import captions_folder, directions, folder_for, is_made_for
+from connectors.models.catalog import catalog, hub_name
 from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError, is_visible, nearest
@@ -27,7 +29,7 @@ from operators.languages import Direction
 from operators.observed import Progress, silent
 
 #: The names that are not files.
-NAMES = ("default", "base", "captions")
+NAMES = ("default", *catalog())
 _REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 _BLOCK_BYTES = 4 * 2**20
 
@@ -36,7 +38,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     """Return the path of a complete GGUF file.
 
     Args:
-        name: ``default``, ``base``, ``captions``, ``hub:OWNER/REPO:FILE.gguf``, or the path of a ``.gguf``
+        name: ``default``, a name of the catalogue, ``hub:OWNER/REPO:FILE.gguf``, or the path of a ``.gguf``
             file (``~`` is the home folder).
         direction: the direction to translate; without one, ``default`` is ``base``.
         progress: notified of work that takes more than an instant.
@@ -52,8 +54,9 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         return _base_model_path(progress)
     if meant == "captions":
         return _captions_model_path(direction, progress)
-    if name.startswith(HUB_PREFIX):
-        path = fetch_model(name, progress)
+    named = catalog().get(name)
+    if named is not None or name.startswith(HUB_PREFIX):
+        path = fetch_model(hub_name(name), progress, named.sha256 if named else None)
         check_gguf(path)
         return path
     if not name.endswith(".gguf") and not is_visible(Path(name)):
@@ -87,6 +90,8 @@ def _refuse_misspelt(name: str) -> None:
         raise UsageError(f"there is no model file {name}: for one of the hub, write hub:{name}:FILE.gguf")
     if (meant := nearest(name, NAMES)) is not None:
         raise UsageError(f"there is no model {name}; did you mean {meant}?")
+    if "/" not in name and not Path(name).suffix:
+        raise UsageError(f"there is no model {name}; `surtitle models` lists those that have a name")
 
 
 def _meant(name: str, direction: Direction | None) -> str:

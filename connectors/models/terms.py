@@ -1,4 +1,4 @@
-"""Tells the user once that a model is not for every use; a note in the cache folder remembers it."""
+"""Tells the user once what a model is not licensed for; a note in the cache folder remembers it."""
 
 import hashlib
 import logging
@@ -7,6 +7,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from connectors.messages.log import NOTICE, tell
+from operators.models.terms import Limit
 from operators.text import cleaned
 
 _log = logging.getLogger(__name__)
@@ -15,19 +16,14 @@ _log = logging.getLogger(__name__)
 _MAX_CHARACTERS = 100
 
 
-def tell_non_commercial(model: str, licence: str) -> None:
-    """Tell that a model is for non-commercial use, unless an earlier run told it.
-
-    Args:
-        model: What the model is called.
-        licence: Name or address of its licence.
-    """
-    model, licence = cleaned(model)[:_MAX_CHARACTERS], cleaned(licence)[:_MAX_CHARACTERS]
+def tell_limit(model: str, limit: Limit) -> None:
+    """Tell what a model, called ``model``, is not licensed for, unless an earlier run told it."""
+    model, licence = cleaned(model)[:_MAX_CHARACTERS], cleaned(limit.licence)[:_MAX_CHARACTERS]
     # A program that shows no messages has told nobody.
     if _log.isEnabledFor(NOTICE) and _is_news(f"{model}\n{licence}"):
         tell(
             "model_terms",
-            f"{model} is for non-commercial use ({licence}); read its terms before any other use, or choose "
+            f"{model} {limit.what} ({licence}); read its terms before any other use, or choose "
             "another model (this is said only once)",
             model=model, licence=licence,
         )  # fmt: skip

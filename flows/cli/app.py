@@ -12,6 +12,7 @@ from connectors.microphone.portaudio import InputDevice, list_devices
 from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.doctor import doctor
+from flows.cli.models import models_app
 from flows.cli.refusals import Commands, check_command
 from flows.cli.report import report
 from flows.cli.running import program, run
@@ -174,6 +175,7 @@ def replay(
 
 app.command(rich_help_panel=_CAPTION)(devices)
 app.command(rich_help_panel=_CAPTION)(doctor)
+app.add_typer(models_app, name="models", cls=Commands, rich_help_panel=_CAPTION)
 app.command(rich_help_panel=_SERVE)(serve)
 app.command(rich_help_panel=_SERVE)(job)
 app.command(rich_help_panel=_MEASURE)(report)

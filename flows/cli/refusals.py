@@ -131,9 +131,10 @@ class Commands(TyperGroup):
         if not args and not ctx.resilient_parsing:
             if ctx.parent is None:
                 welcome(Console(highlight=False))
-            else:
+                ctx.exit()
+            if not self.invoke_without_command:
                 typer.echo(ctx.get_help())
-            ctx.exit()
+                ctx.exit()
         return super().parse_args(ctx, args)
 
     @override

@@ -65,6 +65,11 @@ def from_error(sentence: str, *, is_problem: bool) -> Finding:
     return Finding("problem" if is_problem else "warning", found or remedy, remedy if found else "")
 
 
+def advised(advice: str) -> list[Finding]:
+    """The finding about which named model to take; none without advice."""
+    return [Finding.ok(f"Of `surtitle models` for these languages: {advice}")] if advice else []
+
+
 _MARKS: dict[Verdict, tuple[str, str, str]] = {
     "ok": ("✓", "+", "green"),
     "warning": ("!", "!", "yellow"),

@@ -2,21 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from statistics import median
 from time import perf_counter
 
 from connectors.audio.decoder import AudioDecoder
-from connectors.machine.resources import others_s, resident_mb, usable_cores
+from connectors.machine.resources import available_mb, others_s, resident_mb, usable_cores
 from connectors.models.captions_folder import captions_folder, directions
+from connectors.models.catalog import catalog, hub_name
 from connectors.models.hub import HUB_PREFIX, is_fetched
-from connectors.models.resolve import resolve_model
+from connectors.models.resolve import models_for, resolve_model
 from flows.doctor.model import ModelFacts
 from flows.doctor.speed import SpeedFacts
+from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, advice, candidates
+from flows.engine.costs import measured_here
 from flows.engine.marian import OpenMarian, marian_folder, open_marian
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState
-from operators.errors import SurtitleError
+from operators.errors import SurtitleError, UsageError
 from operators.events import AudioChunk
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -28,7 +32,8 @@ from operators.recognizers.protocol import Hypothesis
 def load(settings: TranslateSettings) -> ModelFacts:
     """Load the model that the settings name, and choose its prompt."""
     try:
-        if settings.model.startswith(HUB_PREFIX) and not is_fetched(settings.model):
+        file = hub_name(settings.model)
+        if file.startswith(HUB_PREFIX) and not is_fetched(file):
             return ModelFacts(name=settings.model, is_absent=True)
         direction = settings.direction
         if (folder := marian_folder(settings.model)) is not None:
@@ -38,6 +43,10 @@ def load(settings: TranslateSettings) -> ModelFacts:
         prompt = select_prompt(model, "auto", settings.source, settings.target)
         with closing(LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1))) as context:
             can_keep = not model.is_recurrent and context.can_shift
+    except UsageError as error:
+        # It does not know the languages.
+        found = candidates(settings.direction, *measured_here(settings.direction))
+        return ModelFacts(error=str(error), advice=advice(found, available_mb()))
     except SurtitleError as error:
         return ModelFacts(error=str(error))
     return ModelFacts(
@@ -89,9 +98,21 @@ def measure(settings: TranslateSettings) -> SpeedFacts:
         translated_s=translated_s,
         translates=engine is not None,
         threads=engine.context.threads if engine else 0,
+        advice=_advice(engine, settings, updates) if engine else "",
         others=(others_s() - others) / (perf_counter() - began) / usable_cores(),
         resident_mb=resident_mb(),
     )
+
+
+def _advice(engine: Engine, settings: TranslateSettings, updates: list[float]) -> str:
+    """Which named model to take, by what this one took."""
+    if not updates:
+        return ""
+    ((meant, _),) = models_for(settings.model, [settings.direction])
+    own = catalog().get(meant)
+    weights = own.weights if own else engine.path.stat().st_size * WEIGHTS_PER_BYTE
+    took = Reference(median(updates), weights, engine.prompt.knows_unfinished)
+    return advice(candidates(settings.direction, took, {meant: took.update_ms}), available_mb())
 
 
 def _speech() -> bytes:

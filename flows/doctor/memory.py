@@ -3,11 +3,8 @@
 import msgspec
 
 from connectors.machine.resources import available_mb, limits
+from connectors.models.catalog import BESIDES_MB
 from flows.doctor.finding import Finding
-
-# What a run holds besides the translation model: recogniser, libraries, cells of the cache. With the default
-# models `surtitle file` takes 386 MB at its peak on two cores.
-_BESIDES_MB = 400.0
 
 
 class MemoryFacts(msgspec.Struct, frozen=True):
@@ -31,7 +28,7 @@ def judge(facts: MemoryFacts) -> list[Finding]:
     free = min((mb for mb in (facts.available_mb, facts.allowed_mb) if mb is not None), default=None)
     if free is None:
         return [Finding.ok("This system does not tell how much memory is free")]
-    needed = _BESIDES_MB + (facts.model_mb or 0.0)
+    needed = BESIDES_MB + (facts.model_mb or 0.0)
     sentence = f"{free:,.0f} MB are free, and captions need about {needed:,.0f} MB"
     if free >= needed:
         return [Finding.ok(sentence)]

@@ -3,7 +3,7 @@
 import msgspec
 
 from connectors.machine.child_process import Failure, run_child
-from flows.doctor.finding import Finding, from_error
+from flows.doctor.finding import Finding, advised, from_error
 from flows.settings.schema import TranslateSettings
 
 # No check uses the network: a model of the hub is used only if it was fetched before.
@@ -15,6 +15,8 @@ class ModelFacts(msgspec.Struct, frozen=True):
 
     #: Why it cannot be used; None if it can.
     error: str | None = None
+    #: Which named model to take instead, as a phrase.
+    advice: str = ""
     #: Whether it is one of the hub that was not fetched yet.
     is_absent: bool = False
     path: str = ""
@@ -56,7 +58,7 @@ def judge(facts: ModelFacts) -> list[Finding]:
             )
         ]
     if facts.error is not None:
-        return [from_error(facts.error, is_problem=True)]
+        return [from_error(facts.error, is_problem=True), *advised(facts.advice)]
     sentence = f"{facts.name or facts.path} ({facts.architecture}, {facts.mb:,.0f} MB) can be loaded"
     if not facts.can_keep:
         sentence += "; its memory cannot shift, so each update evaluates the whole draft"

@@ -5,12 +5,11 @@ from statistics import median
 import msgspec
 
 from connectors.machine.child_process import Failure, run_child
-from flows.doctor.finding import Finding, from_error
+from connectors.models.catalog import FLOWS_MS
+from flows.doctor.finding import Finding, advised, from_error
 from flows.doctor.model import named
 from flows.settings.schema import TranslateSettings
 
-#: Milliseconds of an update up to which captions flow: the interval between two hypotheses of the recogniser.
-_FLOWS_MS = 500.0
 #: Milliseconds from which captions fall behind: about the time that a segment takes to speak.
 _BEHIND_MS = 3000.0
 #: Share of the time from which there is little in reserve for everything else on the machine.
@@ -34,6 +33,8 @@ class SpeedFacts(msgspec.Struct, frozen=True):
     #: Seconds of the speech that these updates are about; less than all of it on a slow machine.
     translated_s: float = 0.0
     threads: int = 0
+    #: Which named model to take here, as a phrase.
+    advice: str = ""
     #: Share of the processor that other programs used meanwhile.
     others: float = 0.0
     resident_mb: float | None = None
@@ -71,6 +72,10 @@ def judge(facts: SpeedFacts) -> list[Finding]:
         return [from_error(facts.error, is_problem=True)]
     if facts.translates and not facts.updates_ms:
         return [Finding.warning("Nothing was recognised in the recording", "install surtitle again")]
+    return [_speed(facts), *advised(facts.advice)]
+
+
+def _speed(facts: SpeedFacts) -> Finding:
     sentence, typical, slow = f"A second of speech is recognised in {facts.real_time_factor:.2f} s", 0.0, 0.0
     if facts.translates:
         typical, slow = median(facts.updates_ms), facts.quantile(0.95)
@@ -84,19 +89,12 @@ def judge(facts: SpeedFacts) -> list[Finding]:
     if facts.others >= _DISTURBED:
         remedy = "end the other programs, and measure again"
     if facts.real_time_factor >= 1 or typical >= _BEHIND_MS:
-        return [
-            Finding.problem(
-                f"{sentence}: captions fall behind speech",
-                remedy,
-            )
-        ]
-    if facts.busy >= 1 or slow >= _FLOWS_MS:
-        return [Finding.warning(f"{sentence}: captions come in larger steps", remedy)]
+        return Finding.problem(f"{sentence}: captions fall behind speech", remedy)
+    if facts.busy >= 1 or slow >= FLOWS_MS:
+        return Finding.warning(f"{sentence}: captions come in larger steps", remedy)
     if facts.busy >= _RESERVE:
-        return [
-            Finding.warning(
-                f"{sentence}: captions keep up, with little in reserve ({facts.busy:.0%} busy)",
-                "close other programs while you caption",
-            )
-        ]
-    return [Finding.ok(f"{sentence}: captions keep up with speech ({facts.busy:.0%} busy)")]
+        return Finding.warning(
+            f"{sentence}: captions keep up, with little in reserve ({facts.busy:.0%} busy)",
+            "close other programs while you caption",
+        )
+    return Finding.ok(f"{sentence}: captions keep up with speech ({facts.busy:.0%} busy)")

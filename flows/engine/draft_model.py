@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.models.resolve import resolve_model
-from connectors.models.terms import tell_non_commercial
+from connectors.models.terms import tell_limit
 from flows.settings.schema import TranslateSettings
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
@@ -16,7 +16,7 @@ from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
-from operators.models.terms import non_commercial_licence
+from operators.models.terms import licence_limit
 from operators.models.vocabulary import first_difference
 from operators.observed import Progress
 from operators.trouble import ModelTrouble
@@ -24,9 +24,9 @@ from operators.trouble import ModelTrouble
 
 def tell_terms(metadata: Callable[[str], str | None], path: Path) -> None:
     """Tell the user the terms of a language model: the values of its header, and its file."""
-    licence = non_commercial_licence(metadata, path.name)
-    if licence is not None:
-        tell_non_commercial(metadata("general.name") or path.stem, licence)
+    limit = licence_limit(metadata, path.name)
+    if limit is not None:
+        tell_limit(metadata("general.name") or path.stem, limit)
 
 
 #: Maximum number of branches of a tree.

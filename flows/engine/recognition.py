@@ -2,10 +2,11 @@
 
 from msgspec.structs import replace
 
-from connectors.models.terms import tell_non_commercial
+from connectors.models.terms import tell_limit
 from flows.settings.schema import RecognizeSettings
 from operators.extras import require_extra
 from operators.languages import language
+from operators.models.terms import NON_COMMERCIAL, Limit
 from operators.recognizers.part import RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Recognizer
 from operators.recognizers.windowed.recognizer import MAX_INTERVAL_S
@@ -51,4 +52,5 @@ def tell_terms(engine: str, spoken: str) -> None:
     """Tell the terms of an engine's model for a language, if there are any."""
     terms = RECOGNIZERS[engine].terms(language(spoken))
     if terms is not None:
-        tell_non_commercial(*terms)
+        model, licence = terms
+        tell_limit(model, Limit(NON_COMMERCIAL, licence))

@@ -5,21 +5,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.glossary import read_glossary
-from connectors.machine.resources import others_s, usable_cores
-from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
+from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.marian import UNSHARED, OpenMarian, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
-from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler, share_passes
+from flows.engine.serving import OpenModel, check_memory, make_scheduler, share_passes
 from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -37,22 +36,12 @@ from operators.lexicon import Dictionary
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import Footprint, footprint, recurrent_memory
-from operators.models.pass_times import (
-    ROWS,
-    TURNED_CELLS,
-    KeepCosts,
-    RowStep,
-    measure_costs,
-    measure_fill,
-    measure_keep,
-    measure_row_step,
-)
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
-from operators.models.tuning import LlamaProbe, Tuning, tune
+from operators.models.tuning import Tuning
 from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import TemplateName, select_prompt
+from operators.prompts.select import select_prompt
 from operators.prompts.template import Template
 from operators.seq2seq.marian import MarianModel
 from operators.serving.segments import SegmentRooms, rooms_of
@@ -224,12 +213,12 @@ def _load(
         prompts = {
             one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
         }
-        tuning = _tuning(path, model, progress) if settings.threads is None else Tuning(settings.threads)
+        tuning = tuning_of(path, model, progress) if settings.threads is None else Tuning(settings.threads)
         progress("evaluating the prompt", None)
-        row_step = _row_step(path, model, tuning, progress)
+        row_step = row_step_of(path, model, tuning, progress)
         memory = recurrent_memory(model, settings.sessions)
         context = _context_settings(settings, list(prompts.values()), tuning, row_step, memory)
-    fill_costs = cache(lambda: _fill_costs(path, model, context, progress))
+    fill_costs = cache(lambda: fill_costs_of(path, model, context, progress))
     return _Loaded(path, model, settings, prompts, memory, context, fill_costs)
 
 
@@ -239,7 +228,7 @@ def _open(
     path, model, settings, prompts, memory, context, fill_costs = loaded
     heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
     with _usable(path):
-        keep_costs = cache(lambda: _keep_costs(path, model, context, progress))
+        keep_costs = cache(lambda: keep_costs_of(path, model, context, progress))
 
         def least_kept(cells: int) -> int:
             return keep_costs().least(cells)
@@ -256,8 +245,8 @@ def _open(
     return Engine(
         path, model, next(iter(prompts.values())), prompts, opened, open_anew, draft, of_methods,
         context, glossary, lexicon,
-        cache(lambda: _pass_costs(path, model, context, progress)),
-        cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
+        cache(lambda: pass_costs_of(path, model, context, progress)),
+        cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
         fill_costs,
     )  # fmt: skip
 
@@ -287,8 +276,8 @@ def with_sessions(settings: TranslateSettings) -> TranslateSettings:
     return replace(settings, sessions=max(settings.sessions, settings.rooms or 1))
 
 
-def _template(chosen: str) -> TemplateName | Template:
-    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast("TemplateName", chosen)
+def _template(chosen: str) -> str | Template:
+    return read_template(Path(chosen)) if chosen.endswith(".toml") else chosen
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
@@ -307,6 +296,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         draft_mask=settings.draft_mask,
         finals_differ=speculates and rules.finals_differ,
         drop_revised=settings.drop_revised,
+        context=settings.context,
     )
 
 
@@ -319,73 +309,6 @@ def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
     """Whether unfinished text gets a full stop; by default, unless the model was trained on such text."""
     chosen = settings.close_unfinished
     return not prompt.knows_unfinished if chosen is None else chosen
-
-
-def _tuning(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
-    """The best tuning for this model on this machine: measured at the first start, then cached."""
-
-    def measure() -> Tuning:
-        with LlamaProbe(model) as probe:
-            return tune(
-                probe,
-                usable_cores(),
-                others_s,
-                done=lambda fraction: progress("measuring which number of threads is fastest", fraction),
-            )
-
-    return recalled(tuning_key(path), Tuning, measure)
-
-
-def _row_step(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress) -> int:
-    def measure() -> RowStep:
-        with LlamaProbe(model) as probe:
-            return measure_row_step(
-                lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows),
-                lambda fraction: progress("measuring the fastest way to compute logits", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
-
-
-def _keep_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> KeepCosts:
-    """The cost of keeping tokens behind a longer source with the context's threads."""
-
-    def measure() -> KeepCosts:
-        with LlamaProbe(model, cells=TURNED_CELLS) as probe:
-            return measure_keep(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens, 0),
-                lambda: probe.turned_s(context.threads, context.ubatch),
-                lambda fraction: progress("measuring what keeping tokens saves", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-keep", KeepCosts, measure)
-
-
-def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
-    """The cost of a pass with the context's threads."""
-
-    def measure() -> PassCosts:
-        with LlamaProbe(model) as probe:
-            return measure_costs(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
-                lambda fraction: progress("measuring what a pass costs", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
-
-
-def _fill_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
-    """The cost of a pass that many segments share."""
-
-    def measure() -> PassCosts:
-        with LlamaProbe(model, cells=2 * BATCH) as probe:
-            return measure_fill(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
-                largest_fill(model),
-                lambda fraction: progress("measuring what a pass of many rooms costs", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-many", PassCosts, measure)
 
 
 def _context_settings(
@@ -413,6 +336,10 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     """Number of tokens that the cache of a context must hold."""
     tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
+    notes = [one for prompt in prompts for one in (prompt.terms, prompt.context) if one is not None]
+    if notes and (settings.glossary is not None or settings.context):
+        # A prompt with notes shares no head, and its tail is counted twice.
+        tail += max(one.room for one in notes)
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
     nodes = MAX_NODES if settings.draft_tree else 0

@@ -24,6 +24,7 @@ from operators.decoding.pass_cost import BlockLength
 from operators.health import Rule
 from operators.languages import Direction
 from operators.option import Option
+from operators.prompts.template import NAMES as TEMPLATE_NAMES
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
@@ -34,8 +35,8 @@ Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
-TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
-TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
+TEMPLATE = rf"^({'|'.join(map(re.escape, TEMPLATE_NAMES))}|.+\.toml)$"
+TEMPLATES = f"{', '.join(TEMPLATE_NAMES)} or the path of a .toml file"
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
 #: The same for the acceptance rule.
@@ -157,9 +158,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "Captions in the language that is spoken: nothing is translated, and no model for it is needed.",
         "--captions-only",
     )] = False  # fmt: skip
-    model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
+    model: Annotated[
+        str, Option("A name of `surtitle models`, a GGUF file, or hub:OWNER/REPO:FILE.gguf.")
+    ] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
-        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
+        "A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.",
     )] = "auto"  # fmt: skip
     method: Annotated[Method, Option(f"Decoding method: {', '.join(METHOD_NAMES)}.")] = "ssbd"
     glossary: Annotated[str | None, Option(
@@ -170,6 +173,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "Translations of rarer words: auto (those of the model for captions), none, or a file, tab-separated "
         "or of dict.cc, Ding or FreeDict.",
     )] = "auto"  # fmt: skip
+    context: Annotated[Annotated[int, Meta(ge=0, le=16)], Option(
+        "Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).",
+    )] = 0  # fmt: skip
     bias: Annotated[
         Probability | None,
         Option("Bias (beta) towards the last output, 0 to 1.", default=f"{acceptance.BIAS:g}"),

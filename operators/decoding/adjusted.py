@@ -12,6 +12,7 @@ import regex
 
 from operators.decoding.forward import AskDraftModel, Forward, Logits, Method, Task, TreeForward
 from operators.decoding.pieces import spelled
+from operators.languages import SENTENCE_MARKS
 
 #: Changes the row after an output, shape (vocabulary,), in place.
 Adjust = Callable[[Logits, tuple[int, ...]], None]
@@ -74,7 +75,7 @@ def nonempty(method: Method, task: Task) -> Method:
 
 
 # The end of a sentence, and of what may enclose it.
-_ENDED = regex.compile(r"[.!?…。！？؟।։።]\p{P}*\s*$")
+_ENDED = regex.compile(rf"[{SENTENCE_MARKS}]\p{{P}}*\s*$")
 #: An answer with this many tokens for each of the source's may end as it likes: more would be invented.
 _FULL_LENGTH = 2
 

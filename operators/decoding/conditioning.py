@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 import regex
 
+from operators.languages import SENTENCE_MARKS
+
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
-_CLOSING = ".!?,;:…。！？，、；：؟،"
+_CLOSING = SENTENCE_MARKS + ",;:，、；：،"
 
 
 class Conditioning(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ def _closed(text: str) -> str:
 
 
 #: Punctuation that ends a sentence, in various scripts.
-SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "؟", "।")
+SENTENCE_ENDS = tuple(SENTENCE_MARKS.replace("…", ""))
 
 
 # Hardly any token has more characters. Longer texts are not tokenised as a whole, because not every tokenizer

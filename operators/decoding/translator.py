@@ -5,7 +5,7 @@ Pure: the caller passes the state of a segment in, gets the new state back, and 
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -29,6 +29,8 @@ _UNMARKED = frozenset(("Thai", "Lao", "Khmer", "Myanmar", "Tibetan"))
 #: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.
 _MAX_RECENT = 16
 _MAX_STREAMS = 1024
+
+_T = TypeVar("_T")
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
@@ -93,6 +95,8 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     finals_differ: bool = False
     #: Whether the draft is dropped if the source does not extend the previous one.
     drop_revised: bool = False
+    #: The number of sentences before the present one that the model is told, if its prompt has a place.
+    context: int = 0
 
 
 class Translates(Protocol):
@@ -153,8 +157,10 @@ class Translator:
         self._method = method
         self._settings = settings
         self._leaning = Leaning(prompt, glossary, dictionary)
-        # Recent outputs by stream: what is said in other streams does not affect a stream.
+        self._glossary = glossary if prompt.terms is not None else None
+        # Recent outputs and sources by stream: what is said in other streams does not affect a stream.
         self._recent: dict[str, deque[tuple[int, ...]]] = {}
+        self._said: dict[str, deque[str]] = {}
 
     def update(
         self, key: str, state: SegmentState, text: str, *, is_final: bool
@@ -216,20 +222,13 @@ class Translator:
         self._release(key, len(answers), len(state.windows))
         windows = tuple(answer.window for answer in answers)
         if is_final:
-            self._remember(_within(key), [window.output for window in windows if window.output])
+            _add(self._recent, _within(key), [one.output for one in windows if one.output], _MAX_RECENT)
+            _add(self._said, _within(key), [text], self._settings.context)
         effort = sum((answer.effort for answer in answers), start=Effort())
         # Omitted text matters more than how an answer ended.
         troubles = [Trouble.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
         worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
         return SegmentState(windows), Output(*self._join(windows), effort, worst)
-
-    def _remember(self, stream: str, outputs: Sequence[tuple[int, ...]]) -> None:
-        recent = self._recent.pop(stream, ())
-        # The first stream is the one whose last ended segment is oldest. Copied because several workers do
-        # this at the same time.
-        for oldest in list(self._recent)[: max(0, len(self._recent) + 1 - _MAX_STREAMS)]:
-            self._recent.pop(oldest, None)
-        self._recent[stream] = deque([*recent, *outputs], _MAX_RECENT)
 
     def release(self, key: str, state: SegmentState) -> None:
         """Free the sessions of a segment that has ended."""
@@ -242,7 +241,7 @@ class Translator:
     def _split(self, text: str) -> Iterator[str]:
         if text.strip():
             budget = self._settings.max_source
-            yield from split_source(text, budget, lambda part: len(self._prompt.source(part)))
+            yield from split_source(text, budget, self._prompt.size)
 
     def _translate(
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
@@ -256,7 +255,11 @@ class Translator:
         if source == before.source and not looks_again:
             # An output is a fixed point: verifying or decoding it again would give the same output.
             return _Answer(before)
-        task = self._task(key, source, before, is_final=is_final)
+        prompt = self._prompt.with_notes(
+            [] if self._glossary is None else self._glossary.pairs(text),
+            self._said.get(_within(_within(key)), ()),
+        )
+        task = self._task(key, prompt, source, before, is_final=is_final)
         method = self._method(task)
         if terms := self._leaning.terms(text):
             method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
@@ -302,7 +305,9 @@ class Translator:
     def _spelled(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self._prompt.vocabulary.piece, tokens)).decode(errors="replace")
 
-    def _task(self, key: str, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
+    def _task(
+        self, key: str, prompt: Prompt, source: tuple[int, ...], before: Window, *, is_final: bool
+    ) -> Task:
         settings = self._settings
         draft = before.output
         if settings.drop_revised and before.source != source[: len(before.source)]:
@@ -317,7 +322,7 @@ class Translator:
         # A vocabulary that was not chosen for the language may spell it in small pieces.
         length = len(source) if self._prompt.knows_unfinished else 2 * len(source)
         return Task(
-            prompt=self._prompt.build(source, is_final=is_final),
+            prompt=prompt.build(source, is_final=is_final),
             draft=draft,
             stop=self._prompt.stop,
             limit=min(settings.max_output, output_limit(length)),
@@ -359,3 +364,13 @@ class Translator:
 def _within(key: str) -> str:
     """The part of a key before its last component: a segment's stream, or a window's segment."""
     return key.rpartition("/")[0]
+
+
+def _add(streams: dict[str, deque[_T]], stream: str, new: Sequence[_T], most: int) -> None:
+    """Remember what is new in a stream, and of that stream no more than ``most``."""
+    recent = streams.pop(stream, ())
+    # The first stream is the one whose last ended segment is oldest. Copied because several workers do this
+    # at the same time.
+    for oldest in list(streams)[: max(0, len(streams) + 1 - _MAX_STREAMS)]:
+        streams.pop(oldest, None)
+    streams[stream] = deque([*recent, *new], most)

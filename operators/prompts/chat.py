@@ -12,8 +12,15 @@ from typing import Any, Protocol
 
 from operators.errors import InputError
 from operators.languages import language
-from operators.prompts.prompt import EndOfTurn, Prompt, Vocabulary
-from operators.prompts.template import SOURCE, ChatTemplate, TurnTemplate, with_languages
+from operators.prompts.prompt import EndOfTurn, Noted, Prompt, Vocabulary
+from operators.prompts.template import (
+    NOTES,
+    SOURCE,
+    ChatTemplate,
+    NotesTemplate,
+    TurnTemplate,
+    with_languages,
+)
 
 
 def turn_prompt(vocabulary: Vocabulary, template: TurnTemplate, source: str, target: str) -> Prompt:
@@ -21,37 +28,49 @@ def turn_prompt(vocabulary: Vocabulary, template: TurnTemplate, source: str, tar
 
     Raises `UsageError` for an unknown language.
     """
-    head, _, tail = with_languages(template.prompt, source, target).partition(SOURCE)
-    return split_prompt(vocabulary, head, tail, target)
+    head, _, tail = with_languages(template.prompt, template, source, target).partition(SOURCE)
+    prompt = split_prompt(vocabulary, head, tail, target, begins=template.begins)
+    ends = [token for one in template.ends for token in vocabulary.tokenize(one, special=True)]
+    return prompt._replace(stop=EndOfTurn(vocabulary, ends))
 
 
-def split_prompt(vocabulary: Vocabulary, head: str, tail: str, target: str) -> Prompt:
+def split_prompt(vocabulary: Vocabulary, head: str, tail: str, target: str, *, begins: bool = True) -> Prompt:
     """A prompt from the text before and after the source, in which control tokens are spelled out."""
     # A space before the source belongs to its first word, as if all were tokenised together.
     before = head.rstrip(" ")
-    tokens = tuple(vocabulary.tokenize(before, special=True))
-    begin = tuple(vocabulary.begin)
-    if tokens[: len(begin)] != begin:  # many templates contain the beginning themselves
-        tokens = (*begin, *tokens)
     return Prompt(
         vocabulary=vocabulary,
-        head=tokens,
+        head=_begun(vocabulary, before) if begins else _spelled(vocabulary, before),
         lead=head[len(before) :],
-        tail=tuple(vocabulary.tokenize(tail, special=True)),
+        tail=_spelled(vocabulary, tail),
         stop=EndOfTurn(vocabulary),
         joint=language(target).joint,
     )
 
 
-def knows_controls(vocabulary: Vocabulary, template: TurnTemplate) -> bool:
-    """Whether each control token of the template is one token of the vocabulary."""
-    return all(len(vocabulary.tokenize(control, special=True)) == 1 for control in template.controls)
+def _spelled(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    return tuple(vocabulary.tokenize(text, special=True))
+
+
+def _begun(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    """The tokens of a text that begins a prompt."""
+    tokens, begin = _spelled(vocabulary, text), tuple(vocabulary.begin)
+    # Many templates contain the beginning themselves.
+    return tokens if tokens[: len(begin)] == begin else (*begin, *tokens)
+
+
+def missing_controls(
+    vocabulary: Vocabulary, template: TurnTemplate, source: str, target: str
+) -> tuple[str, ...]:
+    """The control tokens of the template that are not one token of the vocabulary each."""
+    controls = (with_languages(one, template, source, target) for one in template.controls)
+    return tuple(one for one in controls if len(vocabulary.tokenize(one, special=True)) != 1)
 
 
 TIMEOUT_S = 20.0
 
 #: A word that no template contains, and that trimming, escaping and folding do not change.
-_MARK = "surtitle0source0goes0here"
+_MARK, _NOTES_MARK = "surtitle0source0goes0here", "surtitle0notes0go0here"
 _THINK, _THOUGHT = "<think>", "</think>"
 
 
@@ -79,14 +98,33 @@ def chat_prompt(model: ChatVocabulary, template: ChatTemplate, source: str, targ
 
     Raises `InputError` for a template that cannot be used, `UsageError` for an unknown language.
     """
-    message = with_languages(template.message, source, target).replace(SOURCE, _MARK)
-    text = _render(model, message)
-    if (count := text.count(_MARK)) != 1:
-        how = "leaves the user's message out" if count == 0 else "repeats the user's message"
-        raise InputError(_unusable(f"it {how}"))
-    head, _, tail = text.partition(_MARK)
-    answer = with_languages(template.answer, source, target)
-    return split_prompt(model, head, _without_thoughts(tail) + answer, target)
+    is_chinese = any(language(one).code.startswith("zh") for one in (source, target))
+    message = template.chinese if is_chinese and template.chinese else template.message
+    answer = with_languages(template.answer, template, source, target)
+
+    def rendered(text: str, *marks: str) -> list[str]:
+        """The parts of the request around its marks."""
+        system = with_languages(template.system, template, source, target)
+        text = with_languages(text, template, source, target)
+        text = _render(model, system, text.replace(SOURCE, _MARK).replace(NOTES, _NOTES_MARK))
+        parts = []
+        for mark in marks:
+            if (count := text.count(mark)) != 1:
+                how = "leaves the user's message out" if count == 0 else "repeats the user's message"
+                raise InputError(_unusable(f"it {how}"))
+            part, _, text = text.partition(mark)
+            parts.append(part)
+        return [*parts, _without_thoughts(text) + answer]
+
+    def noted(notes: NotesTemplate | None) -> Noted | None:
+        if notes is None:
+            return None
+        before, between, tail = rendered(notes.message, _NOTES_MARK, _MARK)
+        return Noted(_begun(model, before), _spelled(model, between), _spelled(model, tail), notes.each)
+
+    head, tail = rendered(message, _MARK)
+    prompt = split_prompt(model, head, tail, target)
+    return prompt._replace(terms=noted(template.terms), context=noted(template.context))
 
 
 def _without_thoughts(tail: str) -> str:
@@ -96,9 +134,10 @@ def _without_thoughts(tail: str) -> str:
     return tail
 
 
-def _render(model: ChatVocabulary, message: str) -> str:
+def _render(model: ChatVocabulary, system: str, message: str) -> str:
+    said = [{"role": "system", "content": system}] if system else []
     variables: dict[str, Any] = {
-        "messages": [{"role": "user", "content": message}],
+        "messages": [*said, {"role": "user", "content": message}],
         "add_generation_prompt": True,
         "enable_thinking": False,
         "tools": None,

@@ -41,5 +41,6 @@ def find_examples(source: str, target: str) -> FewShotTemplate:
     known = ", ".join(f"{one.source_language} to {one.language}" for one in few_shot_templates())
     raise UsageError(
         f"there are no examples for {wanted[0]} to {wanted[1]}, and this pretrained model needs them; "
-        f"choose one of {known}, a chat model with --model, or give examples of your own with --template"
+        f"choose one of {known}, another model (`surtitle models --from {wanted[0]} --to {wanted[1]}` lists "
+        "them), or give examples of your own with --template"
     )

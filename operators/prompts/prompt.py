@@ -4,8 +4,8 @@ The head is evaluated once and shared by all segments. Only the template's own t
 tokens: speech that spells ``<end_of_turn>`` stays text, and a line break in it stays a space.
 """
 
-from collections.abc import Container
-from typing import NamedTuple, Protocol
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple, Protocol, Self
 
 
 class Vocabulary(Protocol):
@@ -29,6 +29,25 @@ class Vocabulary(Protocol):
         ...
 
 
+#: Maximum number of tokens of the notes in a prompt; the first notes are left out where there are more.
+MAX_NOTES = 128
+
+
+class Noted(NamedTuple):
+    """The parts of a prompt with notes before the source, in token ids."""
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    tail: tuple[int, ...]
+    #: What a note looks like, with ``{term}`` and ``{translation}``.
+    each: str = ""
+
+    @property
+    def room(self) -> int:
+        """How long the prompt can be without the source."""
+        return len(self.before) + MAX_NOTES + len(self.between) + len(self.tail)
+
+
 class Prompt(NamedTuple):
     """A prompt that lacks only the source."""
 
@@ -48,10 +67,39 @@ class Prompt(NamedTuple):
     knows_unfinished: bool = False
     #: Token ids after an unfinished source; None if the model is not told which one it is.
     unfinished_tail: tuple[int, ...] | None = None
+    #: The prompt where terms of a glossary occur, and the one after other sentences; None if the model's
+    #: makers foresee none.
+    terms: Noted | None = None
+    context: Noted | None = None
+
+    def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
+        """The prompt with terms and their translations, or with what was ``said`` before, if it has places.
+
+        No makers of a model foresee both; terms come first.
+        """
+        if terms and self.terms is not None:
+            note = self.terms.each
+            each = [note.replace("{translation}", to).replace("{term}", term) for term, to in terms]
+            return self._noted(self.terms, each, "\n")
+        if self.context is not None:
+            return self._noted(self.context, list(said), " ")
+        return self
+
+    def _noted(self, noted: Noted, notes: Sequence[str], joint: str) -> Self:
+        """The prompt with as many of the last notes as there is room for."""
+        for first in range(len(notes)):
+            tokens = self.vocabulary.tokenize(joint.join(notes[first:]))
+            if len(tokens) <= MAX_NOTES:
+                return self._replace(head=(*noted.before, *tokens, *noted.between), tail=noted.tail)
+        return self
 
     def source(self, text: str) -> tuple[int, ...]:
         """Token ids of the recognised text; white space is folded."""
         return tuple(self.vocabulary.tokenize(self.lead + " ".join(text.split())))
+
+    def size(self, part: str) -> int:
+        """The number of tokens of a part of a source, with the space that may stand before it."""
+        return len(self.vocabulary.tokenize(" " + " ".join(part.split())))
 
     def build(self, source: tuple[int, ...], *, is_final: bool) -> tuple[int, ...]:
         """Token ids of the whole prompt for one source."""
@@ -78,10 +126,11 @@ class EndOfLine:
 class EndOfTurn:
     """Stop tokens of a chat model: those with which it ends its turn."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, vocabulary: Vocabulary, ends: Container[int] = ()) -> None:
+        """``ends`` are further ones, which the vocabulary does not mark as such."""
+        self._vocabulary, self._ends = vocabulary, ends
 
     def __contains__(self, token: object) -> bool:
         """Whether ``token`` ends the turn."""
         assert isinstance(token, int)
-        return self._vocabulary.is_end(token)
+        return self._vocabulary.is_end(token) or token in self._ends

@@ -1,19 +1,16 @@
 """Chooses the prompt for a model: by name, by a user's own template, or by what its GGUF file says."""
 
-from typing import Literal, Protocol
+import re
+from pathlib import Path
+from typing import Protocol
 
 from operators.errors import UsageError
 from operators.languages import language
-from operators.prompts.chat import ChatVocabulary, chat_prompt, knows_controls, turn_prompt
+from operators.prompts.chat import ChatVocabulary, chat_prompt, missing_controls, turn_prompt
 from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
-from operators.prompts.template import ChatTemplate, FewShotTemplate, Template, chat_template, turn_template
+from operators.prompts.template import ChatTemplate, FewShotTemplate, Template, TurnTemplate, named_templates
 from operators.prompts.trained import trained_prompts
-
-TemplateName = Literal["auto", "few-shot", "chat", "tower", "qwen3"]
-
-#: Templates that spell their control tokens themselves, in the order of trying.
-_SPELLED: tuple[TemplateName, ...] = ("tower", "qwen3")
 
 
 class Model(ChatVocabulary, Protocol):
@@ -23,8 +20,13 @@ class Model(ChatVocabulary, Protocol):
         """A value of the GGUF's header."""
         ...
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        ...
 
-def select_prompt(model: Model, chosen: TemplateName | Template, source: str, target: str) -> Prompt:
+
+def select_prompt(model: Model, chosen: str | Template, source: str, target: str) -> Prompt:
     """The prompt for translating from ``source`` to ``target``.
 
     Raises:
@@ -45,22 +47,22 @@ def select_prompt(model: Model, chosen: TemplateName | Template, source: str, ta
         if model.chat_template is None:
             raise UsageError("this model file has no chat template: use --template few-shot")
         return chat_prompt(model, template, source, target)
-    if not knows_controls(model, template):
+    if missing := missing_controls(model, template, source, target):
         raise UsageError(
-            f"the template {name} is not for this model, whose vocabulary lacks one of "
-            f"{' '.join(template.controls)}: use --template auto"
+            f"the template {name} is not for this model, whose vocabulary lacks {' '.join(missing)}: "
+            "use --template auto"
         )
     return turn_prompt(model, template, source, target)
 
 
-def _ours(model: Model, name: TemplateName, source: str, target: str) -> Template:
+def _ours(model: Model, name: str, source: str, target: str) -> Template:
     if name == "auto" and (trained := trained_prompts(model)):
         return trained.find(source, target)
     if name == "auto":
-        name = fitting_template(model)
+        name = fitting_template(model, source, target)
     if name == "few-shot":
         return find_examples(source, target)
-    return chat_template() if name == "chat" else turn_template(name)
+    return named_templates()[name]
 
 
 def _check_direction(template: FewShotTemplate, source: str, target: str) -> None:
@@ -73,17 +75,34 @@ def _check_direction(template: FewShotTemplate, source: str, target: str) -> Non
         )
 
 
-def fitting_template(model: Model) -> TemplateName:
-    """The template that ``auto`` selects for a model that does not contain its prompts of training."""
-    keys = ("general.architecture", "general.basename", "general.name")
-    names = " ".join(model.metadata(key) or "" for key in keys).lower()
-    for name in _SPELLED:
-        turns = turn_template(name)
-        thinks = model.chat_template is None or "enable_thinking" in model.chat_template
-        if (
-            any(word in names for word in turns.models)
-            and (thinks or not turns.hybrid)
-            and knows_controls(model, turns)
-        ):
+def fitting_template(model: Model, source: str, target: str) -> str:
+    """The name of the template that ``auto`` selects for a model without prompts of its own training."""
+    names = _names(model)
+    own = model.chat_template
+    found = {
+        (2, len(mark), name)
+        for name, one in named_templates().items()
+        for mark in one.chat_marks
+        if own is not None and mark in own
+    } | {
+        (1, len(word), name)
+        for name, one in named_templates().items()
+        for word in one.models
+        if word in names and (own is None or all(mark in own for mark in one.marks))
+    }
+    for _, _, name in sorted(found, reverse=True):
+        template = named_templates()[name]
+        if isinstance(template, TurnTemplate):
+            fits = not missing_controls(model, template, source, target)
+        else:
+            fits = own is not None
+        if fits:
             return name
-    return "few-shot" if model.chat_template is None else "chat"
+    return "few-shot" if own is None else "chat"
+
+
+def _names(model: Model) -> str:
+    """What the header and the file's name call the model, in small letters and with hyphens."""
+    keys = ("general.architecture", "general.basename", "general.name")
+    said = [*(model.metadata(key) or "" for key in keys), model.path.stem]
+    return " ".join(re.sub(r"[\s_]+", "-", one.lower()) for one in said)

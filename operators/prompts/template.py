@@ -4,21 +4,25 @@ Ours are in ``templates/``, a small file each; a user's file has the same format
 distinguished by the key that each must have: ``pairs``, ``message`` or ``prompt``.
 """
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Annotated
 
 import msgspec
 
+from operators.errors import UsageError
 from operators.languages import language
 
-#: The place of the recognised text.
-SOURCE = "{source}"
+#: The place of the recognised text, and of notes before it.
+SOURCE, NOTES = "{source}", "{notes}"
+#: A term in a note, and its translation.
+TERM, TRANSLATION = "{term}", "{translation}"
 
 _FOLDER = files("operators.prompts") / "templates"
 
-_Asking = Annotated[str, msgspec.Meta(pattern=r"\{source\}")]
+_Message = Annotated[str, msgspec.Meta(pattern=r"\{source\}")]
 
 
 class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,25 +50,59 @@ class FewShotTemplate(_Template, frozen=True):
     unfinished_label: str = ""
 
 
-class ChatTemplate(_Template, frozen=True):
+class _Asking(_Template, frozen=True, kw_only=True):
+    """What the templates for any languages have in common."""
+
+    #: A model whose name contains one of these (in lower case, with hyphens) uses the template automatically,
+    #: unless another template names it more closely.
+    models: tuple[str, ...] = ()
+    #: What its own chat template contains, if it has one.
+    marks: tuple[str, ...] = ()
+    #: A model whose chat template contains one of these uses the template, whatever its name.
+    chat_marks: tuple[str, ...] = ()
+    #: Codes of the only languages that the model translates; empty for no such limit.
+    languages: tuple[str, ...] = ()
+    #: What its makers call languages where that is not the usual English name, by code.
+    names: Mapping[str, str] = {}
+    #: The same for the Chinese names.
+    chinese_names: Mapping[str, str] = {}
+
+
+class NotesTemplate(_Template, frozen=True):
+    """A message with notes before the source: terms and their translations, or what was said before."""
+
+    #: The user's message, with the place of the notes.
+    message: _Message
+    #: One note, on a line of its own, with ``{term}`` and ``{translation}``.
+    each: str = ""
+
+
+class ChatTemplate(_Asking, frozen=True, kw_only=True):
     """A request in the turns of the template inside the model's own file, for any languages."""
 
     #: The user's message.
-    message: _Asking
+    message: _Message
+    #: The message from or into Chinese, if it is another one.
+    chinese: Annotated[str, msgspec.Meta(pattern=r"\{source\}|^$")] = ""
+    #: The system's message.
+    system: str = ""
     #: The start of the answer.
     answer: str = ""
+    #: The message where terms of a glossary occur, and the one after other sentences.
+    terms: NotesTemplate | None = None
+    context: NotesTemplate | None = None
 
 
-class TurnTemplate(_Template, frozen=True):
+class TurnTemplate(_Asking, frozen=True, kw_only=True):
     """A whole prompt that spells the model's control tokens itself, for any languages."""
 
-    prompt: _Asking
+    prompt: _Message
     #: Control tokens that the prompt spells.
     controls: tuple[str, ...] = ()
-    #: A model whose name contains one of these uses this template automatically.
-    models: tuple[str, ...] = ()
-    #: Only for models with optional thinking: their own template asks for ``enable_thinking``.
-    hybrid: bool = False
+    #: Those with which the model ends its answer, besides its own.
+    ends: tuple[str, ...] = ()
+    #: Whether the vocabulary's token for the beginning of a text comes first.
+    begins: bool = True
 
 
 Template = FewShotTemplate | ChatTemplate | TurnTemplate
@@ -92,37 +130,90 @@ def template_of(content: Mapping[str, object]) -> Template:
         if "matching regex" in what:
             what = f"it needs the mark {SOURCE} where the speech goes"
         raise ValueError(f"{place.rstrip('`')}: {what}" if place else what) from None
-    asking = getattr(template, kinds[0])
-    if isinstance(asking, str) and asking.count(SOURCE) > 1:
-        raise ValueError(f"{kinds[0]}: the mark {SOURCE} appears more than once")
+    messages = list(_messages(template))
+    for place, message in messages:
+        _check_marks(place, message, notes=place.endswith(".message"))
+    if len(messages) > 1 and any(f" {SOURCE}" in message for _, message in messages):
+        raise ValueError(
+            f"there is a space before {SOURCE}; begin a line with it where there are several messages"
+        )
+    terms = getattr(template, "terms", None)
+    if terms is not None and not all(mark in terms.each for mark in (TERM, TRANSLATION)):
+        raise ValueError(f"terms.each: it needs the marks {TERM} and {TRANSLATION}")
     return template
 
 
-def with_languages(text: str, source: str, target: str) -> str:
-    """Put the names of the languages into ``text``. Raises `UsageError` for an unknown one."""
-    names = {"{source_language}": language(source).name, "{target_language}": language(target).name}
-    for mark, name in names.items():
-        text = text.replace(mark, name)
+def _messages(template: Template) -> Iterator[tuple[str, str]]:
+    """The texts with marks, and their places in the file."""
+    if isinstance(template, TurnTemplate):
+        yield "prompt", template.prompt
+    if isinstance(template, ChatTemplate):
+        yield "message", template.message
+        if template.chinese:
+            yield "chinese", template.chinese
+        for place, notes in (("terms", template.terms), ("context", template.context)):
+            if notes is not None:
+                yield f"{place}.message", notes.message
+
+
+def _check_marks(place: str, message: str, *, notes: bool) -> None:
+    before, _, after = message.partition(SOURCE)
+    if SOURCE in after:
+        raise ValueError(f"{place}: the mark {SOURCE} appears more than once")
+    if notes and (before.count(NOTES) != 1 or NOTES in after):
+        raise ValueError(f"{place}: it needs the mark {NOTES} once, before {SOURCE}")
+
+
+def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str, target: str) -> str:
+    """Put names and codes of the languages into ``text``, as the template's makers call them.
+
+    Raises `UsageError` for an unknown language, or one that the template's model does not translate.
+    """
+    for side, spoken in (("source", language(source)), ("target", language(target))):
+        if template.languages and spoken.code not in template.languages:
+            known = " and ".join(language(code).name for code in template.languages)
+            raise UsageError(
+                f"this model translates between {known} only, and not {spoken.name}; choose another "
+                "with --model"
+            )
+        marks = {
+            f"{{{side}_language}}": template.names.get(spoken.code, spoken.name),
+            f"{{{side}_name_zh}}": template.chinese_names.get(spoken.code, spoken.chinese),
+            f"{{{side}_code}}": spoken.code,
+        }
+        for mark, name in marks.items():
+            text = text.replace(mark, name)
     return text
 
 
-@cache
-def chat_template() -> ChatTemplate:
-    """The request for any chat model."""
-    return msgspec.toml.decode((_FOLDER / "chat.toml").read_bytes(), type=ChatTemplate)
+#: Templates are registered by a file: its name is theirs, and those of examples have this beginning.
+_EXAMPLES = "few-shot-"
 
 
 @cache
-def turn_template(name: str) -> TurnTemplate:
-    """The whole prompt of ``templates/NAME.toml``."""
-    return msgspec.toml.decode((_FOLDER / f"{name}.toml").read_bytes(), type=TurnTemplate)
+def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
+    """The templates for any languages, by name: each file of ``templates/`` that has no examples."""
+    found = {
+        name: template_of(tomllib.loads(text)) for name, text in _files() if not name.startswith(_EXAMPLES)
+    }
+    return {name: one for name, one in found.items() if not isinstance(one, FewShotTemplate)}
 
 
 @cache
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     """All directions for which there are examples."""
     return tuple(
-        msgspec.toml.decode(entry.read_bytes(), type=FewShotTemplate)
-        for entry in sorted(_FOLDER.iterdir(), key=lambda entry: entry.name)
-        if entry.name.startswith("few-shot-")
+        msgspec.toml.decode(text, type=FewShotTemplate)
+        for name, text in _files()
+        if name.startswith(_EXAMPLES)
     )
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    """The names of our templates, and what is in their files."""
+    for entry in sorted(_FOLDER.iterdir(), key=lambda entry: entry.name):
+        yield entry.name.removesuffix(".toml"), entry.read_text("utf-8")
+
+
+#: What ``--template`` can be besides a file.
+NAMES = ("auto", "few-shot", *named_templates())

@@ -34,7 +34,7 @@ def mend(before: str, after: str, language: Language, *, mark: str = "", keeps_c
     rest = _without_double(stem, after.strip(), language)
     if rest is not None:
         return f"{stem}{closing}{language.joint}{rest}" if rest else f"{stem}{closing}"
-    if not language.joint:
+    if not language.is_spaced:
         kept = marks if marks and all(one in COMMAS for one in marks) else ""
         return stem + kept + closing + after.strip()
     following = after.strip() if keeps_capital else _small(after.strip())

@@ -162,7 +162,7 @@ def decide(seam: Seam, model: LanguageModel | None, spellings: Spellings | None 
     if not seam.after.strip():
         return Decision(Verdict.UNSURE, 0.0)
     is_large = _is_large(seam, spellings)
-    is_doubtful = seam.language.joint and (clear is None or is_large is None)
+    is_doubtful = seam.language.is_spaced and (clear is None or is_large is None)
     opinion = opinion_of(model, seam, is_large) if is_doubtful else None
     log_odds = -inf
     if clear is None:
@@ -178,7 +178,7 @@ def by_rules(seam: Seam) -> Verdict | None:
     stem, mark, _ = parted(seam.before)
     if not stem:
         return Verdict.GOES_ON
-    if not seam.language.joint:
+    if not seam.language.is_spaced:
         return Verdict.GOES_ON if mark and mark[-1] in COMMAS else Verdict.ENDS
     words = words_of(stem)
     is_open = bool(words) and words[-1].casefold() in small_words(seam.language.code).open

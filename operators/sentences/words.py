@@ -7,7 +7,7 @@ import msgspec
 import regex
 
 #: Marks after which a sentence may be over, those that a recogniser does not put by mistake, and others.
-STOPS = ".。．।…"
+STOPS = ".。．…।॥۔።။។།։"
 STRONG_STOPS = "?!？！؟"
 COMMAS = ",;:—–،，、；："
 # A mark may stand before a closing quote or bracket.

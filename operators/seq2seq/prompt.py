@@ -27,6 +27,10 @@ class MarianPrompt(Prompt):
         assert isinstance(self.vocabulary, TargetVocabulary)
         return tuple(self.vocabulary.source.tokenize(self.lead + " ".join(text.split())))
 
+    def size(self, part: str) -> int:
+        """The number of tokens of a part of a source."""
+        return len(self.source(part))
+
 
 def marian_prompt(model: MarianModel, direction: Direction) -> MarianPrompt:
     """The prompt for one direction. Raises `UsageError` if the model does not translate it."""

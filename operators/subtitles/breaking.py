@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import regex
 
+from operators.languages import SENTENCE_MARKS
 from operators.text import Piece, pieces, width
 
 # Right-to-left and left-to-right embedding, and their end mark (UAX 9). Players are older than isolates.
@@ -44,7 +45,7 @@ class Marks(NamedTuple):
 
 
 # The end of a sentence or a clause, with the quotes and brackets after it.
-_SENTENCE = regex.compile(r"[.!?…。！？．؟۔।][\p{Pe}\p{Pf}\"']*$")
+_SENTENCE = regex.compile(rf"[{SENTENCE_MARKS}][\p{{Pe}}\p{{Pf}}\"']*$")
 _CLAUSE = regex.compile(r"[,;:،؛、，；：–—][\p{Pe}\p{Pf}\"']*$")
 # Most likely a title, an initial or an abbreviation.
 _ABBREVIATED = regex.compile(r"\p{Lu}\p{L}{0,2}\.|(?:\p{L}{1,3}\.){2,}")

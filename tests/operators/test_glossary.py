@@ -121,3 +121,9 @@ def test_a_term_occurs_in_itself(source: str) -> None:
 )
 def test_a_translation_may_have_an_ending_but_begins_a_word(text: str, target: str, times: int) -> None:
     assert times_said(text, target) == times
+
+
+def test_a_prompt_is_told_each_term_once_as_the_text_spells_it() -> None:
+    terms = made({"beam search": "Strahlsuche", "模型": "Modell"})
+    text = "Beam-search finds 模型, beam search too"
+    assert terms.pairs(text) == [("Beam search", "Strahlsuche"), ("模型", "Modell")]

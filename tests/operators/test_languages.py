@@ -3,7 +3,8 @@
 import pytest
 
 from operators.errors import UsageError
-from operators.languages import _KNOWN, language
+from operators.languages import LANGUAGES, language
+from operators.metrics.tokenizers import tokenizer
 
 
 @pytest.mark.parametrize(
@@ -12,16 +13,19 @@ from operators.languages import _KNOWN, language
         ("German", "German"),
         ("german", "German"),
         (" DE ", "German"),
-        ("Deutsch", "German"),
         ("deutsch", "German"),
         ("de-AT", "German"),
         ("zh_Hans_CN", "Chinese"),
+        ("zh-TW", "Traditional Chinese"),
+        ("yue-HK", "Cantonese"),
         ("中文", "Chinese"),
         ("Mandarin", "Chinese"),
         ("español", "Spanish"),
         ("pt-BR", "Portuguese"),
         ("РУССКИЙ", "Russian"),
         ("nb", "Norwegian"),
+        ("tl", "Filipino"),
+        ("Farsi", "Persian"),
     ],
 )
 def test_a_language_is_known_by_its_names_and_codes(typed: str, name: str) -> None:
@@ -35,11 +39,21 @@ def test_a_misspelt_language_is_told_with_the_one_that_was_meant(typed: str) -> 
 
 
 @pytest.mark.parametrize("typed", ["", "xx", "xx-DE", "Klingon"])
-def test_an_unknown_language_is_told_with_all_that_are_known(typed: str) -> None:
-    with pytest.raises(UsageError, match="choose one of Arabic, Chinese"):
+def test_an_unknown_language_is_told_with_what_to_type(typed: str) -> None:
+    with pytest.raises(UsageError, match=r"English name of a language, or its code, such as German or de$"):
         language(typed)
 
 
 def test_no_name_stands_for_two_languages() -> None:
-    assert [language(known.name) for known in _KNOWN] == _KNOWN
-    assert [language(known.code) for known in _KNOWN] == _KNOWN
+    for one in LANGUAGES:
+        for name in (one.name, one.code, one.own, *one.others):
+            assert not name or language(name) == one
+
+
+def test_what_differs_follows_from_the_script() -> None:
+    thai, persian, japanese, serbian = map(language, ("th", "fa", "ja", "sr"))
+    assert (thai.is_spaced, thai.joint, thai.tokenizer) == (False, " ", "char")
+    assert (persian.is_rtl, persian.is_spaced, persian.tokenizer) == (True, True, "13a")
+    assert (japanese.joint, japanese.columns, japanese.tokenizer) == ("", 30, "ja-mecab")
+    assert serbian.scripts == ("Cyrillic", "Latin")
+    assert tokenizer(language("zh-Hant").tokenizer)("你好。") == ("你", "好", "。")

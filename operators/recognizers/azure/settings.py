@@ -23,13 +23,15 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
 _NO_VARIABLE = "(no name of a variable)"
 _KEY = re.compile(r"[!-~]{1,2048}")
 _SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
-# The locale with which Azure recognises a language if none is set, by the language's code.
-_LOCALES = {
-    "ar": "ar-EG", "zh": "zh-CN", "cs": "cs-CZ", "da": "da-DK", "nl": "nl-NL", "en": "en-US", "fi": "fi-FI",
-    "fr": "fr-FR", "de": "de-DE", "el": "el-GR", "he": "he-IL", "hi": "hi-IN", "hu": "hu-HU", "it": "it-IT",
-    "ja": "ja-JP", "ko": "ko-KR", "no": "nb-NO", "pl": "pl-PL", "pt": "pt-BR", "ro": "ro-RO", "ru": "ru-RU",
-    "es": "es-ES", "sv": "sv-SE", "tr": "tr-TR", "uk": "uk-UA", "vi": "vi-VN",
-}  # fmt: skip
+_TAGS = """
+af-ZA am-ET ar-EG as-IN az-AZ bg-BG bn-IN bs-BA ca-ES cs-CZ cy-GB da-DK de-DE el-GR en-US es-ES et-EE
+eu-ES fa-IR fi-FI fil-PH fr-FR ga-IE gl-ES gu-IN he-IL hi-IN hr-HR hu-HU hy-AM id-ID is-IS it-IT ja-JP
+jv-ID ka-GE kk-KZ km-KH kn-IN ko-KR lo-LA lt-LT lv-LV mk-MK ml-IN mn-MN mr-IN ms-MY mt-MT my-MM ne-NP
+nl-NL or-IN pa-IN pl-PL ps-AF pt-BR ro-RO ru-RU si-LK sk-SK sl-SI so-SO sq-AL sr-RS sv-SE sw-KE ta-IN
+te-IN th-TH tr-TR uk-UA ur-IN uz-UZ vi-VN yue-CN zh-CN zu-ZA
+"""
+#: The locales with which Azure recognises a language if none is set, by its code.
+LOCALES = {tag.partition("-")[0]: tag for tag in _TAGS.split()} | {"no": "nb-NO", "zh-Hant": "zh-TW"}
 _SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
 
 
@@ -117,12 +119,14 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
 
 def locale(settings: AzureSettings, spoken: Language) -> str:
     """The tag of the language that Azure is to recognise."""
-    return settings.language or _LOCALES[spoken.code]
+    return settings.language or LOCALES[spoken.code]
 
 
 def check_spoken(settings: AzureSettings, spoken: Language) -> None:
     """Raise `UsageError` if the settings name a language that is not the spoken one."""
     tag = settings.language
+    if tag is None and spoken.code not in LOCALES:
+        raise UsageError(f"Azure's recogniser does not know {spoken.name}; name its tag in azure.language")
     # Azure knows more languages than surtitle, and some tags, such as yue-CN, name one that is written alike.
     if tag is not None and is_language(tag) and language(tag) != spoken:
         raise UsageError(

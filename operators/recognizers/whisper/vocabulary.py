@@ -51,6 +51,8 @@ class BytePairs:
 
 
 _MAX_TOKENS = 1_000_000
+#: Whisper's codes where they are others than ours.
+_CODES = {"fil": "tl", "jv": "jw"}
 
 
 def _alphabet() -> dict[str, int]:
@@ -104,7 +106,7 @@ class Vocabulary:
                     f"for {spoken.name}"
                 )
             return [self.start, self._no_timestamps]
-        tongue = self._numbers.get(f"<|{spoken.code}|>")
+        tongue = self._numbers.get(f"<|{_CODES.get(spoken.code, spoken.code)}|>")
         if tongue is None:
             raise UsageError(
                 f"{self._source.parent}: this Whisper model does not know {spoken.name}; choose another"

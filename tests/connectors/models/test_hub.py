@@ -252,3 +252,12 @@ def environment(hub: Hub, folder: Path) -> dict[str, str]:
         "XDG_CACHE_HOME": str(folder / "xdg"),
         "PYTHONPATH": str(Path(__file__).parents[3]),
     }
+
+
+def test_a_named_model_whose_file_was_replaced_is_refused(content: bytes) -> None:
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert model_hub.fetch_model(NAME, lambda *_step: None, sha256)
+    with pytest.raises(
+        InputError, match=rf"has another .*by now \(sha256 {sha256}\).* --model hub:owner/repo"
+    ):
+        model_hub.fetch_model(NAME, lambda *_step: None, "0" * 64)

@@ -26,8 +26,17 @@ def test_each_of_our_templates_can_be_copied_and_used(name: str) -> None:
         ('prompt = "{source}"\nmessage = "{source}"', "and has message and prompt"),
         ('prompt = "Translate this."', r"prompt: it needs the mark \{source\} where the speech goes"),
         ('message = "{source} {source}"', r"message: the mark \{source\} appears more than once"),
-        ('message = "{source}"\nmodels = ["x"]', "unknown field `models`"),
+        ('message = "{source}"\nprompts = ["x"]', "unknown field `prompts`"),
         ('prompt = "{source}"\ncontrols = "<s>"', "controls: Expected `array`, got `str`"),
+        (
+            'message = "{source}"\n[terms]\nmessage = "{source}"',
+            r"terms.message: it needs the mark \{notes\} once",
+        ),
+        ('message = "a {source}"\n[context]\nmessage = "{notes}{source}"', "there is a space before"),
+        (
+            'message = "{source}"\n[terms]\nmessage = "{notes}{source}"\neach = "{term}"',
+            "terms.each: it needs",
+        ),
         ("pairs = []", "Object missing required field `language`"),
         ('pairs = [{source = "a"}]', r"pairs\[0\]: Object missing required field `target`"),
         ("prompt = {source}", "this is not valid TOML"),

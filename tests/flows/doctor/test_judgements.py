@@ -163,6 +163,12 @@ def test_the_speed(change: dict[str, object], verdict: Verdict, words: str) -> N
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
+def test_the_best_named_model_that_keeps_up_is_recommended() -> None:
+    said = "the best named model that keeps up here is captions"
+    assert speed.judge(msgspec.structs.replace(SPEED, advice=said))[1].sentence.endswith(said)
+    assert model.judge(ModelFacts(error="It is missing; get it", advice=said))[1].sentence.endswith(said)
+
+
 def test_a_part_that_cannot_be_used_is_a_problem() -> None:
     assert part.judge(PartFacts(sentence="It recognises English")) == [Finding.ok("It recognises English")]
     found = part.judge(PartFacts("it is missing; install it"))

@@ -10,8 +10,8 @@ from flows.engine.recognition import check_recognizer, make_recognizer
 from flows.settings.loading import load_settings
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
-from operators.languages import _KNOWN, language
-from operators.recognizers.azure.settings import AzureSettings, locale
+from operators.languages import LANGUAGES, language
+from operators.recognizers.azure.settings import LOCALES, AzureSettings, check_spoken, locale
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.operators.recognizers.azure.server import chunks, running, say
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
@@ -46,9 +46,12 @@ def test_azure_is_asked_for_the_spoken_language(spoken: str, own: str | None, as
     assert query["language"] == [asked]
 
 
-def test_azure_has_a_locale_for_every_language_that_surtitle_knows() -> None:
-    for one in _KNOWN:
-        assert language(locale(AzureSettings(), one)) == one
+def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
+    asked = {one: locale(AzureSettings(), one) for one in LANGUAGES if one.code in LOCALES}
+    assert all(language(tag) == one for one, tag in asked.items())
+    assert len(asked) > 70
+    with pytest.raises(UsageError, match="Azure's recogniser does not know Tibetan"):
+        check_spoken(AzureSettings(), language("Tibetan"))
 
 
 @pytest.mark.parametrize("spoken", ["French", "fr", "FR-ca"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.models.terms import tell_non_commercial
+from connectors.models.terms import tell_limit
 from flows.engine.dictionary import open_dictionary, open_lexicon
 from flows.engine.recognition import tell_terms
 from flows.engine.translation import open_engine, translator_settings
@@ -16,6 +16,7 @@ from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.lexicon import Wanted
+from operators.models.terms import Limit
 from operators.prompts.prompt import Prompt
 from tests.program import surtitle
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
@@ -203,15 +204,15 @@ def test_terms_are_told_again_where_nothing_can_be_remembered(
     caplog.set_level(logging.INFO)
     cache.write_text("a file in the place of the folder")
     for _start in range(2):
-        tell_non_commercial("Tower", "CC BY-NC")
+        tell_limit("Tower", Limit("is for nobody", "CC BY-NC"))
     assert len(caplog.messages) == 2
 
 
 def test_terms_that_nobody_could_read_are_told_later(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="connectors.models.terms")
-    tell_non_commercial("Tower", "CC BY-NC")
+    tell_limit("Tower", Limit("is for nobody", "CC BY-NC"))
     assert not cache.exists()
     caplog.set_level(logging.INFO)
     caplog.set_level(logging.INFO, logger="connectors.models.terms")
-    tell_non_commercial("Tower", "CC BY-NC")
+    tell_limit("Tower", Limit("is for nobody", "CC BY-NC"))
     assert len(caplog.messages) == 1

@@ -19,7 +19,7 @@ from operators.decoding.translator import Output, SegmentState, Translator, Tran
 from operators.glossary import Glossary, spelling
 from operators.lexicon import Dictionary, Translation, lexicon_of
 from operators.models.pool import SessionPool
-from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.prompts.prompt import EndOfTurn, Noted, Prompt
 from tests.toy import END, Letters, ToyStore, ToyVocabulary
 
 texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
@@ -370,3 +370,33 @@ def test_a_full_stop_that_answers_our_own_is_no_draft_for_what_was_said_since(
     state = SegmentState((Window((1,), output, (0,) * 4, spelled),))
     Translator(prompt, OneAtATime(pool), method, settings).update("s/0", state, "a b", is_final=is_final)
     assert drafts == [draft]
+
+
+def test_a_model_is_told_the_terms_of_its_text_or_else_what_its_stream_said_before() -> None:
+    vocabulary, prompts = ToyVocabulary(), list[tuple[int, ...]]()
+
+    def method(task: Task) -> Method:
+        prompts.append(tuple(task.prompt))
+        return retranslate(task)
+
+    prompt = Prompt(
+        vocabulary, (1, 2), "", (3,), EndOfTurn(vocabulary),
+        terms=Noted((5,), (5,), (4,), "{term}{translation}"), context=Noted((6,), (6,), (7,)),
+    )  # fmt: skip
+    model = Translator(
+        prompt,
+        OneAtATime(SessionPool(ToyStore(3), prompt.head, 2)),
+        method,
+        TranslatorSettings(max_source=100, max_output=40, context=1),
+        Glossary({("c",): "b"}),
+    )
+    for number, (stream, text) in enumerate([("s", "a"), ("s", "b b"), ("t", "a"), ("s", "a a"), ("s", "c")]):
+        model.update(f"{stream}/{number:06d}", SegmentState(), text, is_final=True)
+    a, bb, aa, c, cb = (tuple(vocabulary.tokenize(text)) for text in ("a", "b b", "a a", "c", "cb"))
+    assert prompts == [
+        (1, 2, *a, 3),
+        (6, *a, 6, *bb, 7),
+        (1, 2, *a, 3),
+        (6, *bb, 6, *aa, 7),
+        (5, *cb, 5, *c, 4),
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.models.terms import non_commercial_licence
+from operators.models.terms import NON_COMMERCIAL, Limit, licence_limit
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,12 @@ from operators.models.terms import non_commercial_licence
 def test_the_licence_of_a_model_for_non_commercial_use(
     header: dict[str, str], file: str, licence: str | None
 ) -> None:
-    assert non_commercial_licence(header.get, file) == licence
+    assert licence_limit(header.get, file) == (licence and Limit(NON_COMMERCIAL, licence))
+
+
+@pytest.mark.parametrize("name", ["HY MT1.5 1.8B", "HY-MT1.5-7B", "Hunyuan MT 7B"])
+def test_a_licence_that_excludes_countries_is_known_by_the_models_name(name: str) -> None:
+    limit = licence_limit({"general.name": name}.get, "x.gguf")
+    assert limit is not None
+    assert "European Union, the United Kingdom and South Korea" in limit.what
+    assert licence_limit({"general.name": "Hy MT2 1.8B"}.get, "Hy-MT2-1.8B-Q4_K_M.gguf") is None

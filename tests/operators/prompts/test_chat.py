@@ -12,11 +12,25 @@ from operators.models.llama_model import LlamaModel
 from operators.prompts import chat
 from operators.prompts.chat import chat_prompt, turn_prompt
 from operators.prompts.prompt import Prompt
-from operators.prompts.template import chat_template, turn_template, with_languages
+from operators.prompts.template import ChatTemplate, TurnTemplate, named_templates, with_languages
 from tests.tiny_gguf import CONTROL, USER_DEFINED, byte_pairs, write_model
 from tests.toy import SpellingVocabulary
 
 NAMES = ["tower", "qwen3"]
+
+
+def turn_template(name: str) -> TurnTemplate:
+    template = named_templates()[name]
+    assert isinstance(template, TurnTemplate)
+    return template
+
+
+def chat_template() -> ChatTemplate:
+    template = named_templates()["chat"]
+    assert isinstance(template, ChatTemplate)
+    return template
+
+
 CONTROLS = [control for name in NAMES for control in turn_template(name).controls]
 MARKS = {control: USER_DEFINED if "think" in control else CONTROL for control in CONTROLS}
 
@@ -100,7 +114,8 @@ TEXTS = [
 
 
 def whole(name: str, text: str) -> str:
-    return with_languages(turn_template(name).prompt, "English", "German").replace("{source}", text)
+    template = turn_template(name)
+    return with_languages(template.prompt, template, "English", "German").replace("{source}", text)
 
 
 @pytest.mark.parametrize("text", TEXTS)

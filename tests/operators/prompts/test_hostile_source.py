@@ -1,7 +1,6 @@
 """No speech leaves its place in a prompt, whatever the template and the vocabulary; with llama.cpp."""
 
 from collections.abc import Iterator
-from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -10,16 +9,19 @@ from hypothesis import strategies as st
 from operators.decoding.conditioning import split_source
 from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import TemplateName, select_prompt
-from operators.prompts.template import turn_template
+from operators.prompts.select import select_prompt
+from operators.prompts.template import NAMES, TurnTemplate, named_templates
 from operators.text import cleaned
 from tests.operators.prompts.test_chat import CHATML
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
 
-TEMPLATES: list[TemplateName] = [name for name in get_args(TemplateName) if name != "auto"]
-CONTROLS = {control for name in ("tower", "qwen3") for control in turn_template(name).controls} | {
-    "<bos>",
-    "</s>",
+# One of them is for other languages.
+TEMPLATES = [name for name in NAMES if name not in ("auto", "lfm2-enjp")]
+CONTROLS = {"<bos>", "</s>"} | {
+    control.format(target_code="de")
+    for template in named_templates().values()
+    if isinstance(template, TurnTemplate)
+    for control in template.controls
 }
 MARKS = {control: USER_DEFINED if "think" in control else CONTROL for control in sorted(CONTROLS)}
 ORDERS = (
@@ -73,7 +75,7 @@ def test_the_source_is_one_line_of_plain_text_between_head_and_tail(
 def test_windows_fit_into_the_cells_that_are_kept_for_them(prompt: Prompt, text: str, budget: int) -> None:
     text = cleaned(text * 3)
     if text:
-        windows = split_source(text, budget, lambda part: len(prompt.source(part)))
+        windows = split_source(text, budget, prompt.size)
         # As flows.engine.translation counts.
         assert max(len(prompt.source(window)) for window in windows) <= budget + 16
 

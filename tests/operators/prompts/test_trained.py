@@ -4,7 +4,7 @@ import pytest
 
 from operators.errors import InputError, UsageError
 from operators.prompts.few_shot import find_examples
-from operators.prompts.select import TemplateName, select_prompt
+from operators.prompts.select import select_prompt
 from operators.prompts.template import Template
 from operators.prompts.trained import (
     TEMPLATES_KEY,
@@ -41,7 +41,7 @@ def test_another_direction_is_refused_with_those_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("chosen", ["few-shot", "chat", "tower", find_examples("en", "de")])
-def test_it_is_not_asked_in_another_way(chosen: TemplateName | Template) -> None:
+def test_it_is_not_asked_in_another_way(chosen: str | Template) -> None:
     with pytest.raises(UsageError, match="leave out --template, or choose --model base"):
         select_prompt(trained(spell_prompts(BOTH)), chosen, "en", "de")
 

@@ -1,0 +1,87 @@
+"""The named models: what ``--model NAME`` can be besides a file, in ``catalog.toml``."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Annotated
+
+import msgspec
+
+from connectors.models.captions_folder import captions_folder, is_made_for
+from connectors.models.hub import HUB_PREFIX, is_fetched
+from operators.languages import Direction, language
+from operators.prompts.template import few_shot_templates
+
+#: Megabytes of a run besides the model's file: recogniser, libraries, cells of the cache. With the default
+#: models `surtitle file` takes 386 MB at its peak on two cores.
+BESIDES_MB = 400
+#: Milliseconds of an update up to which captions flow: the interval between two hypotheses of the recogniser.
+FLOWS_MS = 500.0
+
+
+class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A model that can be named."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    #: What it is, in a few words.
+    what: str
+    #: Codes of the languages that it translates, with spaces between.
+    languages: str
+    #: ``OWNER/REPO`` on the hub, and its file; absent for what comes with surtitle.
+    repository: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
+    file: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+\.gguf$")] | None = None
+    #: Checksum of the file; absent where it is not known.
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")] | None = None
+    #: Size of the file.
+    megabytes: Annotated[int, msgspec.Meta(gt=0)]
+    #: Weights that a pass reads, in billions.
+    weights: Annotated[float, msgspec.Meta(gt=0)]
+    #: The prompt that ``auto`` selects for it; absent for one that was trained on prompts of its own.
+    template: str | None = None
+    licence: str
+    #: Whether that allows commercial use, and within what terms.
+    commercial: bool
+    terms: str = ""
+    #: Whether it was trained to translate unfinished speech.
+    is_for_captions: bool = False
+
+    @property
+    def hub_name(self) -> str | None:
+        """Its file on the hub; None for what comes with surtitle."""
+        return None if self.repository is None else f"{HUB_PREFIX}{self.repository}:{self.file}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it can be used without a download."""
+        return self.hub_name is None or is_fetched(self.hub_name)
+
+    def translates(self, direction: Direction) -> bool:
+        """Whether it knows both languages; of what comes with surtitle, whether it can for the direction."""
+        if self.is_for_captions:
+            return is_made_for(direction, captions_folder())
+        if self.template == "few-shot":
+            names = direction.source.name, direction.target.name
+            return any((one.source_language, one.language) == names for one in few_shot_templates())
+        return {direction.source.code, direction.target.code} <= set(self.languages.split())
+
+
+class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    models: tuple[NamedModel, ...]
+
+
+@cache
+def catalog() -> Mapping[str, NamedModel]:
+    """All named models by name, the best translations first."""
+    content = (files("connectors.models") / "catalog.toml").read_bytes()
+    return {one.name: one for one in msgspec.toml.decode(content, type=_Catalog).models}
+
+
+def hub_name(model: str) -> str:
+    """The name of a model's file on the hub if it is a named one of those; otherwise its name as it is."""
+    named = catalog().get(model)
+    return (named and named.hub_name) or model
+
+
+def languages_of(model: NamedModel) -> list[str]:
+    """The English names of its languages, in order."""
+    return sorted(language(code).name for code in model.languages.split())

@@ -1,0 +1,109 @@
+"""``surtitle models``: the models that have a name, and which of them keep up on this machine."""
+
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from connectors.machine.resources import available_mb
+from connectors.models.catalog import NamedModel, catalog
+from connectors.models.resolve import resolve_model
+from flows.engine.candidates import Candidate, advice, best, candidates
+from flows.engine.costs import measured_here
+from flows.running.waiting import Waiting
+from operators.errors import UsageError, nearest
+from operators.languages import Direction, language
+
+models_app = typer.Typer(invoke_without_command=True)
+_MAX_LANGUAGES = 6
+
+
+@models_app.callback()
+def models(
+    context: typer.Context,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Language of the speech.", show_default="any")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", help="Language of the captions.", show_default="any")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List the translation models that have a name, and how fast each would be here."""
+    if context.invoked_subcommand is not None:
+        return
+    if (source is None) != (target is None):
+        raise UsageError("models: give both --from and --to, or neither")
+    direction = None if source is None or target is None else Direction(language(source), language(target))
+    with Waiting(quiet=json, captions=False) as waiting:
+        reference, measured = measured_here(direction, waiting.doing)
+    found = candidates(direction, reference, measured)
+    chosen = best(found, available_mb())
+    if json:
+        answer = {"models": found, "best": chosen and chosen.name, "is_steady": reference.is_steady}
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(answer)) + b"\n")
+        return
+    console = Console(highlight=False)
+    console.print(_table(found, with_languages=direction is None))
+    for one in found:
+        if one.terms or not one.commercial:
+            console.print(f"{one.name}: {_use(one)}")
+    console.print(
+        "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
+    )
+    if not reference.is_steady:
+        console.print("The machine was busy when that was measured, and is faster: ask again in an hour.")
+    if direction is not None:
+        console.print(f"For {direction}, {advice(found, available_mb())}.")
+    console.print("surtitle models get NAME downloads one; --model NAME takes it anywhere.")
+
+
+@models_app.command()
+def get(
+    name: Annotated[str, typer.Argument(help="A name of `surtitle models`, or hub:OWNER/REPO:FILE.gguf.")],
+) -> None:
+    """Download a model into the cache that the Hugging Face Hub's library shares."""
+    if ":" not in name and name not in catalog():
+        meant = nearest(name, catalog())
+        what = "`surtitle models` lists them" if meant is None else f"did you mean {meant}?"
+        raise UsageError(f"there is no model {name}; {what}")
+    if (named := catalog().get(name)) is not None and named.hub_name is None:
+        print(f"{name} comes with surtitle.")
+        return
+    with Waiting(quiet=False, captions=False) as waiting:
+        path = resolve_model(name, progress=waiting.doing)
+    print(path)
+    if named is not None and (named.terms or not named.commercial):
+        print(f"{named.licence}: {_use(named)}.")
+
+
+def _table(found: list[Candidate], *, with_languages: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("name", no_wrap=True)
+    for heading in ("what it is", *(["languages"] if with_languages else []), "licence"):
+        table.add_column(heading)
+    for heading in ("GB", "memory", "ms", "here"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in found:
+        table.add_row(
+            one.name,
+            one.what,
+            *([_languages(one.languages)] if with_languages else []),
+            one.licence,
+            f"{one.megabytes / 1000:.1f}",
+            f"{one.memory_mb / 1000:.1f}",
+            "" if one.update_ms is None else f"{'' if one.is_measured else '~'}{one.update_ms:,.0f}",
+            "yes" if one.is_here else "",
+        )
+    return table
+
+
+def _languages(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= _MAX_LANGUAGES else str(len(names))
+
+
+def _use(one: Candidate | NamedModel) -> str:
+    return one.terms if one.commercial else "no commercial use"

@@ -1,0 +1,33 @@
+"""`surtitle models`: a table, JSON, and errors in one sentence."""
+
+import json
+
+from tests.program import surtitle
+
+
+def test_the_models_for_two_languages_are_listed_with_the_best_one_that_keeps_up() -> None:
+    done = surtitle("models", "--from", "en", "--to", "Welsh", "--json")
+    told = json.loads(done.stdout)
+    assert [one["name"] for one in told["models"]] == ["salamandrata-7b"]
+    (one,) = told["models"]
+    assert one["licence"] == "Apache-2.0"
+    assert one["commercial"] is True
+    assert one["file"] == "hub:BSC-LT/salamandraTA-7B-instruct-GGUF:salamandraTA_7B_inst_q4.gguf"
+    assert one["update_ms"] > 0
+    assert not one["is_measured"]
+    table = surtitle("models", "--from", "en", "--to", "Welsh").stdout
+    assert "salamandrata-7b" in table
+    assert "English to Welsh" in table
+
+
+def test_licences_that_are_not_for_every_use_are_said() -> None:
+    table = " ".join(surtitle("models").stdout.split())
+    assert "hy-mt1.5-1.8b: not in the European Union, the United Kingdom and South Korea" in table
+    assert "tower-plus-2b: no commercial use" in table
+
+
+def test_what_is_mistyped_is_told_in_one_sentence() -> None:
+    assert surtitle("models", "get", "hy-mt2").stderr.endswith("did you mean hy-mt2-7b?\n")
+    assert "give both --from and --to" in surtitle("models", "--to", "de").stderr
+    assert "did you mean German?" in surtitle("models", "--from", "en", "--to", "Germna").stderr
+    assert "comes with surtitle" in surtitle("models", "get", "captions").stdout

@@ -1,0 +1,59 @@
+"""Which named models one can take, and what an update takes with each."""
+
+from flows.engine.candidates import Candidate, Reference, advice, best, candidates, update_ms
+from operators.decoding.pass_cost import PassCosts
+from operators.languages import Direction
+
+EN_DE, EN_IT = Direction.of("en", "de"), Direction.of("en", "it")
+
+
+def found(direction: Direction | None, took_ms: float) -> dict[str, Candidate]:
+    own = Reference(took_ms, 0.14, is_for_captions=True)
+    return {one.name: one for one in candidates(direction, own, {"captions": took_ms})}
+
+
+def test_a_measured_time_is_told_from_one_that_is_estimated_by_the_weights() -> None:
+    here = found(EN_DE, 42.0)
+    assert (here["captions"].update_ms, here["captions"].is_measured) == (42.0, True)
+    larger, smaller = here["hy-mt2-7b"], here["hy-mt2-1.8b"]
+    assert not larger.is_measured
+    assert larger.update_ms is not None
+    assert smaller.update_ms is not None
+    assert larger.update_ms / smaller.update_ms == 7.5 / 1.8
+    # Qwen2.5-Coder 1.5B takes 1.2 s where the models for captions take 42 ms.
+    assert 600 < smaller.update_ms < 1800
+
+
+def test_the_best_one_is_the_first_whose_captions_flow_and_that_fits_into_the_memory() -> None:
+    def chosen(direction: Direction, took_ms: float, free_mb: float | None = None) -> str | None:
+        one = best(list(found(direction, took_ms).values()), free_mb)
+        return None if one is None else one.name
+
+    assert chosen(EN_DE, 42.0) == "captions"
+    assert chosen(EN_DE, 1.0) == "hy-mt2-7b"
+    assert chosen(EN_DE, 1.0, free_mb=2000) == "hy-mt2-1.8b"
+    assert chosen(EN_IT, 42.0) is None
+    assert chosen(EN_IT, 30.0) == "milmmt-46-1b"
+    assert best(candidates(EN_IT, None, {}), None) is None
+    # Its licence is not for every use.
+    assert chosen(Direction.of("ja", "en"), 20.0) != "lfm2-enjp"
+
+
+def test_advice_names_the_best_one_or_the_one_that_comes_closest() -> None:
+    assert advice(list(found(EN_DE, 42.0).values()), None).endswith("keeps up here is captions")
+    assert "milmmt-46-1b comes closest, with about 600 ms" in advice(list(found(EN_IT, 42.0).values()), None)
+
+
+def test_a_direction_lists_the_models_that_know_both_languages() -> None:
+    assert "captions" not in found(EN_IT, 42.0)
+    assert set(found(Direction.of("Basque", "Welsh"), 42.0)) == {"salamandrata-7b"}
+    assert "lfm2-enjp" in found(Direction.of("ja", "en"), 42.0)
+    assert "base" in found(Direction.of("en", "ja"), 42.0)
+    assert "base" not in found(Direction.of("ja", "en"), 42.0)
+    assert len(found(None, 42.0)) > 15
+
+
+def test_a_model_that_was_not_trained_for_captions_does_more_at_each_update() -> None:
+    costs = PassCosts((1, 16, 24), (5.0, 20.0, 28.0))
+    assert update_ms(costs, is_for_captions=True) == 20 + 4 * 5
+    assert update_ms(costs, is_for_captions=False) == 28 + 12 * 5

@@ -1,0 +1,268 @@
+"""Each named model is asked as its makers publish it: by their chat template, or as they document it.
+
+The templates are cut to what a request without tools uses; those that no licence lets us copy are written
+from the documentation of their format.
+"""
+
+# ruff: noqa: E501 - prompts, word for word
+
+from typing import NamedTuple
+
+import jinja2
+import pytest
+
+from operators.errors import UsageError
+from operators.models.llama_model import LlamaModel
+from operators.prompts.select import select_prompt
+from tests.tiny_gguf import CONTROL, byte_pairs, write_model
+from tests.toy import SpellingVocabulary
+
+SAID = "Good morning, everyone."
+CHATML = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+HY = (
+    "{{ '<｜hy_begin▁of▁sentence｜>' }}{% for message in messages %}{% if message['role'] == 'user' %}"
+    "{{ '<｜hy_User｜>' + message['content'] }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<｜hy_Assistant｜>' }}{% endif %}"
+)
+GEMMA_2 = (
+    "{{ bos_token }}{% for message in messages %}{{ '<start_of_turn>' + message['role'] + '\n' + "
+    "message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
+)
+# Apache-2.0: models/templates/google-gemma-4-31B-it-interleaved.jinja of llama.cpp.
+GEMMA_4 = """{{- bos_token }}
+{%- for message in messages -%}
+    {%- set role = 'model' if message['role'] == 'assistant' else message['role'] -%}
+    {{- '<|turn>' + role + '\\n' }}
+    {{- message['content'] | trim -}}
+    {{- '<turn|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+    {{- '<|turn>model\\n' -}}
+    {%- if not enable_thinking | default(false) -%}
+        {{- '<|channel>thought\\n<channel|>' -}}
+    {%- endif -%}
+{%- endif -%}"""
+# The model card: one entry with the codes of both languages, whose text is asked for in this way.
+TRANSLATE_GEMMA = """{%- set languages = {"en": "English", "de": "German"} -%}
+{{ bos_token }}
+{%- for message in messages -%}
+{%- if message['content'] is string -%}{{ raise_exception("User content must be a list") }}{%- endif -%}
+{%- set content = message['content'][0] -%}
+{%- set source, target = languages[content['source_lang_code']], languages[content['target_lang_code']] -%}
+{{ '<start_of_turn>user\\nYou are a professional ' + source + ' (' + content['source_lang_code'] + ') to ' + target +
+' (' + content['target_lang_code'] + ') translator. Your goal is to accurately convey the meaning and nuances of the ' +
+'original ' + source + ' text while adhering to ' + target + ' grammar, vocabulary, and cultural sensitivities.\\n' +
+'Produce only the ' + target + ' translation, without any additional explanations or commentary. Please translate ' +
+'the following ' + source + ' text into ' + target + ':\\n\\n\\n' + content['text'] | trim + '<end_of_turn>\\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<start_of_turn>model\\n' }}{%- endif -%}"""
+
+
+class Family(NamedTuple):
+    """A model, its chat template, and what its makers put into it; a text if there is no template."""
+
+    name: str
+    template: str | None
+    messages: list[dict[str, object]] | str
+    controls: tuple[str, ...] = ()
+    target: str = "German"
+    begin: str = ""
+
+
+def user(content: object) -> list[dict[str, object]]:
+    return [{"role": "user", "content": content}]
+
+
+TURNS = ("<|im_start|>", "<|im_end|>")
+GEMMA = ("<start_of_turn>", "<end_of_turn>")
+FAMILIES = [
+    Family(
+        "Hy MT2 1.8B",
+        HY,
+        user(
+            "Translate the following text into German. Note that you should only output the translated result "
+            f"without any additional explanation:\n\n{SAID}"
+        ),
+        ("<｜hy_begin▁of▁sentence｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
+        begin="<｜hy_begin▁of▁sentence｜>",
+    ),
+    Family(
+        "HY MT1.5 1.8B",
+        HY,
+        user(f"Translate the following segment into German, without additional explanation.\n\n{SAID}"),
+        ("<｜hy_begin▁of▁sentence｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
+        begin="<｜hy_begin▁of▁sentence｜>",
+    ),
+    Family(
+        "HY MT1.5 7B",
+        HY,
+        user(f"将以下文本翻译为中文，注意只需要输出翻译后的结果，不要额外解释：\n\n{SAID}"),
+        ("<｜hy_begin▁of▁sentence｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
+        "Chinese",
+        begin="<｜hy_begin▁of▁sentence｜>",
+    ),
+    Family(
+        "Translategemma 4b It",
+        TRANSLATE_GEMMA,
+        user([{"type": "text", "source_lang_code": "en", "target_lang_code": "de", "text": SAID}]),
+        GEMMA,
+        begin="<bos>",
+    ),
+    Family(
+        "MiLMMT 46 1B v1.0",
+        None,
+        f"Translate this from English to Chinese (Simplified):\nEnglish: {SAID}\nChinese (Simplified):",
+        target="Chinese",
+        # As in the example for transformers, which adds no special tokens.
+        begin="",
+    ),
+    Family(
+        "GemmaX2 28 2B v0.1",
+        None,
+        f"Translate this from English to Chinese:\nEnglish: {SAID}\nChinese:",
+        target="zh",
+    ),
+    Family(
+        "Seed X PPO 7B",
+        None,
+        f"<s>Translate the following English sentence into German:\n{SAID} <de>",
+        ("<de>",),
+        begin="<s>",
+    ),
+    Family(
+        "SalamandraTA 7B Instruct",
+        CHATML,
+        user(f"Translate the following text from English into German.\nEnglish: {SAID} \nGerman:"),
+        TURNS,
+    ),
+    Family(
+        "EuroLLM 1.7B Instruct",
+        None,
+        "<s><|im_start|>system\n<|im_end|>\n<|im_start|>user\nTranslate the following English source text to German:\n"
+        f"English: {SAID} \nGerman: <|im_end|>\n<|im_start|>assistant\n",
+        TURNS,
+        begin="<s>",
+    ),
+    Family(
+        "LFM2 350M ENJP MT",
+        "{{ bos_token }}" + CHATML,
+        [{"role": "system", "content": "Translate to Japanese."}, *user(SAID)],
+        TURNS,
+        "Japanese",
+        "<|startoftext|>",
+    ),
+    Family(
+        "Plamo 2 Translate",
+        None,
+        f"<|plamo:op|>dataset\ntranslation\n<|plamo:op|>input lang=English\n{SAID}\n<|plamo:op|>output lang=Japanese\n",
+        ("<|plamo:op|>",),
+        "Japanese",
+    ),
+    Family(
+        "Tower Plus 9B",
+        GEMMA_2,
+        user(f"Translate the following English source text to German:\nEnglish: {SAID}\nGerman: "),
+        GEMMA,
+        begin="<bos>",
+    ),
+]
+
+
+def published(family: Family) -> str:
+    """What the makers' own code gives the model."""
+    if family.template is None:
+        assert isinstance(family.messages, str)
+        return family.messages
+    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+    text: str = environment.from_string(family.template).render(
+        messages=family.messages, add_generation_prompt=True, bos_token=family.begin, enable_thinking=False
+    )
+    return text
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_named_model_is_asked_as_its_makers_ask_it(
+    family: Family, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    begin = [family.begin] if family.begin and family.begin not in family.controls else []
+    marks = dict.fromkeys([*begin, *family.controls, "</s>"], CONTROL)
+    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
+    tokens = byte_pairs(marks)
+    if family.template is not None:
+        tokens.entries["tokenizer.chat_template"] = family.template
+    if family.begin:
+        tokens.entries["tokenizer.ggml.bos_token_id"] = tokens.texts.index(family.begin)
+        tokens.entries["tokenizer.ggml.add_bos_token"] = True
+    model = LlamaModel(write_model(path, tokens, general_name=family.name))
+    prompt = select_prompt(model, "auto", "English", family.target)
+    built = prompt.build(prompt.source(SAID), is_final=True)
+    want = model.tokenize(published(family), special=True)
+    model.close()
+    assert list(built) == want
+
+
+def test_gemma_4_gets_the_request_for_any_chat_model_and_closes_its_thoughts() -> None:
+    controls = ("<|turn>", "<turn|>", "<|channel>", "<channel|>")
+    model = SpellingVocabulary(
+        *controls, begin="<bos>", chat_template=GEMMA_4, metadata={"general.name": "Gemma 4 E2B It"}
+    )
+    prompt = select_prompt(model, "auto", "English", "German")
+    text = model.spell(prompt.build(prompt.source(SAID), is_final=True))
+    assert text.startswith("<bos><|turn>user\nTranslate the English text below into German.")
+    assert text.endswith("<turn|>\n<|turn>model\n<|channel>thought\n<channel|>German:")
+
+
+def test_a_model_for_two_languages_refuses_others() -> None:
+    model = SpellingVocabulary(*TURNS, chat_template=CHATML, metadata={"general.name": "LFM2 350M ENJP MT"})
+    with pytest.raises(UsageError, match="translates between English and Japanese only, and not German"):
+        select_prompt(model, "auto", "English", "German")
+
+
+def test_the_next_field_ends_an_answer_of_plamo() -> None:
+    model = SpellingVocabulary("<|plamo:op|>", "</s>", metadata={"general.name": "Plamo 2 Translate"})
+    prompt = select_prompt(model, "auto", "English", "Japanese")
+    (field,) = model.tokenize("<|plamo:op|>", special=True)
+    assert field in prompt.stop
+    assert ord("x") not in prompt.stop
+
+
+def noted(name: str, terms: list[tuple[str, str]], said: list[str], target: str = "German") -> str:
+    model = SpellingVocabulary("<｜hy_User｜>", chat_template=HY, metadata={"general.name": name})
+    prompt = select_prompt(model, "auto", "English", target).with_notes(terms, said)
+    return model.spell(prompt.build(prompt.source(SAID), is_final=True)).partition("<｜hy_User｜>")[2]
+
+
+TERMS = [("beam search", "Strahlsuche"), ("loss", "Verlust")]
+
+
+def test_hy_mt2_is_told_terms_and_what_was_said_as_its_makers_print_it() -> None:
+    assert noted("Hy MT2 7B", TERMS, []).startswith(
+        "Reference the following translations:\nbeam search translates to Strahlsuche\nloss translates to Verlust\n\n"
+        "Translate the following text into German. Note that you must ONLY output the translated result without any "
+        f"additional explanation:\n\n{SAID}"
+    )
+    assert noted("Hy MT2 7B", [], ["One.", "Two."]).startswith(
+        "[Background Information]\nOne. Two.\n\nPlease translate the following text into German, taking the provided "
+        f"background information into consideration.\n\n[Source Text]\n{SAID}"
+    )
+
+
+def test_hy_mt15_is_told_them_in_chinese() -> None:
+    assert noted("HY MT1.5 7B", TERMS[:1], ["One."], "Indonesian").startswith(
+        "参考下面的翻译：\nbeam search 翻译成 Strahlsuche\n\n"
+        f"将以下文本翻译为印尼语，注意只需要输出翻译后的结果，不要额外解释：\n{SAID}"
+    )
+    assert noted("HY MT1.5 7B", [], ["One."], "French").startswith(
+        f"One.\n参考上面的信息，把下面的文本翻译成法语，注意不需要翻译上文，也不要额外解释：\n{SAID}"
+    )
+
+
+def test_notes_are_plain_text_and_no_longer_than_their_room() -> None:
+    assert "<｜hy_User｜>" not in noted("Hy MT2 7B", [], ["x" * 200])
+    told = noted("Hy MT2 7B", [], [f"<｜hy_User｜> {number}." for number in range(30)])
+    assert "29." in told
+    assert " 1." not in told
