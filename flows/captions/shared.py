@@ -22,6 +22,7 @@ from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
 from operators.languages import Direction, Language, language
 from operators.models.continuations import Continuations, open_continuations
+from operators.models.llama_model import LlamaModel
 from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
@@ -69,9 +70,10 @@ def judge_of(engine: Engine, name: str) -> Continuations | None:
         InputError: there is no memory for the cache.
     """
     is_known = engine.prompt.knows_unfinished or name in NAMES
-    if not is_known or engine.model.is_recurrent:
+    model = engine.model
+    if not is_known or not isinstance(model, LlamaModel) or model.is_recurrent:
         return None
-    return open_continuations(engine.model, engine.context.threads)
+    return open_continuations(model, engine.context.threads)
 
 
 Made = TypeVar("Made")

@@ -15,6 +15,7 @@ from flows.doctor.model import ModelFacts
 from flows.doctor.speed import SpeedFacts
 from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, advice, candidates
 from flows.engine.costs import measured_here
+from flows.engine.marian import OpenMarian, marian_folder, open_marian
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
 from flows.settings.schema import TranslateSettings
@@ -35,6 +36,8 @@ def load(settings: TranslateSettings) -> ModelFacts:
         if file.startswith(HUB_PREFIX) and not is_fetched(file):
             return ModelFacts(name=settings.model, is_absent=True)
         direction = settings.direction
+        if (folder := marian_folder(settings.model)) is not None:
+            return _facts_of(open_marian(folder, settings, [direction]))
         path = resolve_model(settings.model, direction)
         model = LlamaModel(path, lambda _fraction: None)
         prompt = select_prompt(model, "auto", settings.source, settings.target)
@@ -54,6 +57,19 @@ def load(settings: TranslateSettings) -> ModelFacts:
         is_for_captions=prompt.knows_unfinished,
         can_keep=can_keep,
         direction=str(direction),
+        captioned=tuple(map(str, directions(captions_folder()))),
+    )
+
+
+def _facts_of(opened: OpenMarian) -> ModelFacts:
+    files = (opened.model.folder.encoder, opened.model.folder.decoder)
+    return ModelFacts(
+        path=str(opened.path),
+        name=opened.path.name,
+        architecture="marian",
+        mb=sum(file.stat().st_size for file in files) / 1e6,
+        can_keep=opened.model.is_causal,
+        direction=str(opened.settings.direction),
         captioned=tuple(map(str, directions(captions_folder()))),
     )
 

@@ -16,6 +16,7 @@ from connectors.models.template import read_template
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
+from flows.engine.marian import UNSHARED, OpenMarian, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import OpenModel, check_memory, make_scheduler, share_passes
 from flows.settings.methods import METHODS
@@ -42,6 +43,7 @@ from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template
+from operators.seq2seq.marian import MarianModel
 from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
 
@@ -50,11 +52,13 @@ class Engine(NamedTuple):
     """A loaded model with a prompt, and the sessions that all its translators share."""
 
     path: Path
-    model: LlamaModel
+    model: LlamaModel | MarianModel
     prompt: Prompt
     #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]
     opened: OpenModel
+    #: Opens further sessions on the same weights, as many as the settings ask for.
+    open_anew: Callable[[TranslateSettings], OpenModel]
     #: The draft model; None if there is none.
     draft: DraftModel | None
     #: What the methods need besides the model, by the names of their parts.
@@ -69,8 +73,6 @@ class Engine(NamedTuple):
     draft_costs: Callable[[], PassCosts | None]
     #: The same for passes that many segments share.
     fill_costs: Callable[[], PassCosts]
-    #: The number of tokens from which on keeping them behind longer sources pays, by the cells of the cache.
-    least_kept: Callable[[int], int]
 
     def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translator:
         """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
@@ -111,13 +113,6 @@ class Engine(NamedTuple):
         """Rooms for sentences that nobody waits for: as many tokens as possible share a pass."""
         scheduler = share_passes(self.opened, self.draft, fill=BATCH)
         return rooms_of(scheduler, translates(scheduler), keep_up=False)
-
-    def open_anew(self, settings: TranslateSettings) -> OpenModel:
-        """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
-        memory = recurrent_memory(self.model, settings.sessions)
-        context = replace(self.context, cells=_cells(settings, [self.prompt]))
-        heads = (self.prompt.head,)
-        return OpenModel(*open_sessions(settings, self.model, heads, context, memory, self.least_kept))
 
     @property
     def pool(self) -> SessionPool:
@@ -195,12 +190,20 @@ def open_engines(
     open_dictionary(settings, lexicon)
     loaded = [_load(name, settings, own, progress) for name, own in models_for(settings.model, directions)]
     check_memory(settings, [one.footprint for one in loaded])
-    return [_open(one, glossary, lexicon, progress) for one in loaded]
+    return [
+        _open_marian(one, glossary, lexicon)
+        if isinstance(one, OpenMarian)
+        else _open(one, glossary, lexicon, progress)
+        for one in loaded
+    ]
 
 
 def _load(
     name: str, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
-) -> _Loaded:
+) -> _Loaded | OpenMarian:
+    if (folder := marian_folder(name)) is not None:
+        settings = with_sessions(to_direction(settings, directions[0]))
+        return open_marian(folder, settings, directions, progress)
     path = resolve_model(name, directions[0], progress=progress)
     settings = with_sessions(to_direction(settings, directions[0]))
     with _usable(path):
@@ -230,15 +233,30 @@ def _open(
         def least_kept(cells: int) -> int:
             return keep_costs().least(cells)
 
+        def open_anew(wanted: TranslateSettings) -> OpenModel:
+            """A context with one head, for the first direction."""
+            own = replace(context, cells=_cells(wanted, list(prompts.values())[:1]))
+            memory = recurrent_memory(model, wanted.sessions)
+            return OpenModel(*open_sessions(wanted, model, heads[:1], own, memory, least_kept))
+
         opened = OpenModel(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
+        path, model, next(iter(prompts.values())), prompts, opened, open_anew, draft, of_methods,
         context, glossary, lexicon,
         cache(lambda: pass_costs_of(path, model, context, progress)),
         cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
-        fill_costs, least_kept,
+        fill_costs,
+    )  # fmt: skip
+
+
+def _open_marian(loaded: OpenMarian, glossary: Callable[[Path], Glossary], lexicon: OpenLexicon) -> Engine:
+    path, model, settings, prompts, context = loaded
+    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
+    return Engine(
+        path, model, next(iter(prompts.values())), prompts, loaded.open(settings), loaded.open, None,
+        of_methods, context, glossary, lexicon, loaded.costs, lambda: None, lambda: UNSHARED,
     )  # fmt: skip
 
 

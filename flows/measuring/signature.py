@@ -16,6 +16,8 @@ from connectors.machine.resources import cpu_name
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.texts import Corpus
 from flows.settings.schema import TranslateSettings
+from operators.errors import is_folder
+from operators.seq2seq.folder import weights_of
 
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -71,9 +73,14 @@ def of_texts(corpus: Corpus, engine: Engine, variants: Iterable[TranslateSetting
 
 
 def identify(path: Path) -> dict[str, Any]:
-    """The identity of the weights in a file: its name, its length in bytes, a hash. Raises `InputError`."""
-    digest = sha256_of(path)
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": digest[:16]}
+    """The identity of the weights in a file: its name, its length in bytes, a hash. Raises `InputError`.
+
+    In the folder of an encoder-decoder model both files count.
+    """
+    files = weights_of(path) if is_folder(path) else (path,)
+    digests = [sha256_of(file) for file in files]
+    digest = digests[0] if len(files) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    return {"file": path.name, "bytes": sum(file.stat().st_size for file in files), "sha256": digest[:16]}
 
 
 def _name_glossary(path: Path) -> str:

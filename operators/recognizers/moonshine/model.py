@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError, is_folder, unreadable
+from operators.onnx_session import onnx_session
 from operators.recognizers.windowed.segmenter import Samples
 from operators.trouble import ModelTrouble, Trouble
 
@@ -255,14 +255,8 @@ def _find(folder: Path, name: str) -> Path:
 
 
 def _session(path: Path, threads: int) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Threads that spin while they wait take cores from the translation model.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnx_session(path, threads)
     except Exception as error:  # the library's classes share no other base
         raise InputError(
             f"{path}: the speech model cannot be loaded; fetch it again, or name another folder"

@@ -11,12 +11,12 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.extras import installing
+from operators.onnx_session import onnx_session
 from operators.recognizers.whisper.encoded import Encoded, Tensors, tensor
 from operators.recognizers.whisper.folder import POSITIONS, WhisperFolder, read_folder
 from operators.recognizers.whisper.weights import Weights
@@ -180,16 +180,7 @@ def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[
 
 
 def _session(graph: bytes, folder: Path, threads: int) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Windows of different lengths have tensors of different sizes; an arena that keeps them all only grows.
-    options.enable_cpu_mem_arena = False
-    options.enable_mem_pattern = False
-    # Threads that spin while they wait take cores from the translation model.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnx_session(graph, threads, keeps_memory=False)
     except Exception as error:
         raise InputError(f"{folder}: the Whisper model cannot be loaded: {error}; fetch it again") from error

@@ -1,0 +1,115 @@
+"""Builds what an engine needs of an encoder-decoder model: its weights, its prompts, its sessions."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from connectors.machine.resources import usable_cores
+from connectors.machine.tuning import recalled, tuning_key
+from flows.engine.serving import OpenModel
+from flows.settings.schema import TranslateSettings
+from operators.decoding.forward import output_limit
+from operators.decoding.pass_cost import PassCosts
+from operators.errors import UsageError
+from operators.languages import Direction
+from operators.models.llama import ContextSettings
+from operators.models.memory_plan import Footprint
+from operators.models.pass_times import measure_costs
+from operators.models.pool import SessionPool
+from operators.observed import Progress, silent
+from operators.prompts.prompt import Prompt
+from operators.seq2seq.folder import is_marian, read_folder
+from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.prompt import marian_prompt
+from operators.seq2seq.store import MarianStore
+
+#: Passes are not shared, so a token of another room costs what it costs alone.
+UNSHARED = PassCosts((1, 2), (1.0, 2.0))
+#: Windows joined from words may have so many tokens more than asked for, the end and the language included.
+_MORE = 18
+
+
+class OpenMarian(NamedTuple):
+    """A loaded model with its prompts; it has no sessions yet."""
+
+    path: Path
+    model: MarianModel
+    settings: TranslateSettings
+    #: By the codes of the directions.
+    prompts: Mapping[str, Prompt]
+    context: ContextSettings
+
+    def footprint(self) -> Footprint:
+        """The memory that its sessions take when each holds a whole window: keys, values, and logits."""
+        rows = output_limit(self.settings.max_source)
+        return Footprint(self.context.cells * self.model.token_bytes, rows * 4 * self.model.vocabulary_size)
+
+    def open(self, settings: TranslateSettings) -> OpenModel:
+        """As many sessions as ``settings`` ask for."""
+        keeps = settings.keep and self.model.is_causal
+        store = MarianStore(self.model, 1 + settings.sessions * (2 if keeps else 1))
+        least = _LEAST_KEPT if keeps else None
+        return OpenModel(store, SessionPool(store, (), settings.sessions, least_kept=least))
+
+    def costs(self) -> PassCosts:
+        """The cost of passes on this machine, for methods that propose tokens."""
+        key = f"{tuning_key(self.model.folder.decoder)}-{self.context.threads}"
+        return recalled(key, PassCosts, lambda: measure_costs(self._pass_s))
+
+    def _pass_s(self, tokens: int) -> float:
+        store, folder = MarianStore(self.model, 1), self.model.folder
+        known = next(
+            one for one in range(self.model.vocabulary_size) if one not in (*folder.ends, folder.start)
+        )
+        held = [*[known] * _MEASURED, folder.ends[0], folder.start, *[known] * _MEASURED]
+        store.evaluate(0, held, 0, 1)
+        began = perf_counter()
+        store.evaluate(0, [known] * tokens, len(held), tokens)
+        return perf_counter() - began
+
+
+#: Tokens of the source and of the output behind which passes are timed.
+_MEASURED = 24
+#: Fewer kept tokens are evaluated: the start token needs a pass of its own, which in models of OPUS-MT's size
+#: costs as much as so many tokens more in another.
+_LEAST_KEPT = 16
+
+
+def marian_folder(name: str) -> Path | None:
+    """The folder of a Marian model, if ``name`` is one. Raises `InputError` if its files cannot be read."""
+    path = Path(name).expanduser() if name.startswith("~/") else Path(name)
+    return path if is_marian(path) else None
+
+
+def open_marian(
+    folder: Path,
+    settings: TranslateSettings,
+    directions: Sequence[Direction],
+    progress: Progress = silent,
+) -> OpenMarian:
+    """Load the model in a folder for any number of directions.
+
+    Raises:
+        InputError: it is no such model.
+        UsageError: it does not translate such a direction, or cannot do what the settings ask for.
+    """
+    if settings.template != "auto":
+        raise UsageError(
+            f"{folder.name} is an encoder-decoder model, which has no prompt: leave out --template"
+        )
+    if settings.draft_model is not None:
+        raise UsageError(f"{folder.name} is an encoder-decoder model, for which no other one drafts")
+    found = read_folder(folder)
+    needed = max(settings.max_source + _MORE, output_limit(settings.max_source) + 1)
+    if needed > found.positions:
+        raise UsageError(
+            f"translate.max_source = {settings.max_source} needs {needed} positions, and {folder.name} has "
+            f"{found.positions}: lower it"
+        )
+    progress("loading the model", None)
+    model = MarianModel(found, threads := settings.threads or usable_cores())
+    window = settings.max_source + _MORE + output_limit(settings.max_source)
+    context = ContextSettings(cells=settings.sessions * window, sequences=settings.sessions, threads=threads)
+    prompts = {one.code: marian_prompt(model, one) for one in directions}
+    return OpenMarian(folder, model, settings, prompts, context)

@@ -1,0 +1,1 @@
+"""Encoder-decoder translators in ONNX Runtime behind the contract of `operators.decoding`: Marian models."""

@@ -1,0 +1,72 @@
+"""The prompt of a Marian model: the source and its end, then the token that every output starts with.
+
+A model of several target languages is told which by a token before the source, such as ``>>deu<<``.
+"""
+
+from operators.errors import UsageError
+from operators.languages import Direction, Language, is_language, language
+from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.vocabulary import LANGUAGE, TargetVocabulary
+
+#: ISO 639-3 codes by those of `Language`. OPUS-MT's models have either kind, or a script or region after it.
+_CODES = (
+    "ar:ara zh:zho cs:ces da:dan nl:nld en:eng fi:fin fr:fra de:deu el:ell he:heb hi:hin hu:hun it:ita "
+    "ja:jpn ko:kor no:nor pl:pol pt:por ro:ron ru:rus es:spa sv:swe tr:tur uk:ukr vi:vie"
+)
+_LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
+#: Other codes for the same, in order of preference.
+_OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",), "zh-Hant": ("cmn_Hant",)}
+
+
+class MarianPrompt(Prompt):
+    """A prompt whose source has a vocabulary of its own."""
+
+    def source(self, text: str) -> tuple[int, ...]:
+        """Token ids of the recognised text; white space is folded."""
+        assert isinstance(self.vocabulary, TargetVocabulary)
+        return tuple(self.vocabulary.source.tokenize(self.lead + " ".join(text.split())))
+
+    def size(self, part: str) -> int:
+        """The number of tokens of a part of a source."""
+        return len(self.source(part))
+
+
+def marian_prompt(model: MarianModel, direction: Direction) -> MarianPrompt:
+    """The prompt for one direction. Raises `UsageError` if the model does not translate it."""
+    said = model.folder.languages
+    for name, wanted in ((said.source_lang, direction.source), (said.target_lang, direction.target)):
+        # Groups of languages, such as ROMANCE, have names that are none of a language.
+        if name is not None and len(name) == 2 and is_language(name) and language(name) != wanted:
+            raise UsageError(
+                f"{model.path.name} translates {said.source_lang} to {said.target_lang}, not {direction}: "
+                "change --from and --to, or choose another model"
+            )
+    return MarianPrompt(
+        vocabulary=model.vocabulary,
+        head=_told(model, direction.target),
+        lead=" ",
+        tail=(model.folder.ends[0], model.folder.start),
+        stop=EndOfTurn(model.vocabulary),
+        joint=direction.target.joint,
+    )
+
+
+def _told(model: MarianModel, target: Language) -> tuple[int, ...]:
+    """The token that tells the target language; none for a model of one."""
+    known = {
+        match[1]: number
+        for piece, number in model.vocabulary.source.numbers.items()
+        if (match := LANGUAGE.fullmatch(piece)) is not None
+    }
+    if not known:
+        return ()
+    codes = (*_OTHERS.get(target.code, ()), _LONG.get(target.code, target.code), target.code)
+    regional = [code for code in sorted(known) if code.startswith(tuple(f"{one}_" for one in codes))]
+    for code in (*codes, *regional):
+        if code in known:
+            return (known[code],)
+    raise UsageError(
+        f"{model.path.name} does not translate to {target.name}, but to {', '.join(sorted(known))}: "
+        "change --to, or choose another model"
+    )

@@ -1,0 +1,129 @@
+"""Marian models as a store of sequences, so that sessions, pools and rooms use them like llama.cpp.
+
+A sequence holds the source, its end, the start token, and the output. The encoder reads the source anew when
+it has changed; then all of the output's tokens have to be evaluated again, unless they are put back as they
+were computed for the shorter source. In cross-attention such tokens have no positions, so nothing is turned.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from operators.decoding.forward import Logits
+from operators.models.store import Part
+from operators.seq2seq.marian import Held, MarianModel, Read
+
+
+class _Sequence:
+    """The tokens of a sequence, and the decoder's keys and values of those from the start token on."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.tokens: list[int] = []
+        #: Position of the first token; not 0 where only a part of an output waits to be put back.
+        self.first = 0
+        #: Position of the first token with keys and values; None while there is none.
+        self.begin: int | None = None
+        self.held: Held = {}
+        #: The source before it, as the model has read it.
+        self.read: Read | None = None
+
+    @property
+    def written(self) -> int:
+        """How many tokens have keys and values."""
+        return next((values.shape[2] for values in self.held.values()), 0)
+
+    def cut(self, length: int) -> None:
+        if length <= self.first:
+            self.clear()
+            return
+        del self.tokens[length - self.first :]
+        if self.begin is not None and length > self.begin:
+            self.held = _part(self.held, 0, length - self.begin)
+        else:
+            self.begin, self.held, self.read = None, {}, None
+
+
+def _part(held: Held, start: int, end: int) -> Held:
+    return {name: values[:, :, start:end] for name, values in held.items()}
+
+
+class MarianStore:
+    """A `SharedStore` and `ShiftingStore` on one model. Parts of a pass are evaluated one after the other.
+
+    Outputs of different lengths cannot share a pass: the exported decoder has no mask for its own tokens.
+    """
+
+    largest_pass = 512
+
+    def __init__(self, model: MarianModel, sequences: int) -> None:
+        self._model = model
+        self._sequences = [_Sequence() for _ in range(sequences)]
+
+    def close(self) -> None:
+        """Free what the sequences hold."""
+        self._sequences.clear()
+
+    @property
+    def can_shift(self) -> bool:
+        """Whether tokens can be kept behind a longer source."""
+        return self._model.is_causal
+
+    def copy_sequence(self, source: int, target: int) -> None:
+        """Let the empty sequence ``target`` hold what ``source`` holds."""
+        here, there = self._sequences[source], self._sequences[target]
+        there.tokens, there.begin, there.held, there.read = (
+            list(here.tokens),
+            here.begin,
+            here.held,
+            here.read,
+        )
+
+    def cut_sequence(self, sequence: int, length: int) -> None:
+        """Forget what ``sequence`` holds from position ``length`` on."""
+        self._sequences[sequence].cut(length)
+
+    def copy_part(self, source: int, target: int, start: int, end: int) -> None:
+        """Append to ``target`` what ``source`` holds of an output from ``start`` up to ``end``."""
+        here, there = self._sequences[source], self._sequences[target]
+        assert here.begin is not None, "only tokens of an output are put aside"
+        part = _part(here.held, start - here.begin, end - here.begin)
+        if there.begin is None:
+            there.first = there.begin = start
+            there.held = part
+        else:
+            there.held = {
+                name: np.concatenate((held, part[name]), axis=2) for name, held in there.held.items()
+            }
+        there.tokens += here.tokens[start - here.first : end - here.first]
+
+    def shift(self, sequence: int, start: int, end: int, by: int) -> None:  # noqa: ARG002 - the protocol
+        """Move a sequence that holds only what was put aside."""
+        self._sequences[sequence].first = self._sequences[sequence].begin = start + by
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        """Append ``tokens`` to ``sequence`` at ``start``; return the logits of the last ``rows`` tokens.
+
+        Logits are of the tokens of an output. Raises `ModelTrouble` if the model fails.
+        """
+        model, one = self._model, self._sequences[sequence]
+        assert start == len(one.tokens), "a pass continues where the sequence ends"
+        one.tokens += tokens
+        if model.folder.start not in one.tokens:
+            return np.empty((0, model.vocabulary_size), np.float32)
+        one.begin = one.tokens.index(model.folder.start)
+        read = one.read = one.read or model.read(one.tokens[: one.begin])
+        output = one.tokens[one.begin :]
+        new = output[one.written :]
+        # A pass over all of an output costs less than one for each token.
+        if one.written and (len(new) == 1 or model.is_causal):
+            logits, one.held = model.go_on(read, one.held, new)
+        else:
+            logits, one.held = model.begin(read, output)
+        return logits[len(logits) - rows :]
+
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        """Evaluate each part; raises `ModelTrouble` for all if the model fails."""
+        return [self.evaluate(sequence, *evaluation) for sequence, evaluation in parts]

@@ -1,0 +1,85 @@
+"""Encoder-decoder models through the whole product: every method, rooms, and the commands."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from flows.engine.translation import open_engine
+from flows.settings.schema import TranslateSettings
+from operators.decoding.translator import SegmentState, Translator
+from operators.errors import UsageError
+from tests.program import surtitle
+from tests.tiny_marian import write_tiny
+
+PARTIALS = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
+TEXTS = {
+    "a": ["the", "the weather", "the weather in", "the whether in the", "the weather in the hills is fine"],
+    "b": ["we met", "we meet on", "we meet on Monday", "we meet on Monday at noon"],
+}
+
+
+def translate(translator: Translator) -> list[tuple[int, ...]]:
+    """Updates of two segments in turn, each of which ends with a final."""
+    states = {key: SegmentState() for key in TEXTS}
+    outputs = []
+    for number in range(5):
+        for key, texts in TEXTS.items():
+            if number < len(texts):
+                is_final = number == len(texts) - 1
+                states[key], output = translator.update(key, states[key], texts[number], is_final=is_final)
+                assert output.trouble is None or not output.trouble.is_failure, output.why
+                outputs.append(output.tokens)
+    return outputs
+
+
+def settings(folder: Path, **options: object) -> TranslateSettings:
+    given = {"model": str(folder), "threads": 1, "bias": 0.0, "commit": 0, "max_source": 24, **options}
+    return msgspec.convert(given, TranslateSettings)
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_every_method_gives_what_re_translation_gives(tmp_path: Path, is_causal: bool) -> None:
+    folder = write_tiny(tmp_path, is_causal=is_causal)
+    engine = open_engine(settings(folder))
+    # Only then can tokens be kept when the source grows.
+    assert (engine.pool.sessions.least_kept is not None) == is_causal
+    want = translate(engine.translator(settings(folder, method="retranslate")))
+    assert len(set(want)) > 4
+    for method in ("ssbd", "recycle", "hybrid-jacobi"):
+        assert translate(engine.translator(settings(folder, method=method))) == want, method
+
+
+@pytest.mark.parametrize("rooms", [[], ["--rooms", 2]])
+def test_recorded_speech_is_captioned(tmp_path: Path, rooms: list[object]) -> None:
+    folder, summary = write_tiny(tmp_path / "tiny"), tmp_path / "summary.json"
+    done = surtitle("replay", PARTIALS, "--model", folder, "--threads", 1, "--summary", summary, *rooms)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(summary.read_text())["segments"] == 2
+    assert "failed_pass" not in summary.read_text()
+
+
+def test_methods_are_compared_on_it(tmp_path: Path) -> None:
+    folder, rows = write_tiny(tmp_path / "tiny"), tmp_path / "rows.json"
+    source = tmp_path / "texts.en"
+    source.write_text("the weather in the hills is fine\n")
+    done = surtitle("bench", source, "--model", folder, "--repeat", 1, "--json", rows)
+    assert done.returncode == 0, done.stderr
+    model = json.loads(rows.read_text())["signature"]["model"]
+    assert model["file"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"max_source": 400}, "has 512: lower it"),
+        ({"template": "chat"}, "leave out --template"),
+        ({"draft_model": "base"}, "no other one drafts"),
+    ],
+)
+def test_what_such_a_model_cannot_do_is_refused(
+    tmp_path: Path, options: dict[str, object], what: str
+) -> None:
+    with pytest.raises(UsageError, match=what):
+        open_engine(settings(write_tiny(tmp_path), **options))

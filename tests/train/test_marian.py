@@ -1,0 +1,89 @@
+"""What transformers says with a Marian model, its exported copy says: tokens, logits, and greedy answers."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+from flows.engine.translation import open_engine
+from flows.settings.schema import TranslateSettings
+from operators.decoding.drive import drive
+from operators.decoding.forward import Task
+from operators.decoding.greedy import retranslate
+from operators.languages import Direction
+from operators.seq2seq.folder import read_folder
+from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.prompt import marian_prompt
+from operators.seq2seq.store import MarianStore
+from tests.marian_export import END, Size, train_pieces, write_export
+from tests.tiny_marian import TEXTS
+
+TEXT = "we met in the hills today , it was good ( fine ) !"
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MarianMTModel]:
+    folder = tmp_path_factory.mktemp("marian")
+    pieces = train_pieces(folder, TEXTS, 60, hard_vocab_limit=False)
+    size = Size(len(pieces), 32, 4, 2, 64)
+    torch.manual_seed(1)
+    config = MarianConfig(
+        vocab_size=size.tokens, decoder_vocab_size=size.tokens, d_model=size.width, encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64,
+        max_position_embeddings=512, activation_function="swish", scale_embedding=True, init_std=0.3,
+        pad_token_id=size.pad, eos_token_id=END, forced_eos_token_id=None, decoder_start_token_id=size.pad,
+    )  # fmt: skip
+    model = MarianMTModel(config).eval()
+    model.final_logits_bias.normal_()
+    weights = {name: values.numpy() for name, values in model.state_dict().items()}
+    return write_export(folder, weights, size, pieces), model
+
+
+def test_a_source_has_the_tokens_of_transformers(theirs: tuple[Path, MarianMTModel]) -> None:
+    folder, _ = theirs
+    with warnings.catch_warnings(action="ignore"):  # it asks for a normaliser that it does not apply
+        tokenizer = MarianTokenizer.from_pretrained(folder)
+    prompt = marian_prompt(MarianModel(read_folder(folder), 1), Direction.of("en", "de"))
+    for text in (TEXT, "ﬁne ½", "Ünknown 東京", *TEXTS["source"]):
+        assert [*prompt.source(text), END] == tokenizer(text).input_ids
+    for text in TEXTS["target"]:
+        assert [*prompt.vocabulary.tokenize(f" {text}"), END] == tokenizer(text_target=text).input_ids
+
+
+def test_logits_are_those_of_transformers(theirs: tuple[Path, MarianMTModel]) -> None:
+    folder, model = theirs
+    ours = MarianModel(read_folder(folder), 1)
+    source, output = [5, 9, 3, 12, END], [ours.folder.start, 4, 8, 15, 16, 23, 42]
+    with torch.inference_mode():
+        want = (
+            model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([output]))
+            .logits[0]
+            .numpy()
+        )
+    said = np.arange(ours.vocabulary_size) != ours.folder.start
+    store = MarianStore(ours, 1)
+    whole = store.evaluate(0, [*source, *output], 0, len(output))
+    np.testing.assert_allclose(whole[:, said], want[:, said], atol=1e-4)
+    store.cut_sequence(0, len(source) + 2)
+    again = store.evaluate(0, output[2:], len(source) + 2, len(output) - 2)
+    np.testing.assert_allclose(again[:, said], want[2:, said], atol=1e-4)
+
+
+def test_greedy_answers_are_those_of_transformers(theirs: tuple[Path, MarianMTModel]) -> None:
+    folder, model = theirs
+    engine = open_engine(TranslateSettings(model=str(folder), threads=1))
+    for text in (TEXT, *TEXTS["source"]):
+        prompt = engine.prompt.build(engine.prompt.source(text), is_final=True)
+        with torch.inference_mode():
+            want = model.generate(
+                torch.tensor([prompt[:-1]]), num_beams=1, do_sample=False, max_new_tokens=9,
+                bad_words_ids=[[prompt[-1]]],
+            )[0, 1:].tolist()  # fmt: skip
+        with engine.pool.session("a") as session:
+            got, _ = drive(retranslate(Task(prompt, (), engine.prompt.stop, 9)), session)
+        assert [*got.tokens, END][: len(want)] == want
+        assert len(want) > 1
