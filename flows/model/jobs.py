@@ -128,6 +128,12 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     noise: Annotated[
         float, typer.Option(min=0, max=1, help="Share of sources with simulated recogniser errors.")
     ] = 0.3
+    source_loss: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Weight of the source's tokens, for a model that judges sentences."
+        ),
+    ] = 0.0
     seed: Annotated[int, typer.Option(help="Random seed.")] = 1
     begin: Annotated[
         Path | None,

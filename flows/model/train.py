@@ -127,7 +127,10 @@ def run(job: TrainingJob) -> None:
     dtype = fast_dtype()
     # Weights that are quantised to few bits must not be rounded to bfloat16 first.
     weights = torch_model(file, dtype if job.types is None else torch.float32)
-    fit = Fit(weights, job.rank, schedule, seed=job.seed, types=job.types, compiles=job.compiles, dtype=dtype)
+    fit = Fit(
+        weights, job.rank, schedule, seed=job.seed, types=job.types, compiles=job.compiles, dtype=dtype,
+        source_loss=job.source_loss,
+    )  # fmt: skip
     record = _begin(job, file, path, lessons, fit)
     prompt = few_shot_prompt(model, prompts.find(job.source, job.target))
     entries = _entries(job, prompts, file, path)

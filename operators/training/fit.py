@@ -136,12 +136,14 @@ class Fit:
         types: Types | None = None,
         compiles: bool = False,
         dtype: torch.dtype = torch.bfloat16,
+        source_loss: float = 0.0,
     ) -> None:
         """``model`` gets adapters of ``rank`` on all linear layers of its blocks, and only they learn.
 
         With ``types`` it computes with the weights as they will be stored, by group of tensors. With
         ``compiles`` the passes are compiled at the first step; that takes minutes, and pays on a GPU.
-        Passes multiply in ``dtype``: bfloat16 pays only where the processor has instructions for it.
+        Passes multiply in ``dtype``: bfloat16 pays only where the processor has instructions for it. The
+        source's tokens are learned, too, with the weight ``source_loss``.
         """
         torch.manual_seed(seed)
         layers = sorted({name.rpartition(".")[2] for name in LINEAR})
@@ -159,6 +161,7 @@ class Fit:
         )
         self._device = next(model.parameters()).device.type
         self._dtype = dtype
+        self._source_loss = source_loss
         self._head = model.lm_head
         self._body: Callable[..., Any] = torch.compile(model.model) if compiles else model.model
 
@@ -179,8 +182,8 @@ class Fit:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         with self.computing():
-            loss = answer_loss(self._body, self._head, rows, self._device)
-        loss.backward()
+            learned, loss = losses(self._body, self._head, rows, self._device, self._source_loss)
+        learned.backward()
         torch.nn.utils.clip_grad_norm_(self._weights.values(), _MAX_GRADIENT)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
@@ -248,9 +251,17 @@ def _tensor(layer: str) -> str:
     return gguf_name(layer.removeprefix("base_model.model."))
 
 
-def answer_loss(body: Callable[..., Any], head: torch.nn.Module, rows: Rows, device: str) -> torch.Tensor:
-    """Mean cross entropy of the answers' tokens, in nats; the output matrix is multiplied for these alone."""
-    tokens, positions, documents, labels = (torch.from_numpy(part).to(device).long() for part in rows)
+def losses(
+    body: Callable[..., Any], head: torch.nn.Module, rows: Rows, device: str, source_loss: float = 0.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What to learn, and the mean cross entropy of the answers' tokens, in nats.
+
+    The first adds that of the source's tokens, weighted by ``source_loss``: a translator that never sees it
+    forgets the language that it hears, and judges badly where a sentence goes on. The output matrix is
+    multiplied for these tokens alone.
+    """
+    arrays = (torch.from_numpy(part).to(device).long() for part in rows)
+    tokens, positions, documents, labels, sources = arrays
     mask = visible(documents)
     hidden = body(
         input_ids=tokens,
@@ -259,8 +270,13 @@ def answer_loss(body: Callable[..., Any], head: torch.nn.Module, rows: Rows, dev
         # Rows are shorter than the sliding window: both kinds of layers see the same.
         attention_mask={"full_attention": mask, "sliding_attention": mask},
     ).last_hidden_state
-    learned = labels != IGNORED
-    return cross_entropy(head(hidden[learned]).float(), labels[learned])
+
+    def entropy(wanted: torch.Tensor) -> torch.Tensor:
+        learned = wanted != IGNORED
+        return cross_entropy(head(hidden[learned]).float(), wanted[learned])
+
+    answers = entropy(labels)
+    return (answers + source_loss * entropy(sources) if source_loss else answers), answers
 
 
 def visible(documents: torch.Tensor) -> torch.Tensor:

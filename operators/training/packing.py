@@ -20,13 +20,18 @@ class Asked(NamedTuple):
 
     prompt: tuple[int, ...]
     answer: tuple[int, ...]
+    #: The place of the source in the prompt.
+    source: slice
 
 
 def asked(prompt: Prompt, source: str, target: str, *, is_final: bool) -> Asked:
     """An example whose answer ends with the line; an empty ``target`` teaches to answer nothing yet."""
     answer = prompt.vocabulary.tokenize(prompt.lead + target) if target else []
+    spoken, first = prompt.source(source), len(prompt.head)
     return Asked(
-        prompt.build(prompt.source(source), is_final=is_final), (*answer, *prompt.vocabulary.tokenize(_END))
+        prompt.build(spoken, is_final=is_final),
+        (*answer, *prompt.vocabulary.tokenize(_END)),
+        slice(first, first + len(spoken)),
     )
 
 
@@ -35,13 +40,15 @@ IGNORED = -100
 
 
 class Rows(NamedTuple):
-    """A batch: four arrays of the shape (rows, tokens)."""
+    """A batch: five arrays of the shape (rows, tokens)."""
 
     tokens: NDArray[np.int32]
     positions: NDArray[np.int32]
     documents: NDArray[np.int32]
     #: The next token if it belongs to an answer, else `IGNORED`.
     labels: NDArray[np.int32]
+    #: The same for the source.
+    sources: NDArray[np.int32]
 
 
 def pack(examples: Iterable[Asked], rows: int, length: int) -> Iterator[Rows]:
@@ -69,7 +76,10 @@ def _empty(rows: int, length: int) -> Rows:
     def zeros() -> NDArray[np.int32]:
         return np.zeros((rows, length), np.int32)
 
-    return Rows(zeros(), zeros(), zeros(), np.full((rows, length), IGNORED, np.int32))
+    def ignored() -> NDArray[np.int32]:
+        return np.full((rows, length), IGNORED, np.int32)
+
+    return Rows(zeros(), zeros(), zeros(), ignored(), ignored())
 
 
 def _place(batch: Rows, row: int, start: int, document: int, example: Asked) -> None:
@@ -79,3 +89,7 @@ def _place(batch: Rows, row: int, start: int, document: int, example: Asked) -> 
     batch.positions[row, place] = np.arange(size)
     batch.documents[row, place] = document
     batch.labels[row, start + asked - 1 : start + size - 1] = example.answer
+    # What precedes its first token is the same in all examples.
+    spoken = slice(example.source.start + 1, example.source.stop)
+    before = slice(start + spoken.start - 1, start + spoken.stop - 1)
+    batch.sources[row, before] = example.prompt[spoken]

@@ -23,8 +23,8 @@ from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.trained import TrainedPrompts, labels_of, trained_prompts
-from operators.training.fit import Fit, Schedule, answer_loss
-from operators.training.packing import Asked, Rows, asked, pack
+from operators.training.fit import Fit, Schedule, losses
+from operators.training.packing import IGNORED, Asked, Rows, asked, pack
 from tests.train.tiny_gemma import write_gemma
 
 # peft asks transformers for what has another name in its next version.
@@ -84,14 +84,28 @@ def test_examples_in_one_row_do_not_see_each_other(path: Path) -> None:
     model = torch_model(read_gguf(path), torch.float32)
     shown = examples(path)
 
-    def loss(rows: Rows) -> float:
-        return float(answer_loss(model.model, model.lm_head, rows, "cpu"))
+    def loss(rows: Rows, source_loss: float) -> tuple[float, float]:
+        learned, answers = losses(model.model, model.lm_head, rows, "cpu", source_loss)
+        return float(answers), float(learned - answers)
 
-    together = next(pack([*shown, *shown], 1, sum(len(p) + len(a) for p, a in shown)))
+    together = next(pack([*shown, *shown], 1, sum(len(one.prompt) + len(one.answer) for one in shown)))
     alone = [next(pack([one, one], 1, len(one.prompt) + len(one.answer))) for one in shown]
+    lengths = [(len(one.answer), one.source.stop - one.source.start - 1) for one in shown]
     with torch.inference_mode():
-        losses = [loss(rows) * len(one.answer) for rows, one in zip(alone, shown, strict=True)]
-        assert loss(together) == pytest.approx(sum(losses) / sum(len(one.answer) for one in shown), rel=1e-4)
+        means = list(zip(*(loss(rows, 1.0) for rows in alone), strict=True))
+        for kind, found in enumerate(loss(together, 1.0)):
+            tokens = [both[kind] for both in lengths]
+            assert found == pytest.approx(np.average(means[kind], weights=tokens), rel=1e-4)
+        assert loss(together, 0.0)[1] == 0
+
+
+def test_a_source_is_learned_from_its_second_token_on(path: Path) -> None:
+    shown = examples(path)
+    rows = next(pack([*shown, *shown], 1, sum(len(one.prompt) + len(one.answer) for one in shown)))
+    learned = rows.sources[rows.sources != IGNORED].tolist()
+    assert learned == [token for one in shown for token in one.prompt[one.source][1:]]
+    after = np.roll(rows.tokens, -1, axis=1)
+    assert (after == rows.sources)[rows.sources != IGNORED].all()
 
 
 def test_a_run_that_goes_on_learns_as_if_it_had_not_stopped(path: Path) -> None:
