@@ -24,6 +24,8 @@ class Hub:
         self.hold: Event | None = None
         #: Answer with other bytes than the checksum is of.
         self.corrupt = False
+        #: Send bytes without end instead of the content.
+        self.endless = False
         self.url = ""
         #: Method, path and range of each request.
         self.requests: list[tuple[str, str, str | None]] = []
@@ -48,6 +50,10 @@ class _Handler(BaseHTTPRequestHandler):
     hub: ClassVar[Hub]
     protocol_version = "HTTP/1.1"
 
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # the other side has had enough
+            super().handle()
+
     def do_HEAD(self) -> None:
         self._answer(body=False)
 
@@ -70,6 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(404, "EntryNotFound")
         start = int(asked.removeprefix("bytes=").partition("-")[0]) if asked else 0
         part = content[start:]
+        if body and hub.endless:
+            return self._flood()
         self.send_response(206 if asked else 200)
         self.send_header("X-Repo-Commit", COMMIT)
         self.send_header("ETag", '"of the redirection, not of the content"')
@@ -92,9 +100,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             hold.wait(60)
             part = part[len(part) // 2 :]
-        with suppress(ConnectionError):  # who asked was killed
-            self.wfile.write(bytes(len(part)) if hub.corrupt else part)
+        self.wfile.write(bytes(len(part)) if hub.corrupt else part)
         return None
+
+    def _flood(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        for _ in range(1 << 12):
+            self.wfile.write(bytes(1 << 14))
 
     def _refuse(self, status: int, code: str) -> None:
         self.send_response(status)
