@@ -2,7 +2,8 @@
 
 The exports for ONNX Runtime are those that transformers.js lists (``scripts/extra/marian.py``). One of many
 languages serves where there is none for the pair, if its makers measured a BLEU of 15 and more on Tatoeba
-from English, or of 30 into English (Tatoeba Challenge, ``models/eng-mul``, ``models/mul-eng``).
+from English, or of 30 into English (Tatoeba Challenge, ``models/eng-mul``, ``models/mul-eng``). ``en-jap`` is
+left out: others who tried it rejected it.
 """
 
 import os
@@ -29,7 +30,6 @@ fr-de fr-en fr-es fr-ro fr-ru hi-en hu-en id-en it-en it-es it-fr ja-en ko-en nl
 ru-en ru-es ru-fr ru-uk sv-en th-en tr-en uk-en uk-ru vi-en xh-en zh-en"""
 #: Models of several languages from or into English.
 _GROUPS = {
-    "en-jap": "ja",
     "en-ROMANCE": "ca gl pt",
     "ROMANCE-en": "ca gl pt ro",
     "bat-en": "lt lv",
