@@ -153,9 +153,13 @@ def fetch_folder(
         try:
             path = _fetch(repo, one.name, bar, None if folder is None else folder.name)
         except InputError as error:
-            if one.is_optional and isinstance(error.__cause__, RemoteEntryNotFoundError):
-                continue
-            raise
+            if not isinstance(error.__cause__, RemoteEntryNotFoundError):
+                raise
+            if not one.is_optional:
+                raise InputError(
+                    f"{repo} has no file {one.name}, without which its model cannot be used: choose another one"
+                ) from error
+            continue
         _verify(path, one.name, progress)
         # Named by its revision, which holds for all files.
         folder = folder or path.parent

@@ -13,7 +13,7 @@ from operators.seq2seq.vocabulary import LANGUAGE, TargetVocabulary
 _CODES = (
     "ar:ara zh:zho cs:ces da:dan nl:nld en:eng fi:fin fr:fra de:deu el:ell he:heb hi:hin hu:hun it:ita "
     "ja:jpn ko:kor no:nor pl:pol pt:por ro:ron ru:rus es:spa sv:swe tr:tur uk:ukr vi:vie "
-    "bg:bul ca:cat eo:epo et:est ga:gle gl:glg lb:ltz lv:lav mk:mkd sq:sqi"
+    "af:afr bg:bul ca:cat eo:epo et:est ga:gle gl:glg id:ind lb:ltz lv:lav mk:mkd sq:sqi xh:xho"
 )
 _LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
 #: Other codes for the same, in order of preference.

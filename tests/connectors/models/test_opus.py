@@ -148,7 +148,7 @@ def test_a_file_beyond_all_measure_is_refused(hub: Hub, tmp_path: Path, *, endle
 def test_optional_files_may_be_missing_and_the_others_are_named(hub: Hub) -> None:
     assert f"{REPO}/generation_config.json" not in hub.files
     del hub.files[f"{REPO}/source.spm"]
-    with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm"):
+    with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm, without which"):
         fetch_opus(EN_DE)
 
 
@@ -180,25 +180,6 @@ def test_the_package_that_is_missing_is_named_before_the_download(
 def test_every_language_of_the_models_of_many_has_its_token(tmp_path: Path) -> None:
     # Some of those that the makers publish for both models.
     told = re.findall(r"\w+", "bul cat ell epo est ewe fra gle glg heb lav ltz mkd pol por sqi tur zul")
-        "bul",
-        "cat",
-        "ell",
-        "epo",
-        "est",
-        "ewe",
-        "fra",
-        "gle",
-        "glg",
-        "heb",
-        "lav",
-        "ltz",
-        "mkd",
-        "pol",
-        "por",
-        "sqi",
-        "tur",
-        "zul",
-    ]
     folder = write_tiny(tmp_path, added=tuple(f">>{one}<<" for one in told))
     model = MarianModel(read_folder(folder), 1)
     targets = [
