@@ -157,7 +157,7 @@ def fetch_folder(
                 raise
             if not one.is_optional:
                 raise InputError(
-                    f"{repo} has no file {one.name}, without which its model cannot be used: choose another one"
+                    f"{repo} has no file {one.name}, without which its model is of no use: choose another one"
                 ) from error
             continue
         _verify(path, one.name, progress)
