@@ -9,6 +9,7 @@ import msgspec
 
 from connectors.models.captions_folder import captions_folder, is_made_for
 from connectors.models.hub import HUB_PREFIX, is_fetched
+from connectors.models.opus import is_opus_here, opus_languages, opus_repository
 from operators.languages import Direction, language
 from operators.prompts.template import few_shot_templates
 
@@ -25,8 +26,8 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     #: What it is, in a few words.
     what: str
-    #: Codes of the languages that it translates, with spaces between.
-    languages: str
+    #: Codes of the languages that it translates, with spaces between; empty for one model per pair.
+    languages: str = ""
     #: ``OWNER/REPO`` on the hub, and its file; absent for what comes with surtitle.
     repository: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
     file: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+\.gguf$")] | None = None
@@ -42,23 +43,35 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     #: Whether that allows commercial use, and within what terms.
     commercial: bool
     terms: str = ""
+    #: What the licence asks for in return; it bars no use.
+    asks: str = ""
     #: Whether it was trained to translate unfinished speech.
     is_for_captions: bool = False
+    #: Whether it is OPUS-MT: an encoder-decoder model for each pair of languages, in a folder.
+    is_per_pair: bool = False
+
+    @property
+    def comes_with_surtitle(self) -> bool:
+        """Whether it needs no download."""
+        return self.repository is None and not self.is_per_pair
 
     @property
     def hub_name(self) -> str | None:
-        """Its file on the hub; None for what comes with surtitle."""
+        """Its file on the hub; None for what comes with surtitle, and for one model per pair."""
         return None if self.repository is None else f"{HUB_PREFIX}{self.repository}:{self.file}"
 
-    @property
-    def is_here(self) -> bool:
-        """Whether it can be used without a download."""
+    def is_here(self, direction: Direction | None) -> bool:
+        """Whether it can be used without a download, for a direction or for any."""
+        if self.is_per_pair:
+            return is_opus_here(direction)
         return self.hub_name is None or is_fetched(self.hub_name)
 
     def translates(self, direction: Direction) -> bool:
         """Whether it knows both languages; of what comes with surtitle, whether it can for the direction."""
         if self.is_for_captions:
             return is_made_for(direction, captions_folder())
+        if self.is_per_pair:
+            return opus_repository(direction) is not None
         if self.template == "few-shot":
             names = direction.source.name, direction.target.name
             return any((one.source_language, one.language) == names for one in few_shot_templates())
@@ -84,4 +97,5 @@ def hub_name(model: str) -> str:
 
 def languages_of(model: NamedModel) -> list[str]:
     """The English names of its languages, in order."""
-    return sorted(language(code).name for code in model.languages.split())
+    codes = opus_languages() if model.is_per_pair else model.languages.split()
+    return sorted(language(code).name for code in codes)

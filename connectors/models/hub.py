@@ -1,4 +1,4 @@
-"""Fetches a GGUF file from the Hugging Face Hub into the cache that the hub's library shares among programs.
+"""Fetches files and folders from the Hugging Face Hub into the cache that its library shares among programs.
 
 Cached files are used without a network. A file is compared once with the hub's checksum; a note in surtitle's
 own cache folder then records the success. The library's own settings apply (HF_ENDPOINT, HF_HOME,
@@ -13,11 +13,12 @@ a name of ours.
 import errno
 import hashlib
 import logging
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
@@ -26,7 +27,7 @@ from operators.errors import InputError, OutputError, SurtitleError, UsageError
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def fetch_content(repo: str, file: str, bar: type[Any]) -> None:
+def fetch_content(repo: str, file: str, bar: type[Any], revision: str | None = None) -> None:
     """Fetch the part of a file that the cache lacks, except for huge files and files without a checksum.
 
     Those are left to the library. The caller must verify the checksum of the content. If the hub does not
@@ -36,6 +37,7 @@ def fetch_content(repo: str, file: str, bar: type[Any]) -> None:
         repo: ``OWNER/REPO``.
         file: the file's name in the repository.
         bar: a class like tqdm's for the progress.
+        revision: of the repository; None for the newest.
 
     Raises:
         HfHubHTTPError: the hub does not deliver what it described; other errors of its HTTP library if the
@@ -51,7 +53,7 @@ def fetch_content(repo: str, file: str, bar: type[Any]) -> None:
 
     headers = build_hf_headers(library_name="surtitle")
     try:
-        known = get_hf_file_metadata(hf_hub_url(repo, file), headers=headers)
+        known = get_hf_file_metadata(hf_hub_url(repo, file, revision=revision), headers=headers)
     except Exception:  # noqa: BLE001 - any HTTP library's; the hub's library will report it or has the file
         return
     if isinstance(try_to_load_from_cache(repo, file, revision=known.commit_hash), str):
@@ -103,24 +105,96 @@ def fetch_model(name: str, progress: Callable[[str, float | None], None], sha256
         OutputError: the cache cannot store it.
     """
     repo, file = _parts(name)
-    # Imported here because it takes a moment, and most users have a local file.
-    from huggingface_hub import hf_hub_download
-
-    bar = _bar(f"fetching {file}", progress)
-    # It logs each broken connection on separate lines; we report the outcome ourselves.
-    logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
-    try:
-        fetch_content(repo, file, bar)
-        path = hf_hub_download(repo, file, library_name="surtitle", tqdm_class=bar)
-    except Exception as error:  # including those of its HTTP libraries
-        raise _in_words(error, repo, file) from error
-    found = _verify(Path(path), file, progress)
+    path = _fetch(repo, file, _bar(f"fetching {file}", progress))
+    found = _verify(path, file, progress)
     if sha256 and found and found != sha256:
         raise InputError(
             f"{repo} has another {file} by now (sha256 {found}) than surtitle knows: to use it as it is, "
             f"write --model {name}"
         )
-    return Path(path)
+    return path
+
+
+class FolderFile(NamedTuple):
+    """A file of a folder that is fetched as a whole."""
+
+    name: str
+    #: A larger file is refused.
+    max_mb: int
+    is_optional: bool = False
+
+
+def fetch_folder(
+    repo: str, files: Sequence[FolderFile], progress: Callable[[str, float | None], None]
+) -> Path:
+    """Return a folder with files of one revision of a repository, fetched if the cache lacks some.
+
+    Once it has all, the hub is not asked any more.
+
+    Args:
+        repo: ``OWNER/REPO``.
+        files: those to fetch; the first one is in no folder of the repository, and not optional.
+        progress: gets each step and its progress.
+
+    Raises:
+        InputError: a file does not exist, is unreachable, arrived damaged, or is too large.
+        OutputError: the cache cannot store one.
+    """
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    folder = fetched_folder(repo, files)
+    if folder is not None:
+        for one in files:
+            if (folder / one.name).exists():
+                _verify(folder / one.name, one.name, progress)
+        return folder
+    for one in files:
+        bar = _bar(f"fetching {one.name} of {repo}", progress, one.max_mb * 1_000_000)
+        try:
+            path = _fetch(repo, one.name, bar, None if folder is None else folder.name)
+        except InputError as error:
+            if not isinstance(error.__cause__, RemoteEntryNotFoundError):
+                raise
+            if not one.is_optional:
+                raise InputError(
+                    f"{repo} has no file {one.name}, without which its model is of no use: choose another one"
+                ) from error
+            continue
+        _verify(path, one.name, progress)
+        # Named by its revision, which holds for all files.
+        folder = folder or path.parent
+    assert folder is not None
+    return folder
+
+
+def fetched_folder(repo: str, files: Sequence[FolderFile]) -> Path | None:
+    """The folder of `fetch_folder` if the cache has all of it; None otherwise."""
+    from huggingface_hub import try_to_load_from_cache
+
+    first = None
+    for one in files:
+        found = try_to_load_from_cache(repo, one.name)
+        # None if that is not known; another object if the hub said that it has no such file.
+        if not isinstance(found, str) and (found is None or not one.is_optional):
+            return None
+        first = first or found
+    return Path(str(first)).parent
+
+
+def _fetch(repo: str, file: str, bar: type[Any], revision: str | None = None) -> Path:
+    """The path of a file in the cache, fetched if it is not there."""
+    # Imported here because it takes a moment, and most users have a local file.
+    from huggingface_hub import hf_hub_download
+
+    # It logs each broken connection on separate lines; we report the outcome ourselves.
+    logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
+    try:
+        fetch_content(repo, file, bar, revision)
+        return Path(hf_hub_download(repo, file, revision=revision, library_name="surtitle", tqdm_class=bar))
+    except InputError:
+        raise
+    except Exception as error:  # including those of its HTTP libraries
+        raise _in_words(error, repo, file) from error
 
 
 def is_fetched(name: str) -> bool:
@@ -138,17 +212,29 @@ def _parts(name: str) -> tuple[str, str]:
     return repo, file
 
 
-def _bar(what: str, progress: Callable[[str, float | None], None]) -> Any:
-    """A progress bar class for the hub's library that reports to ``progress`` and draws nothing."""
+def _bar(what: str, progress: Callable[[str, float | None], None], max_bytes: float = math.inf) -> Any:
+    """A progress bar class for the hub's library that reports to ``progress`` and draws nothing.
+
+    It raises `InputError` for more than ``max_bytes``, whatever size the hub had announced.
+    """
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[type-arg]  # it counts, and holds nothing
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **{**options, "disable": True})
+            self._check(self.total or 0)
 
         def update(self, n: float | None = 1) -> None:
             self.n += n or 0
+            self._check(self.n)
             progress(what, min(self.n / self.total, 1.0) if self.total else None)
+
+        def _check(self, size: float) -> None:
+            if size > max_bytes:
+                raise InputError(
+                    f"{what}: the hub sends more than {max_bytes / 1e6:.0f} MB, too much for such a model; "
+                    "check HF_ENDPOINT"
+                )
 
     return Bar
 
@@ -218,7 +304,8 @@ def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
         )
     if isinstance(error, errors.LocalEntryNotFoundError):
         return InputError(
-            f"{file} is not in the cache, and the hub cannot be reached: check the network, or HF_ENDPOINT"
+            f"{file} of {repo} is not in the cache, and the hub cannot be reached: "
+            "check the network, or HF_ENDPOINT"
         )
     if isinstance(error, errors.HfHubHTTPError):
         return InputError(f"the hub refused {repo} with status {error.response.status_code}: try again later")

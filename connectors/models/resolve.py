@@ -4,7 +4,8 @@
 limits the size of a file. The pieces are joined once, in the user's cache folder.
 ``captions`` is assembled from it and files shipped with surtitle, one set per direction. ``default`` is
 ``captions`` if there is one for the direction, otherwise ``base``.
-The names in the catalogue and ``hub:…`` are files on the Hugging Face Hub. Everything else is the path of a
+The names in the catalogue and ``hub:…`` are files on the Hugging Face Hub, but for ``opus-mt``, which is no
+GGUF file (`connectors.models.opus`). Everything else is the path of a
 GGUF file.
 """
 
@@ -23,6 +24,7 @@ from connectors.gguf.header import check_gguf
 from connectors.models.captions_folder import captions_folder, directions, folder_for, is_made_for
 from connectors.models.catalog import catalog, hub_name
 from connectors.models.hub import HUB_PREFIX, fetch_model
+from connectors.models.opus import OPUS_MT, opus_repository
 from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError, is_visible, nearest
 from operators.languages import Direction
@@ -47,9 +49,11 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         InputError: there is no such model, or its file is damaged.
         OutputError: the cache folder cannot store the model.
         UsageError: a name that begins with ``hub:`` has another form, or there is no captions model for
-            the direction.
+            the direction, or it is ``opus-mt``.
     """
     meant = _meant(name, direction)
+    if meant == OPUS_MT:
+        raise UsageError(f"{OPUS_MT} is an encoder-decoder model, and a language model is needed here")
     if meant == "base":
         return _base_model_path(progress)
     if meant == "captions":
@@ -71,12 +75,14 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
 def models_for(name: str, directions: Iterable[Direction]) -> list[tuple[str, list[Direction]]]:
     """The models that ``name`` means for these directions, each with those that it translates.
 
-    Each captions model translates one direction; any other model translates all that are left to it.
+    Each captions model translates one direction, each of OPUS-MT's those of its repository; any other model
+    translates all that are left to it.
     """
-    models: dict[tuple[str, Direction | None], list[Direction]] = {}
+    models: dict[tuple[str, Direction | str | None], list[Direction]] = {}
     for one in directions:
         meant = _meant(name, one)
-        models.setdefault((meant, one if meant == "captions" else None), []).append(one)
+        own = one if meant == "captions" else opus_repository(one) if meant == OPUS_MT else None
+        models.setdefault((meant, own), []).append(one)
     return [(meant, own) for (meant, _), own in models.items()]
 
 

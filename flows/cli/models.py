@@ -10,6 +10,7 @@ from rich.table import Table
 
 from connectors.machine.resources import available_mb
 from connectors.models.catalog import NamedModel, catalog
+from connectors.models.opus import fetch_opus
 from connectors.models.resolve import resolve_model
 from flows.engine.candidates import Candidate, advice, best, candidates
 from flows.engine.costs import measured_here
@@ -49,8 +50,8 @@ def models(
     console = Console(highlight=False)
     console.print(_table(found, with_languages=direction is None))
     for one in found:
-        if one.terms or not one.commercial:
-            console.print(f"{one.name}: {_use(one)}")
+        if use := _use(one):
+            console.print(f"{one.name}: {use}")
     console.print(
         "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
     )
@@ -64,20 +65,34 @@ def models(
 @models_app.command()
 def get(
     name: Annotated[str, typer.Argument(help="A name of `surtitle models`, or hub:OWNER/REPO:FILE.gguf.")],
+    source: Annotated[
+        str | None, typer.Option("--from", help="Language of the speech, for opus-mt.", show_default="none")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", help="Language of the captions, for opus-mt.", show_default="none")
+    ] = None,
 ) -> None:
     """Download a model into the cache that the Hugging Face Hub's library shares."""
     if ":" not in name and name not in catalog():
         meant = nearest(name, catalog())
         what = "`surtitle models` lists them" if meant is None else f"did you mean {meant}?"
         raise UsageError(f"there is no model {name}; {what}")
-    if (named := catalog().get(name)) is not None and named.hub_name is None:
+    if (named := catalog().get(name)) is not None and named.comes_with_surtitle:
         print(f"{name} comes with surtitle.")
         return
+    is_per_pair = named is not None and named.is_per_pair
+    if is_per_pair and (source is None or target is None):
+        raise UsageError(f"models get {name}: each pair of languages has its own, so give --from and --to")
+    if not is_per_pair and (source is not None or target is not None):
+        raise UsageError(f"models get {name}: it is one file for all languages, leave out --from and --to")
     with Waiting(quiet=False, captions=False) as waiting:
-        path = resolve_model(name, progress=waiting.doing)
+        if source is not None and target is not None:
+            path = fetch_opus(Direction.of(source, target), waiting.doing)
+        else:
+            path = resolve_model(name, progress=waiting.doing)
     print(path)
-    if named is not None and (named.terms or not named.commercial):
-        print(f"{named.licence}: {_use(named)}.")
+    if named is not None and (use := _use(named)):
+        print(f"{named.licence}: {use}.")
 
 
 def _table(found: list[Candidate], *, with_languages: bool) -> Table:
@@ -106,4 +121,5 @@ def _languages(names: list[str]) -> str:
 
 
 def _use(one: Candidate | NamedModel) -> str:
-    return one.terms if one.commercial else "no commercial use"
+    """What to know of its licence before its use; empty for nothing."""
+    return one.terms or one.asks if one.commercial else "no commercial use"

@@ -8,7 +8,7 @@ from time import perf_counter
 from connectors.audio.decoder import AudioDecoder
 from connectors.machine.resources import available_mb, others_s, resident_mb, usable_cores
 from connectors.models.captions_folder import captions_folder, directions
-from connectors.models.catalog import catalog, hub_name
+from connectors.models.catalog import catalog
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.resolve import models_for, resolve_model
 from flows.doctor.model import ModelFacts
@@ -22,6 +22,7 @@ from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import SurtitleError, UsageError
 from operators.events import AudioChunk
+from operators.languages import Direction
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
@@ -32,11 +33,10 @@ from operators.recognizers.protocol import Hypothesis
 def load(settings: TranslateSettings) -> ModelFacts:
     """Load the model that the settings name, and choose its prompt."""
     try:
-        file = hub_name(settings.model)
-        if file.startswith(HUB_PREFIX) and not is_fetched(file):
-            return ModelFacts(name=settings.model, is_absent=True)
         direction = settings.direction
-        if (folder := marian_folder(settings.model)) is not None:
+        if _is_absent(settings.model, direction):
+            return ModelFacts(name=settings.model, is_absent=True)
+        if (folder := marian_folder(settings.model, direction)) is not None:
             return _facts_of(open_marian(folder, settings, [direction]))
         path = resolve_model(settings.model, direction)
         model = LlamaModel(path, lambda _fraction: None)
@@ -59,6 +59,14 @@ def load(settings: TranslateSettings) -> ModelFacts:
         direction=str(direction),
         captioned=tuple(map(str, directions(captions_folder()))),
     )
+
+
+def _is_absent(model: str, direction: Direction) -> bool:
+    """Whether it would have to be downloaded."""
+    named = catalog().get(model)
+    if named is not None:
+        return named.translates(direction) and not named.is_here(direction)
+    return model.startswith(HUB_PREFIX) and not is_fetched(model)
 
 
 def _facts_of(opened: OpenMarian) -> ModelFacts:

@@ -39,7 +39,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     what: str
     languages: list[str]
-    #: Its file, as ``--model`` takes it; None if it comes with surtitle.
+    #: Its file, as ``--model`` takes it; None if it comes with surtitle, its name for one model per pair.
     file: str | None
     #: Size of its file, and memory of a run with it.
     megabytes: int
@@ -47,6 +47,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     licence: str
     commercial: bool
     terms: str
+    asks: str
     #: Milliseconds of an update; None if nothing was measured here.
     update_ms: float | None
     is_measured: bool
@@ -80,15 +81,16 @@ def candidates(
             name=one.name,
             what=one.what,
             languages=languages_of(one),
-            file=one.hub_name,
+            file=one.name if one.is_per_pair else one.hub_name,
             megabytes=one.megabytes,
             memory_mb=one.megabytes + BESIDES_MB,
             licence=one.licence,
             commercial=one.commercial,
             terms=one.terms,
+            asks=one.asks,
             update_ms=measured.get(one.name) or (reference and _estimated(reference, one)),
             is_measured=one.name in measured,
-            is_here=one.is_here,
+            is_here=one.is_here(direction),
         )
         for one in named
     ]

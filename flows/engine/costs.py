@@ -123,7 +123,7 @@ def measured_here(
     took_ms, is_steady = update_ms(costs, is_for_captions=own.is_for_captions), costs.is_steady
     measured = {own.name: took_ms}
     for one in catalog().values():
-        if one.hub_name is not None and one.is_here:
+        if one.hub_name is not None and one.is_here(direction):
             costs = measured_costs(resolve_model(one.name))
             if costs is not None:
                 measured[one.name] = update_ms(costs, is_for_captions=one.is_for_captions)

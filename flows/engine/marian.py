@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from connectors.machine.resources import usable_cores
 from connectors.machine.tuning import recalled, tuning_key
+from connectors.models.opus import OPUS_MT, fetch_opus
 from flows.engine.serving import OpenModel
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import output_limit
@@ -76,8 +77,15 @@ _MEASURED = 24
 _LEAST_KEPT = 16
 
 
-def marian_folder(name: str) -> Path | None:
-    """The folder of a Marian model, if ``name`` is one. Raises `InputError` if its files cannot be read."""
+def marian_folder(name: str, direction: Direction, progress: Progress = silent) -> Path | None:
+    """The folder of a Marian model, if ``name`` is one; that of ``opus-mt`` for the direction is fetched.
+
+    Raises:
+        InputError: its files cannot be read or fetched.
+        UsageError: ``opus-mt`` does not translate the direction.
+    """
+    if name == OPUS_MT:
+        return fetch_opus(direction, progress)
     path = Path(name).expanduser() if name.startswith("~/") else Path(name)
     return path if is_marian(path) else None
 

@@ -201,7 +201,7 @@ def open_engines(
 def _load(
     name: str, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
 ) -> _Loaded | OpenMarian:
-    if (folder := marian_folder(name)) is not None:
+    if (folder := marian_folder(name, directions[0], progress)) is not None:
         settings = with_sessions(to_direction(settings, directions[0]))
         return open_marian(folder, settings, directions, progress)
     path = resolve_model(name, directions[0], progress=progress)

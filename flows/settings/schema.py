@@ -159,7 +159,8 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "--captions-only",
     )] = False  # fmt: skip
     model: Annotated[
-        str, Option("A name of `surtitle models`, a GGUF file, or hub:OWNER/REPO:FILE.gguf.")
+        str,
+        Option("A name of `surtitle models`, a GGUF file, a folder (Marian), or hub:OWNER/REPO:FILE.gguf."),
     ] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
         "A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.",

@@ -12,7 +12,8 @@ from operators.seq2seq.vocabulary import LANGUAGE, TargetVocabulary
 #: ISO 639-3 codes by those of `Language`. OPUS-MT's models have either kind, or a script or region after it.
 _CODES = (
     "ar:ara zh:zho cs:ces da:dan nl:nld en:eng fi:fin fr:fra de:deu el:ell he:heb hi:hin hu:hun it:ita "
-    "ja:jpn ko:kor no:nor pl:pol pt:por ro:ron ru:rus es:spa sv:swe tr:tur uk:ukr vi:vie"
+    "ja:jpn ko:kor no:nor pl:pol pt:por ro:ron ru:rus es:spa sv:swe tr:tur uk:ukr vi:vie "
+    "af:afr bg:bul ca:cat eo:epo et:est ga:gle gl:glg id:ind lb:ltz lv:lav mk:mkd sq:sqi xh:xho"
 )
 _LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
 #: Other codes for the same, in order of preference.

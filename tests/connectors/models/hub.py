@@ -22,8 +22,10 @@ class Hub:
         self.breaks = 0
         #: Send the first half of the next answer, and the rest when this is set.
         self.hold: Event | None = None
-        #: Answer with other bytes than the checksum is of.
+        #: Answer with other bytes than the checksum of a large file is of.
         self.corrupt = False
+        #: Send bytes without end instead of the content.
+        self.endless = False
         self.url = ""
         #: Method, path and range of each request.
         self.requests: list[tuple[str, str, str | None]] = []
@@ -48,6 +50,10 @@ class _Handler(BaseHTTPRequestHandler):
     hub: ClassVar[Hub]
     protocol_version = "HTTP/1.1"
 
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # the other side has had enough
+            super().handle()
+
     def do_HEAD(self) -> None:
         self._answer(body=False)
 
@@ -70,11 +76,18 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(404, "EntryNotFound")
         start = int(asked.removeprefix("bytes=").partition("-")[0]) if asked else 0
         part = content[start:]
+        if body and hub.endless:
+            return self._flood()
         self.send_response(206 if asked else 200)
         self.send_header("X-Repo-Commit", COMMIT)
-        self.send_header("ETag", '"of the redirection, not of the content"')
-        self.send_header("X-Linked-Etag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.send_header("X-Linked-Size", str(len(content)))
+        # Small files are stored in git itself, under its checksum.
+        is_large = not file.endswith((".json", ".spm"))
+        if is_large:
+            self.send_header("ETag", '"of the redirection, not of the content"')
+            self.send_header("X-Linked-Etag", f'"{hashlib.sha256(content).hexdigest()}"')
+            self.send_header("X-Linked-Size", str(len(content)))
+        else:
+            self.send_header("ETag", f'"{hashlib.sha1(content, usedforsecurity=False).hexdigest()}"')
         self.send_header("Content-Length", str(len(part)))
         if asked:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
@@ -92,9 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             hold.wait(60)
             part = part[len(part) // 2 :]
-        with suppress(ConnectionError):  # who asked was killed
-            self.wfile.write(bytes(len(part)) if hub.corrupt else part)
+        self.wfile.write(bytes(len(part)) if hub.corrupt and is_large else part)
         return None
+
+    def _flood(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        for _ in range(1 << 12):
+            self.wfile.write(bytes(1 << 14))
 
     def _refuse(self, status: int, code: str) -> None:
         self.send_response(status)

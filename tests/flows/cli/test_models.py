@@ -24,6 +24,7 @@ def test_licences_that_are_not_for_every_use_are_said() -> None:
     table = " ".join(surtitle("models").stdout.split())
     assert "hy-mt1.5-1.8b: not in the European Union, the United Kingdom and South Korea" in table
     assert "tower-plus-2b: no commercial use" in table
+    assert "opus-mt: commercial use with attribution" in table
 
 
 def test_what_is_mistyped_is_told_in_one_sentence() -> None:
@@ -31,3 +32,7 @@ def test_what_is_mistyped_is_told_in_one_sentence() -> None:
     assert "give both --from and --to" in surtitle("models", "--to", "de").stderr
     assert "did you mean German?" in surtitle("models", "--from", "en", "--to", "Germna").stderr
     assert "comes with surtitle" in surtitle("models", "get", "captions").stdout
+    assert "so give --from and --to" in surtitle("models", "get", "opus-mt").stderr
+    pair = ("--from", "German", "--to", "Japanese")
+    assert "German to English, French or Spanish" in surtitle("models", "get", "opus-mt", *pair).stderr
+    assert "leave out --from and --to" in surtitle("models", "get", "hy-mt2-1.8b", *pair).stderr

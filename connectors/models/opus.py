@@ -1,0 +1,124 @@
+"""OPUS-MT by the languages: the repository with the model for a direction, and its folder in the cache.
+
+The exports for ONNX Runtime are those that transformers.js lists (``scripts/extra/marian.py``). One of many
+languages serves where there is none for the pair, if its makers measured a BLEU of 15 and more on Tatoeba
+from English, or of 30 into English (Tatoeba Challenge, ``models/eng-mul``, ``models/mul-eng``). ``en-jap`` is
+left out: others who tried it rejected it.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from connectors.models.hub import FolderFile, fetch_folder, fetched_folder
+from operators.errors import UsageError
+from operators.extras import EXTRAS, require_extra
+from operators.languages import Direction, language
+from operators.observed import Progress, silent
+
+OPUS_MT = "opus-mt"
+_OWNER = "Xenova"
+_MAX_NAMES = 8
+_PAIRS = """
+af-en ar-en cs-en da-de da-en de-en de-es de-fr en-af en-ar en-cs en-da en-de en-es en-fi en-fr en-hi en-hu
+en-id en-it en-nl en-ro en-ru en-sv en-uk en-vi en-xh en-zh es-de es-en es-fr es-it es-ru et-en fi-de fi-en
+fr-de fr-en fr-es fr-ro fr-ru hi-en hu-en id-en it-en it-es it-fr ja-en ko-en nl-en nl-fr no-de pl-en ro-fr
+ru-en ru-es ru-fr ru-uk sv-en th-en tr-en uk-en uk-ru vi-en xh-en zh-en"""
+#: Models of several languages from or into English.
+_GROUPS = {
+    "en-ROMANCE": "ca gl pt",
+    "ROMANCE-en": "ca gl pt ro",
+    "bat-en": "lt lv",
+    "en-mul": "bg el eo et ga he lb lv mk pl sq tr",
+    "mul-en": "az be bg bn el eo eu ga he hy is lb mk ml mt sl sq",
+}
+_FILES = (
+    FolderFile("config.json", 1),
+    FolderFile("generation_config.json", 1, is_optional=True),
+    FolderFile("tokenizer_config.json", 1, is_optional=True),
+    FolderFile("vocab.json", 20),
+    FolderFile("source.spm", 10),
+    FolderFile("target.spm", 10),
+    FolderFile("onnx/encoder_model_quantized.onnx", 300),
+    FolderFile("onnx/decoder_model_merged_quantized.onnx", 600),
+)
+
+
+@cache
+def _models() -> Mapping[tuple[str, str], str]:
+    """The end of the repository's name by the codes of both languages."""
+    found = {(one[:2], one[3:]): one for one in _PAIRS.split()}
+    for name, codes in _GROUPS.items():
+        for code in codes.split():
+            found.setdefault((code, "en") if name.endswith("-en") else ("en", code), name)
+    return found
+
+
+def opus_languages() -> list[str]:
+    """Codes of all languages that a model translates from or into, in order."""
+    return sorted({code for pair in _models() for code in pair})
+
+
+def opus_repository(direction: Direction) -> str | None:
+    """``OWNER/REPO`` of the model for a direction; None if there is none."""
+    name = _models().get((direction.source.code, direction.target.code))
+    return name and f"{_OWNER}/{OPUS_MT}-{name}"
+
+
+def is_opus_here(direction: Direction | None) -> bool:
+    """Whether the cache has the model for a direction; for None, whether it has any."""
+    pairs = _models().keys() if direction is None else [(direction.source.code, direction.target.code)]
+    wanted = {_models()[one] for one in pairs if one in _models()}
+    return any(fetched_folder(f"{_OWNER}/{OPUS_MT}-{name}", _FILES) is not None for name in wanted)
+
+
+def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
+    """The folder of the model for a direction, fetched if the cache lacks it.
+
+    Raises:
+        UsageError: there is none for the direction, or the package is missing that such a model needs.
+        InputError, OutputError: those of `fetch_folder`.
+    """
+    repo = opus_repository(direction)
+    if repo is None:
+        raise UsageError(f"{OPUS_MT} does not translate {direction}, {_nearest(direction)}")
+    require_extra(EXTRAS["marian"], OPUS_MT)
+    return _named(fetch_folder(repo, _FILES, progress), repo.partition("/")[2])
+
+
+def _nearest(direction: Direction) -> str:
+    """What it does translate from the same language, and into the same, as the end of a sentence."""
+    source, target = direction
+    into = sorted(language(two).name for one, two in _models() if one == source.code)
+    out_of = sorted(language(one).name for one, two in _models() if two == target.code)
+    known = [f"{source.name} to {_either(into)}"] if into else []
+    known += [f"{_either(out_of)} to {target.name}"] if out_of else []
+    does = f"but {' and '.join(known)}" if known else "nor either of the two from or into another language"
+    return f"{does}; `surtitle models --from {source.code} --to {target.code}` lists other models"
+
+
+def _either(names: list[str]) -> str:
+    if len(names) > _MAX_NAMES:
+        return f"{len(names)} languages"
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _named(folder: Path, name: str) -> Path:
+    """A link to the folder, named as the model is: the folder's own name is that of a revision.
+
+    The folder itself where links cannot be made.
+    """
+    link = user_cache_path("surtitle") / "models" / name
+    with suppress(OSError):
+        if not link.is_symlink() or link.readlink() != folder:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            new = link.with_name(f"{name}.{os.getpid()}")
+            new.unlink(missing_ok=True)
+            new.symlink_to(folder, target_is_directory=True)
+            new.replace(link)
+        return link
+    return folder

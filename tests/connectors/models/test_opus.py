@@ -1,0 +1,200 @@
+"""OPUS-MT by name: the real client fetches folders of a hub on this machine, and they translate."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from connectors.models import hub as model_hub
+from connectors.models import opus
+from connectors.models.hub import FolderFile, fetch_folder
+from connectors.models.opus import fetch_opus, is_opus_here, opus_languages, opus_repository
+from connectors.models.resolve import models_for, resolve_model
+from operators.errors import InputError, UsageError
+from operators.extras import EXTRAS
+from operators.languages import LANGUAGES, Direction, language
+from operators.seq2seq.folder import read_folder
+from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.prompt import marian_prompt
+from tests.connectors.models.hub import COMMIT, Hub
+from tests.connectors.models.test_hub import ask, environment
+from tests.program import ROOT, SURTITLE
+from tests.tiny_marian import write_tiny
+
+EN_DE = Direction.of("en", "de")
+REPO = "Xenova/opus-mt-en-de"
+WEIGHTS = ("encoder_model", "decoder_model_merged")
+
+
+def publish(hub: Hub, folder: Path, repo: str, **options: object) -> None:
+    """Put a tiny model on the hub, laid out as an export."""
+    write_tiny(folder, **options)  # type: ignore[arg-type]  # config.json's
+    (folder / "onnx").mkdir()
+    for name in WEIGHTS:
+        (folder / f"{name}.onnx").rename(folder / "onnx" / f"{name}_quantized.onnx")
+    for path in folder.rglob("*.*"):
+        hub.files[f"{repo}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    hub = Hub()
+    publish(hub, tmp_path / "served", REPO)
+    with hub.serving():
+        yield hub
+
+
+@pytest.fixture(autouse=True)
+def client(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client asks the hub of the test: it read the environment when it was imported."""
+    ask(hub.url, monkeypatch)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 64)  # it keeps whole chunks
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    for module in (model_hub, opus):
+        monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / "notes" / name)
+
+
+def run(hub: Hub, folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [SURTITLE, *map(str, arguments)]
+    return subprocess.run(
+        command, env=environment(hub, folder), capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def test_recorded_speech_is_captioned_by_the_name_alone(hub: Hub, tmp_path: Path) -> None:
+    got = run(hub, tmp_path, "models", "get", "opus-mt", "--from", "English", "--to", "German")
+    assert got.returncode == 0, got.stderr
+    assert got.stdout.splitlines()[0].endswith("opus-mt-en-de")
+    assert "with attribution" in got.stdout
+    asked = len(hub.requests)
+    summary, partials = tmp_path / "summary.json", ROOT / "tests" / "samples" / "partials.jsonl"
+    done = run(hub, tmp_path, "replay", partials, "--model", "opus-mt", "--threads", 1, "--summary", summary)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(summary.read_text())["segments"] == 2
+    assert "failed_pass" not in summary.read_text()
+    assert len(hub.requests) == asked, "what is here needs no network"
+
+
+def test_a_folder_is_fetched_once_with_progress_under_the_name_of_the_model(hub: Hub) -> None:
+    seen: list[tuple[str, float | None]] = []
+    assert not is_opus_here(EN_DE)
+    folder = fetch_opus(EN_DE, lambda what, fraction: seen.append((what, fraction)))
+    assert folder.name == "opus-mt-en-de"
+    assert folder.resolve().name == COMMIT
+    for name, content in hub.files.items():
+        assert (folder / name.removeprefix(f"{REPO}/")).read_bytes() == content
+    assert (f"fetching onnx/encoder_model_quantized.onnx of {REPO}", 1.0) in seen
+    assert is_opus_here(EN_DE)
+    assert is_opus_here(None)
+    asked = len(hub.requests)
+    assert fetch_opus(EN_DE) == folder
+    assert len(hub.requests) == asked
+
+
+def test_what_is_missing_after_an_interruption_is_fetched_and_nothing_is_used_before(hub: Hub) -> None:
+    def interrupt(what: str, _fraction: float | None) -> None:
+        if "decoder" in what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch_opus(EN_DE, interrupt)
+    assert not is_opus_here(EN_DE)
+    before = len(hub.requests)
+    assert fetch_opus(EN_DE).is_dir()
+    again = [path for method, path, _ in hub.requests[before:] if method == "GET"]
+    assert {path.rpartition("/")[2] for path in again} == {"decoder_model_merged_quantized.onnx"}
+
+
+def test_a_connection_that_breaks_off_for_good_is_one_sentence_and_the_next_start_goes_on(hub: Hub) -> None:
+    def spoil(what: str, _fraction: float | None) -> None:
+        if "target.spm" in what:
+            hub.breaks = 1000
+
+    with pytest.raises(InputError, match=r"was interrupted .* the download resumes"):
+        fetch_opus(EN_DE, spoil)
+    assert not is_opus_here(EN_DE)
+    hub.breaks, before = 0, len(hub.requests)
+    assert fetch_opus(EN_DE).is_dir()
+    path, asked = next((path, asked) for method, path, asked in hub.requests[before:] if method == "GET")
+    assert path.endswith("encoder_model_quantized.onnx")
+    assert asked is not None
+
+
+def test_a_file_that_arrives_damaged_is_not_kept(hub: Hub) -> None:
+    hub.corrupt = True
+    with pytest.raises(InputError, match=r"encoder_model_quantized\.onnx was damaged in transfer"):
+        fetch_opus(EN_DE)
+    hub.corrupt = False
+    assert fetch_opus(EN_DE).is_dir()
+
+
+@pytest.mark.parametrize("endless", [False, True])
+def test_a_file_beyond_all_measure_is_refused(hub: Hub, tmp_path: Path, *, endless: bool) -> None:
+    hub.files["o/r/config.json"] = bytes(10 if endless else 2_000_000)
+    hub.endless = endless
+    with pytest.raises(InputError, match="sends more than 1 MB") as caught:
+        fetch_folder("o/r", [FolderFile("config.json", 1)], lambda *_step: None)
+    assert "\n" not in str(caught.value)
+    assert sum(path.stat().st_size for path in (tmp_path / "hub").rglob("*")) < 1_200_000
+
+
+def test_optional_files_may_be_missing_and_the_others_are_named(hub: Hub) -> None:
+    assert f"{REPO}/generation_config.json" not in hub.files
+    del hub.files[f"{REPO}/source.spm"]
+    with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm, without which"):
+        fetch_opus(EN_DE)
+
+
+def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = fetch_opus(EN_DE)
+    ask("http://127.0.0.1:9", monkeypatch)
+    assert fetch_opus(EN_DE) == folder
+    with pytest.raises(InputError, match=r"opus-mt-en-fr is not in the cache, and the hub cannot be reached"):
+        fetch_opus(Direction.of("en", "fr"))
+
+
+def test_a_pair_that_does_not_exist_is_answered_with_those_that_do(hub: Hub) -> None:
+    with pytest.raises(UsageError, match="German to English, French or Spanish; "):
+        fetch_opus(Direction.of("de", "ja"))
+    with pytest.raises(UsageError, match="nor either of the two"):
+        fetch_opus(Direction.of("cy", "yo"))
+    assert hub.requests == []
+
+
+def test_the_package_that_is_missing_is_named_before_the_download(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXTRAS, "marian", EXTRAS["marian"]._replace(packages=("no_such_package",)))
+    with pytest.raises(UsageError, match=r"opus-mt needs the package no_such_package; install it with"):
+        fetch_opus(EN_DE)
+    assert hub.requests == []
+
+
+def test_every_language_of_the_models_of_many_has_its_token(tmp_path: Path) -> None:
+    # Some of those that the makers publish for both models.
+    told = re.findall(r"\w+", "bul cat ell epo est ewe fra gle glg heb lav ltz mkd pol por sqi tur zul")
+    folder = write_tiny(tmp_path, added=tuple(f">>{one}<<" for one in told))
+    model = MarianModel(read_folder(folder), 1)
+    targets = [
+        one
+        for one in LANGUAGES
+        if str(opus_repository(Direction(EN_DE.source, one))).endswith(("mul", "ROMANCE"))
+    ]
+    heads = {marian_prompt(model, Direction(EN_DE.source, one)).head for one in targets}
+    assert len(heads) == len(targets) == 15
+
+
+def test_directions_of_one_repository_share_a_model() -> None:
+    directions = [Direction.of("en", one) for one in ("de", "pt", "gl")]
+    assert models_for("opus-mt", directions) == [("opus-mt", directions[:1]), ("opus-mt", directions[1:])]
+    assert opus_repository(directions[1]) == "Xenova/opus-mt-en-ROMANCE"
+    assert all(language(code).code == code for code in opus_languages())
+    with pytest.raises(UsageError, match="a language model is needed here"):
+        resolve_model("opus-mt", EN_DE)
