@@ -29,6 +29,7 @@ EXTRAS = {
         Extra("web", "captions in browsers, rooms", ("starlette", "uvicorn", "websockets")),
         Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
         Extra("bench", "tokenizers of benchmarks", ("sentencepiece",)),
+        Extra("media", "videos, and sound that libsndfile cannot read", ("av",)),
         Extra("train", "training of models", ("peft", "torch", "transformers")),
     )
 }
