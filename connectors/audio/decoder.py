@@ -25,8 +25,6 @@ from connectors.audio.media import MediaDecoder
 from connectors.audio.recording import is_file
 from operators.errors import InputError, missing, unreadable
 from operators.events import SAMPLE_RATE
-from operators.extras import EXTRAS, installing
-from operators.extras import missing as missing_package
 from operators.sound import mono
 
 # Sizes written by programs that cannot know the length: 0 (GStreamer), all ones (ffmpeg), just under 2 GiB
@@ -287,16 +285,10 @@ def _opened(path: Path) -> soundfile.SoundFile | None:
         raise InputError(unreadable(path, error)) from error
     except soundfile.LibsndfileError as error:
         reason = error.error_string.rstrip(".")
-        convert = (
-            f"convert it to WAV or FLAC, for instance with `ffmpeg -i {path.name} {path.stem}-converted.wav`"
-        )
         if _is_for_libsndfile(path):
-            raise InputError(f"{path}: it cannot be decoded ({reason}); {convert}") from error
-        if missing_package(EXTRAS["media"]):
-            command = installing("media")
             raise InputError(
-                f"{path}: it cannot be decoded without FFmpeg's libraries; install them with: {command}, "
-                f"or {convert}"
+                f"{path}: it cannot be decoded ({reason}); convert it to WAV or FLAC, for instance with "
+                f"`ffmpeg -i {path.name} {path.stem}-converted.wav`"
             ) from error
         return None
 

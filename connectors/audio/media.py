@@ -52,7 +52,7 @@ class MediaDecoder:
         self._buffer = bytearray()
         self._samples = position
         self._ended: Ended | None = None
-        #: What broke off, as the beginning of a sentence; the blocks before it were delivered.
+        #: Whether the process ended before the recording.
         self._broke = False
         self._process = _start(recording, position)
         assert self._process.stdout is not None
@@ -62,6 +62,8 @@ class MediaDecoder:
         if isinstance(reply, Refused):
             self.close()
             raise InputError(f"{self._shown}: it cannot be decoded, because {reply.why}")
+        if reply is None and self._stop.is_set():
+            reply = Opened(duration_s=None, rate=SAMPLE_RATE, channels=1)  # nobody waits for what it is
         if not isinstance(reply, Opened):
             self.close()
             raise InputError(
@@ -90,7 +92,7 @@ class MediaDecoder:
 
     def blocks(self) -> Iterator[bytes]:
         """Blocks of int16 little-endian samples, 16 kHz mono, about half a second each."""
-        while size := int.from_bytes(self._take(4), "little"):
+        while not self._stop.is_set() and (size := int.from_bytes(self._take(4), "little")):
             pcm = self._take(min(size, _READ))
             self._samples += len(pcm) // 2
             if pcm:
@@ -120,9 +122,10 @@ class MediaDecoder:
                 return None
         line = self._take(end + 1)
         try:
-            return _REPLY.decode(line)
+            reply: Opened | Refused | Ended = _REPLY.decode(line)
         except msgspec.MsgspecError:
             return None
+        return reply
 
     def _receive(self) -> bool:
         poll = select.poll()

@@ -162,12 +162,12 @@ class _Media:
         from av.audio.resampler import AudioResampler
 
         begin_s = (self._container.start_time or 0) / 1e6
-        made_for, resampler = None, None
+        made_for, resampler = None, AudioResampler("fltp", "mono", SAMPLE_RATE)
         pending = _Pending()
         for frame in self._rest:
             kind = (frame.format.name, frame.layout.name, frame.sample_rate)
             if kind != made_for:
-                if resampler is not None:
+                if made_for is not None:
                     pending.add(resampler.resample(None))
                 yield pending.take()
                 resampler = AudioResampler("fltp", frame.layout, SAMPLE_RATE)
@@ -182,7 +182,7 @@ class _Media:
             pending.add(resampler.resample(frame))
             if pending.count >= _BLOCK:
                 yield pending.take()
-        if resampler is not None:
+        if made_for is not None:
             pending.add(resampler.resample(None))
         yield pending.take()
 
@@ -192,7 +192,7 @@ class _Media:
 
     def _length(self) -> float | None:
         if self._container.duration is not None and self._container.duration > 0:
-            return self._container.duration / 1e6
+            return float(self._container.duration / 1e6)
         if self._stream.duration is not None and self._stream.time_base is not None:
             return float(self._stream.duration * self._stream.time_base) or None
         return None
@@ -267,7 +267,8 @@ class _Pending:
             return b""
         samples = mono(np.concatenate(self._frames))
         self.count, self._frames = 0, []
-        return np.clip(np.rint(np.nan_to_num(samples) * 32768.0), -32768, 32767).astype("<i2").tobytes()
+        pcm: bytes = np.clip(np.rint(np.nan_to_num(samples) * 32768.0), -32768, 32767).astype("<i2").tobytes()
+        return pcm
 
     def silence(self, samples: int) -> Iterator[bytes]:
         """Blocks of silence, where nothing waits."""
