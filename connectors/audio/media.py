@@ -61,7 +61,7 @@ class MediaDecoder:
         reply = self._line()
         if isinstance(reply, Refused):
             self.close()
-            raise InputError(f"{self._shown}: it cannot be decoded, because {reply.why}")
+            raise InputError(f"{self._shown}: it cannot be decoded, because {reply.why}; {reply.remedy}")
         if reply is None and self._stop.is_set():
             reply = Opened(duration_s=None, rate=SAMPLE_RATE, channels=1)  # nobody waits for what it is
         if not isinstance(reply, Opened):

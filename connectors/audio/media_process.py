@@ -52,9 +52,11 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """It cannot be decoded, and why: the rest of a sentence."""
+    """It cannot be decoded."""
 
+    #: The reason, and what to do: parts of a sentence.
     why: str
+    remedy: str
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -65,8 +67,10 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     damaged: int
 
 
-class _Refusal(Exception):  # noqa: N818 - carries a message
-    pass
+class _Refusal(Exception):  # noqa: N818 - an answer
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(why)
+        self.told = Refused(why=why, remedy=remedy)
 
 
 def main() -> None:
@@ -91,12 +95,12 @@ def _decode(opens: str, skip: int, out: BinaryIO) -> None:
     try:
         media = _Media(opens)
     except _Refusal as refusal:
-        _tell(out, Refused(why=str(refusal)))
+        _tell(out, refusal.told)
         return
     except MemoryError:
         _tell(
             out,
-            Refused(why=f"decoding it takes more than {MEMORY_LIMIT >> 20} MB of memory; export it again"),
+            Refused(why=f"it takes more than {MEMORY_LIMIT >> 20} MB of memory", remedy="export it again"),
         )
         return
     _tell(out, media.opened)
@@ -122,9 +126,9 @@ class _Media:
         self._container = _container(opens)
         stream = self._container.streams.best("audio")
         if stream is None:
-            raise _Refusal("it has no audio track; give a recording with sound")
+            raise _Refusal("it has no audio track", "give a recording with sound")
         if stream.codec_context is None:
-            raise _Refusal("the codec of its audio track is not known; convert it to WAV or FLAC")
+            raise _Refusal("the codec of its audio track is not known", "convert it to WAV or FLAC")
         self._stream = stream
         self.damaged = 0
         self._tried = 0
@@ -139,11 +143,12 @@ class _Media:
         if not head or 4 * self.damaged > 3 * self._tried:
             raise _Refusal(
                 f"its audio track ({stream.codec_context.name}) has no packets that can be decoded: it is "
-                "encrypted, damaged or empty; export it again without copy protection"
+                "encrypted, damaged or empty",
+                "export it again without copy protection",
             )
         first = head[0]
         if first.sample_rate not in _RATES:
-            raise _Refusal(f"its header claims {first.sample_rate} samples a second, which no recording has")
+            raise _Refusal(f"its header claims {first.sample_rate} samples a second", "export it again")
         self.opened = Opened(
             duration_s=self._duration_s, rate=first.sample_rate, channels=len(first.layout.channels)
         )
@@ -229,8 +234,10 @@ class _Media:
                     errors = 0
                     self._note(packet)
                     yield packet
-            except (MemoryError, EOFError):
+            except MemoryError:
                 raise
+            except EOFError:
+                return
             except FFmpegError:
                 errors += 1
                 self.damaged += errors == 1
@@ -300,14 +307,18 @@ def _container(opens: str) -> Any:
     except MemoryError:
         raise
     except av.error.ExitError:
-        raise _Refusal(f"nothing came within {_TIMEOUT_S:.0f} s; check the address and the network") from None
+        raise _Refusal(
+            f"nothing came within {_TIMEOUT_S:.0f} s", "check the address and the network"
+        ) from None
     except av.error.InvalidDataError:
         raise _Refusal(
-            "it is no sound or video that FFmpeg's libraries know, or its beginning or its index is cut off; "
-            "copy or export it again"
+            "it is no sound or video that FFmpeg's libraries know, or its beginning or its index is cut off",
+            "copy or export it again",
         ) from None
     except FFmpegError as error:
-        raise _Refusal(f"{error.strerror or error}; check it, and give a recording") from None
+        raise _Refusal(
+            f"the system says: {error.strerror or error}", "check it, and give a recording"
+        ) from None
 
 
 if __name__ == "__main__":
