@@ -26,6 +26,8 @@ _READ = 2**16
 _MAX_LINE = 2**14
 _END_S = 2.0
 _SCHEMES = ("http", "https")
+# Its index can only be found by going back.
+_FOR_PIPES = " (or an MP4 in a pipe whose index is at its end: give the file itself)"
 _NO_REPLY = b""
 _REPLY = msgspec.json.Decoder(Opened | Refused | Ended)
 
@@ -61,7 +63,10 @@ class MediaDecoder:
         reply = self._line()
         if isinstance(reply, Refused):
             self.close()
-            raise InputError(f"{self._shown}: it cannot be decoded, because {reply.why}; {reply.remedy}")
+            more = _FOR_PIPES if recording == STANDARD_INPUT else ""
+            raise InputError(
+                f"{self._shown}: it cannot be decoded, because {reply.why}{more}; {reply.remedy}"
+            )
         if reply is None and self._stop.is_set():
             reply = Opened(duration_s=None, rate=SAMPLE_RATE, channels=1)  # nobody waits for what it is
         if not isinstance(reply, Opened):

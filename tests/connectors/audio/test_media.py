@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -157,11 +158,12 @@ def _without_index(path: Path) -> None:
     path.write_bytes(_cut(write(path, tone(2)).read_bytes()))
 
 
-def _with_four_billion_packets(path: Path) -> None:
+def _with_packets(path: Path, size: int, count: int) -> None:
     content = bytearray(write(path, tone(2), front=True).read_bytes())
     at = content.index(b"stsz") + 8
-    content[at : at + 8] = (1).to_bytes(4, "big") + (2**32 - 16).to_bytes(4, "big")
+    content[at : at + 8] = size.to_bytes(4, "big") + count.to_bytes(4, "big")
     path.write_bytes(content)
+    os.truncate(path, 2**33)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +172,12 @@ def _with_four_billion_packets(path: Path) -> None:
         (_silent, "it has no audio track; give a recording with sound"),
         (_encrypted, "it is encrypted, damaged or empty; export it again without copy protection"),
         (_without_index, "its beginning or its index is cut off; copy or export it again"),
-        (_with_four_billion_packets, "has no packets that can be decoded"),
+        (lambda path: _with_packets(path, 1, 2**32 - 16), "has no packets that can be decoded"),
+        (lambda path: _with_packets(path, 0x7000_0000, 2), "has no packets that can be decoded"),
         (lambda path: path.write_bytes(b""), "because it is empty; record or export it again"),
         (lambda path: path.write_text("not a sound\n" * 99), "it is no sound or video"),
     ],
-    ids=["silent", "encrypted", "without index", "four billion packets", "empty", "text"],
+    ids=["silent", "encrypted", "without index", "four billion packets", "huge packets", "empty", "text"],
 )
 def test_what_cannot_be_decoded_is_refused_with_the_reason(
     tmp_path: Path, make: Callable[[Path], object], reason: str
@@ -184,6 +187,7 @@ def test_what_cannot_be_decoded_is_refused_with_the_reason(
     with pytest.raises(InputError, match=reason) as refused:
         AudioDecoder(path)
     assert str(refused.value).startswith(f"{path}: it cannot be decoded, because")
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MEMORY_LIMIT / 1024
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")

@@ -11,8 +11,8 @@ from operators.subtitles.writer import Shown
 
 def caption(segment: int, source: str, shown: str, *, is_final: bool = True) -> Caption:
     return Caption(
-        stream="talk", segment=segment, revision=0, is_final=is_final, source=source, shown=shown, withheld="",
-        start_s=0.0, end_s=1.0, arrival_s=1.0, started_s=1.0, ready_s=1.0, shown_s=1.0,
+        stream="talk", segment=segment, revision=0, is_final=is_final, source=source, shown=shown,
+        withheld="", start_s=0.0, end_s=1.0, arrival_s=1.0, started_s=1.0, ready_s=1.0, shown_s=1.0,
     )  # fmt: skip
 
 
