@@ -1,4 +1,4 @@
-"""Decodes recordings to 16 kHz mono samples block by block: WAV, FLAC and other formats of libsndfile.
+"""Decodes recordings to 16 kHz mono samples block by block, with libsndfile or else FFmpeg's libraries.
 
 A truncated recording (a full disk, an aborted download) promises more than it has. A program that writes to
 a pipe cannot know the length and leaves a placeholder: such a file is complete. The layout is that of
@@ -9,7 +9,9 @@ import contextlib
 import io
 import math
 import struct
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +21,8 @@ import soundfile
 import soxr  # type: ignore[import-untyped] # ships no stubs
 from numpy.typing import NDArray
 
+from connectors.audio.media import MediaDecoder
+from connectors.audio.recording import is_file
 from operators.errors import InputError, missing, unreadable
 from operators.events import SAMPLE_RATE
 from operators.sound import mono
@@ -27,6 +31,7 @@ from operators.sound import mono
 # (SoX, arecord). For such a file it is impossible to say whether anything is missing.
 _MIN_OPEN_ENDED = 0x7FFF_0000
 _UNKNOWN = 0xFFFF_FFFF
+_WAV = (b"RIFF", b"RF64", b"BW64")
 # Chunks before the data: a recording has a handful, but gigabytes of zeros look like empty chunks.
 _MAX_CHUNKS = 1000
 
@@ -57,7 +62,7 @@ def read_wav_data(path: Path) -> WavData | None:
         total = file.seek(0, io.SEEK_END)
         file.seek(0)
         head = file.read(12)
-        if head[:4] not in (b"RIFF", b"RF64", b"BW64") or head[8:] != b"WAVE":
+        if head[:4] not in _WAV or head[8:] != b"WAVE":
             return None
         is_closed = struct.unpack("<4xI4x", head)[0] == total - 8
         return _find_data(file, total, is_closed)
@@ -126,31 +131,77 @@ class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
     missing_s: float = 0.0
 
 
-def probe(path: Path) -> AudioFileInfo:
+def probe(recording: Path | str) -> AudioFileInfo:
     """Read a recording's header.
 
     Raises:
         InputError: when the file is missing, is not a file, cannot be read, has an unknown format, has an
             invalid header or contains no audio.
     """
-    with _opened(path) as sound:
-        return _info(path, sound)
+    with closing(AudioDecoder(recording)) as decoder:
+        return decoder.info
 
 
 class AudioDecoder:
     """Decodes a recording from a position to its end; iterate over `blocks`, then read the figures.
 
     Args:
-        path: The recording.
+        recording: The path of a file, an address, or ``-`` for standard input.
         position: Where to begin, in 16 kHz samples.
+        stop: When set, the blocks end instead of waiting for more of them.
 
     Raises:
         InputError: as `probe` does.
     """
 
-    def __init__(self, path: Path, position: int = 0) -> None:
-        self._sound = _opened(path)
-        self._info = _info(path, self._sound)
+    def __init__(self, recording: Path | str, position: int = 0, stop: threading.Event | None = None) -> None:
+        self._decoder: _FileDecoder | MediaDecoder
+        sound = _opened(Path(recording)) if is_file(str(recording)) else None
+        if sound is not None:
+            self._decoder = _FileDecoder(Path(recording), sound, position)
+            self.info = self._decoder.info
+        else:
+            self._decoder = media = MediaDecoder(str(recording), position, stop)
+            opened = media.opened
+            self.info = AudioFileInfo(
+                duration_s=math.inf if opened.duration_s is None else opened.duration_s,
+                rate=opened.rate,
+                channels=opened.channels,
+            )
+
+    @property
+    def read_s(self) -> float:
+        """Seconds of the recording decoded, including those before the position."""
+        return self._decoder.read_s
+
+    @property
+    def missing_s(self) -> float:
+        """Seconds that the header promised but were not there; 0 until the end is reached."""
+        return self._decoder.missing_s
+
+    @property
+    def damaged(self) -> int:
+        """Packets that could not be decoded, if the format has any; 0 until the end is reached."""
+        return self._decoder.damaged
+
+    def blocks(self) -> Iterator[bytes]:
+        """Blocks of int16 little-endian samples, 16 kHz mono, about half a second each."""
+        return self._decoder.blocks()
+
+    def close(self) -> None:
+        """Close the file; may be called more than once."""
+        self._decoder.close()
+
+
+class _FileDecoder:
+    """Decodes with libsndfile, as `AudioDecoder` describes."""
+
+    #: A damaged packet ends a file here.
+    damaged = 0
+
+    def __init__(self, path: Path, sound: soundfile.SoundFile, position: int) -> None:
+        self._sound = sound
+        self.info = self._info = _info(path, self._sound)
         self._is_over = False
         # The resampler has a memory, which is filled with a whole second of audio before the position; whole
         # seconds fall on whole samples at every rate.
@@ -217,7 +268,8 @@ class AudioDecoder:
         return mono(np.nan_to_num(block[:count]))
 
 
-def _opened(path: Path) -> soundfile.SoundFile:
+def _opened(path: Path) -> soundfile.SoundFile | None:
+    """The file for libsndfile; None if it is one for FFmpeg's libraries."""
     try:
         if not path.exists():
             raise InputError(f"{path}: {missing(path)}")
@@ -233,10 +285,19 @@ def _opened(path: Path) -> soundfile.SoundFile:
         raise InputError(unreadable(path, error)) from error
     except soundfile.LibsndfileError as error:
         reason = error.error_string.rstrip(".")
-        raise InputError(
-            f"{path}: it cannot be decoded ({reason}); convert it to WAV or FLAC, for instance with "
-            f"`ffmpeg -i {path.name} {path.stem}-converted.wav`"
-        ) from error
+        if _is_for_libsndfile(path):
+            raise InputError(
+                f"{path}: it cannot be decoded ({reason}); convert it to WAV or FLAC, for instance with "
+                f"`ffmpeg -i {path.name} {path.stem}-converted.wav`"
+            ) from error
+        return None
+
+
+def _is_for_libsndfile(path: Path) -> bool:
+    """Whether it is WAV or FLAC, which FFmpeg's libraries would read less strictly."""
+    with path.open("rb") as file:
+        head = file.read(12)
+    return head[:4] == b"fLaC" or (head[:4] in _WAV and head[8:] == b"WAVE")
 
 
 def _info(path: Path, sound: soundfile.SoundFile) -> AudioFileInfo:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.recording import STANDARD_INPUT, shown
 from connectors.pacing import ALWAYS_DUE, nap
-from operators.errors import UsageError
+from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecordingAt, RecordingTruncated
 
@@ -29,16 +30,21 @@ class AudioPosition(msgspec.Struct, frozen=True):
     samples: int = 0
     #: True once the last chunk was delivered.
     is_over: bool = False
+    #: Of several recordings, where those after the first began that were begun.
+    begun_at: tuple[int, ...] = ()
 
 
 class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
-    """The audio of a file as 16 kHz mono chunks; the last one is marked, and may be empty.
+    """The audio of recordings as 16 kHz mono chunks; the last one is marked, and may be empty.
+
+    Several recordings follow each other without a pause, as parts of one talk.
 
     Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run continues
-    reading there, also after it was stopped. A recording that was read to its end stays over.
+    reading there, also after it was stopped. A recording that was read to its end stays over. Standard input
+    cannot be read again: it is read once, and no run resumes.
 
     Args:
-        path: The recording.
+        recordings: The path of the recording, or several; also addresses, and ``-`` for standard input.
         stream: Name of the stream, and of the only partition.
         realtime: Deliver each chunk when its last sample would have been spoken.
         chunk_s: Seconds in a chunk, from 0.01 to 10.
@@ -66,7 +72,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
 
     def __init__(
         self,
-        path: Path,
+        recordings: Path | str | Sequence[Path | str],
         *,
         stream: str,
         realtime: bool = False,
@@ -77,12 +83,15 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     ) -> None:
         if not 0.01 <= chunk_s <= 10:
             raise UsageError(f"chunk_s is {chunk_s}; give a value from 0.01 to 10 seconds")
-        self.path = path
+        given = [recordings] if isinstance(recordings, Path | str) else recordings
+        self.recordings = [str(one) for one in given]
         self.stream = stream
-        self.info = probe(path)
         self.realtime = realtime
         self.chunk_samples = round(chunk_s * SAMPLE_RATE)
         self.stop = stop or threading.Event()
+        self._piped: AudioDecoder | None = None
+        #: Seconds of all recordings; infinite if one does not say.
+        self.duration_s = sum(self._probe(one) for one in self.recordings)
         self.observe = observe
         self._clock = clock
         self._began: float | None = None
@@ -97,6 +106,21 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     ) -> "_AudioFilePartition":
         return _AudioFilePartition(self, resume_state or AudioPosition())
 
+    def open(self, recording: str, position: int) -> AudioDecoder:
+        """A decoder that begins at a position of one of the recordings, in samples."""
+        if recording != STANDARD_INPUT:
+            return AudioDecoder(recording, position, self.stop)
+        piped, self._piped = self._piped, None
+        if piped is None or position:
+            raise InputError("standard input cannot be read again; save it as a file, and give that")
+        return piped
+
+    def _probe(self, recording: str) -> float:
+        if recording != STANDARD_INPUT:
+            return probe(recording).duration_s
+        self._piped = AudioDecoder(recording, stop=self.stop)
+        return self._piped.info.duration_s
+
     def begin(self, position_s: float) -> None:
         """Start the stream's clock at a position; only the first call counts."""
         if self._began is None:
@@ -106,15 +130,60 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         """Current time on the stream's clock, in seconds; 0 until the first chunk is requested."""
         return 0.0 if self._began is None else self._clock() - self._began
 
-    def end(self, decoder: AudioDecoder) -> None:
-        """Report a recording that ended too early, once it was read to its end."""
+    def end(self, recording: str, decoder: AudioDecoder) -> None:
+        """Report a recording that ended too early or is damaged, once it was read to its end."""
+        if decoder.damaged:
+            packets = (
+                "1 damaged packet was" if decoder.damaged == 1 else f"{decoder.damaged} damaged packets were"
+            )
+            self.observe(
+                RecordingTruncated(f"{packets} left out of {shown(recording)}; the others were translated")
+            )
         if decoder.missing_s >= _MIN_MISSING_S:
             there, promised = decoder.read_s, decoder.read_s + decoder.missing_s
             sentence = (
-                f"{self.path} ends after {there:.1f} s of the {promised:.1f} s its header promises; "
+                f"{shown(recording)} ends after {there:.1f} s of the {promised:.1f} s its header promises; "
                 f"those {there:.1f} s were translated"
             )
             self.observe(RecordingTruncated(sentence))
+
+
+class _Playlist:
+    """Decodes the recordings of a source one after the other."""
+
+    def __init__(self, source: AudioFileSource, position: AudioPosition) -> None:
+        self._source = source
+        #: Where the recordings begin that were begun, in samples of the stream.
+        self._begins = [0, *position.begun_at]
+        while self._begins[-1] > position.samples:
+            del self._begins[-1]
+        self._at = position.samples
+        self._decoder = self._open()
+
+    @property
+    def begun_at(self) -> tuple[int, ...]:
+        return tuple(self._begins[1:])
+
+    def blocks(self) -> Iterator[bytes]:
+        source = self._source
+        while True:
+            for block in self._decoder.blocks():
+                self._at += len(block) // 2
+                yield block
+            if source.stop.is_set():
+                return
+            source.end(source.recordings[len(self._begins) - 1], self._decoder)
+            if len(self._begins) == len(source.recordings):
+                return
+            self._begins.append(self._at)
+            self._decoder = self._open()
+
+    def close(self) -> None:
+        self._decoder.close()
+
+    def _open(self) -> AudioDecoder:
+        recording = self._source.recordings[len(self._begins) - 1]
+        return self._source.open(recording, self._at - self._begins[-1])
 
 
 class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
@@ -122,8 +191,8 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         self._source = source
         self._position = position.samples
         self._is_over = position.is_over
-        self._decoder = AudioDecoder(source.path, position.samples)
-        self._blocks = self._decoder.blocks()
+        self._playlist = _Playlist(source, position)
+        self._blocks = self._playlist.blocks()
         self._ahead = bytearray()
         self._has_more = True
 
@@ -136,13 +205,18 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         if source.realtime:
             chunks: list[AudioChunk] = []
             while len(chunks) < _MAX_DUE and not self._is_over and self._due_s() <= source.now():
+                if source.stop.is_set():
+                    break
                 chunks.append(self._next())
             if not chunks:
                 nap(self._due_s() - source.now())
         else:
             # One at a time, so that its partials reach the viewer before the rest of the file is read.
+            self._fill()
+            if source.stop.is_set():
+                raise StopIteration
             chunks = [self._next()]
-        source.observe(RecordingAt(self._position / SAMPLE_RATE, source.info.duration_s))
+        source.observe(RecordingAt(self._position / SAMPLE_RATE, source.duration_s))
         return chunks
 
     @override
@@ -151,11 +225,11 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
 
     @override
     def snapshot(self) -> AudioPosition:
-        return AudioPosition(self._position, self._is_over)
+        return AudioPosition(self._position, self._is_over, self._playlist.begun_at)
 
     @override
     def close(self) -> None:
-        self._decoder.close()
+        self._playlist.close()
 
     def _due_s(self) -> float:
         """When a microphone would deliver the next chunk: when its last sample was spoken."""
@@ -168,15 +242,14 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         size = 2 * self._source.chunk_samples
         pcm = bytes(self._ahead[:size])
         del self._ahead[:size]
-        is_last = not self._has_more and not self._ahead
-        if is_last:
-            self._source.end(self._decoder)
-        return self._chunk(pcm, is_last=is_last)
+        return self._chunk(pcm, is_last=not self._has_more and not self._ahead)
 
     def _fill(self) -> None:
         """Decode until more than a chunk is ahead: only then is the next one certainly not the last."""
         while self._has_more and len(self._ahead) <= 2 * self._source.chunk_samples:
             block = next(self._blocks, None)
+            if block is None and self._source.stop.is_set():
+                return
             self._has_more = block is not None
             self._ahead += block or b""
 

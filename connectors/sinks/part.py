@@ -28,6 +28,8 @@ class SinkPart(NamedTuple):
     #: What ``doctor`` says of it, given its file; as of recognisers.
     examine: Callable[[Path], str] | None = None
     extra: Extra | None = None
+    #: Whether ``make`` also takes ``shown``: the speech, its translation or both.
+    takes_shown: bool = False
 
 
 def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:

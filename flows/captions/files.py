@@ -12,6 +12,7 @@ from typing import Any
 
 from bytewax.recovery import RecoveryConfig
 
+from connectors.audio.recording import is_file
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.watch import OutputWatch
 from connectors.recovery import RecoveryFolder
@@ -101,9 +102,9 @@ def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
     yield from reading
-    for name in _INPUTS:
-        path = getattr(settings.input, name)
-        if path:
+    given = settings.input
+    for path in (*(getattr(given, name) for name in _INPUTS), *given.more_audio):
+        if path and is_file(path):
             yield Path(path)
     translate = settings.translate
     yield from named_files(
@@ -183,6 +184,7 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     used = same["recognize"]["engine"]
     same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
     same["output"] = {key: value for key, value in same["output"].items() if value is not None}
+    same["input"]["more_audio"] = list(same["input"]["more_audio"])
     same["output"]["sinks"] = list(same["output"]["sinks"])  # as they are read back
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:

@@ -11,6 +11,7 @@ from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.sinks.part import Step
 from flows.captions.kafka import once, publish, read
 from flows.captions.parts import Parts
+from flows.settings.schema import Settings
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
 from operators.metrics.erasure import ErasureMeter, ErasureState
@@ -36,7 +37,7 @@ from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
 from operators.stages.translate_together import translate_together
-from operators.subtitles.writer import Columns
+from operators.subtitles.writer import Columns, Shown
 from operators.trouble import Trouble
 
 E = TypeVar("E", bound=Event)
@@ -201,7 +202,8 @@ def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
     for one, path in parts.settings.output.files():
         if one.of == step:
             keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
-            op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs))
+            more = {"shown": _shown(parts.settings)} if one.takes_shown else {}
+            op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
     publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 
@@ -212,12 +214,15 @@ def _subtitle(captions: Stream[Caption], unfinished: Stream[Partial] | None, par
     spoken, written = language(settings.translate.source), language(settings.translate.target)
     columns = Columns(source=spoken.columns, target=written.columns)
     now = parts.given.now if settings.is_live else None
-    # Both would say the same.
-    shown = settings.output.subtitles if settings.translate.direction.translates else "target"
     # Updates without captions still tell when each part of a sentence was spoken.
     heard = captions if unfinished is None else op.merge("heard", unfinished, captions)
-    cues = subtitle("subtitle", heard, shown, columns, now)
+    cues = subtitle("subtitle", heard, _shown(settings), columns, now)
     _save(cues, "cues", parts)
+
+
+def _shown(settings: Settings) -> Shown:
+    """What subtitles and texts show; without a translation, both would say the same."""
+    return settings.output.subtitles if settings.translate.direction.translates else "target"
 
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:

@@ -6,6 +6,7 @@ from threading import Event as Flag
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from connectors.audio.recording import STANDARD_INPUT, stream_of
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
@@ -169,9 +170,17 @@ def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneS
 
 
 def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSource:
-    path = Path(str(settings.input.audio))
+    first = str(settings.input.audio)
+    recordings = [first, *settings.input.more_audio]
+    if STANDARD_INPUT in recordings and settings.recovery.folder:
+        raise UsageError(
+            "a run that reads standard input cannot be resumed, because nobody can read it again; "
+            "leave out --recovery, or save it as a file"
+        )
+    if recordings.count(STANDARD_INPUT) > 1:
+        raise UsageError("standard input can be read once; give - once")
     return AudioFileSource(
-        path, stream=path.stem, realtime=settings.input.realtime, stop=stop, observe=observe
+        recordings, stream=stream_of(first), realtime=settings.input.realtime, stop=stop, observe=observe
     )
 
 

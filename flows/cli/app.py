@@ -1,7 +1,7 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, NoReturn
 
 import typer
@@ -71,7 +71,13 @@ app = program()
 #: The headings of the help, in this order.
 _CAPTION, _SERVE, _MEASURE, _MAKE = "Caption", "Run as a service", "Measure", "Make a model"
 
-Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]
+Audio = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Sound or video: a file, several of one talk, an https:// address, or - for standard input.",
+        show_default=False,
+    ),
+]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the web page's address.")]
@@ -129,12 +135,13 @@ def file(
 ) -> None:
     """Translate recorded speech into captions."""
     given = overrides.setdefault("input", {})
-    if audio is not None:
-        check_command(audio, "file")
-        given["audio"] = str(audio)
+    if audio:
+        for one in audio:
+            check_command(PurePath(one), "file")
+        given["audio"], given["more_audio"] = audio[0], tuple(audio[1:])
     inputs = sum(name in given for name in ("audio", "partials", "translations", "captions"))
     if not inputs and settings is None:
-        raise UsageError("surtitle file needs AUDIO: a wav or flac file; write: surtitle file AUDIO")
+        raise UsageError("surtitle file needs AUDIO: a recording; write: surtitle file AUDIO")
     if inputs > 1:
         raise UsageError(
             "give one input: AUDIO, or one of --from-partials, --from-translations, --from-captions"

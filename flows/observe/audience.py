@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from connectors.audio.recording import stream_of
 from connectors.exports.room_files import FILES, RoomFiles
 from connectors.messages.log import tell
 from connectors.rooms.registry import RoomRegistry
@@ -201,4 +201,4 @@ def _streams(settings: Settings) -> list[str]:
     """The names of the streams, as far as they are known in advance."""
     if settings.input.microphone is not None:
         return ["microphone"]
-    return [Path(settings.input.audio).stem] if settings.input.audio else []
+    return [stream_of(settings.input.audio)] if settings.input.audio else []

@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 
+from connectors.audio.recording import shown
 from connectors.files.output import inherited
 from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
@@ -58,7 +59,9 @@ class SoundLevels:
 
 def _source(settings: Settings) -> str:
     given = settings.input
-    return given.audio or ("the microphone" if given.microphone else "the sound of the rooms")
+    if given.audio:
+        return shown(given.audio)
+    return "the microphone" if given.microphone else "the sound of the rooms"
 
 
 def _louder(path: Path) -> str:

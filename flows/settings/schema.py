@@ -81,8 +81,10 @@ def is_table(kind: Any) -> bool:
 class InputSettings(_Stage, frozen=True, kw_only=True):
     """Where events come from. Give exactly one input; the stages before its events do not run."""
 
-    #: Recognise the speech of this recording, a WAV or FLAC file.
+    #: Recognise the speech of this recording: sound or video, an address, or ``-`` for standard input.
     audio: str | None = None
+    #: Recordings that follow it, as parts of one talk.
+    more_audio: tuple[str, ...] = ()
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: Annotated[str | None, Option(
         "Index of the microphone, or part of its name; otherwise the system's.", "--device",

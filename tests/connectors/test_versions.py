@@ -52,7 +52,7 @@ ORDER = {
 }
 #: All that snapshots hold, as of `SCHEMA`.
 STATES = {
-    "AudioPosition": "samples is_over",
+    "AudioPosition": "samples is_over begun_at",
     "ErasureState": "open raw shown",
     "JsonlPosition": "offset line rejected rejected_bytes clock_s segments",
     "KnownSegments": "open ended",

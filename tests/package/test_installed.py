@@ -22,6 +22,7 @@ NEED_AN_EXTRA = {
     "kafka": ["job", "kafka.toml"],
     "azure": ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
     "vosk": ["file", "talk.wav", "--recognizer", "vosk", "--speech-model", "."],
+    "media": ["file", "talk.mp4"],
     "train": ["model", "distill", "pairs.tsv", "--model", "base", "--to", "German", "-o", "new.tsv"],
 }
 
@@ -68,6 +69,7 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     for name in ("partials.jsonl", "captions.jsonl"):
         shutil.copy(SAMPLES / name, installation.work)
     (installation.work / "talk.txt").write_text("It was the best of times.\n")
+    (installation.work / "talk.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (installation.work / "pairs.tsv").write_text("the house\tdas Haus\n")
     (installation.work / "kafka.toml").write_text('[input.kafka]\ntopic = "said"\n')
     (installation.work / "azure.toml").write_text('[recognize.azure]\nregion = "westeurope"\n')

@@ -27,6 +27,7 @@ CASES = [
         "azure.cognitiveservices.speech",
     ),
     ("vosk", ["file", "talk.wav", "--recognizer", "vosk"], "the recogniser vosk", "vosk"),
+    ("media", ["file", "talk.mp4"], "talk.mp4", "av"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
     ("marian", ["trace", PARTIALS, "--model", "tiny"], "a Marian model", "sentencepiece"),
@@ -65,6 +66,7 @@ print(json.dumps(statuses))
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("extras")
     (folder / "talk.txt").write_text("It was the best of times.\n")
+    (folder / "talk.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (folder / "pairs.tsv").write_text("the house\tdas Haus\n")
     (folder / "in.toml").write_text('[input.kafka]\ntopic = "said"\n')
     (folder / "out.toml").write_text(f'input.captions = "{CAPTIONS}"\noutput.kafka.captions = "shown"\n')

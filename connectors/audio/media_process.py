@@ -1,0 +1,325 @@
+"""The child process of `connectors.audio.media`: decodes a recording with FFmpeg's libraries (PyAV).
+
+Called with what to open and the position to begin at, in 16 kHz samples. It writes to standard output a line
+of JSON (`Opened` or `Refused`), then blocks of samples, each after its size in bytes (32 bits,
+little-endian), then an empty block and a line of JSON (`Ended`). The memory it may take is limited.
+"""
+
+import os
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import chain
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.events import SAMPLE_RATE
+from operators.sound import mono
+
+#: Bytes that a decoder may allocate. The index of a day of sound takes a tenth of it.
+MEMORY_LIMIT = 2**30
+_BLOCK = SAMPLE_RATE // 2
+_MAX_WRITTEN = 2**16
+_RATES = range(1_000, 768_001)
+# The first packets decide whether it can be decoded at all.
+_TRIED = 20
+_MAX_UNDECODED = 1000
+# A demuxer that finds no packet after so many errors will find none.
+_MAX_ERRORS = 100
+# Timestamps that jump further, where the length is unknown, are those of another recording.
+_MAX_GAP_S = 60.0
+_MIN_GAP_S = 0.1
+# Containers whose header has the length; that of others is estimated.
+_WITH_LENGTH = ("mov", "matroska")
+_MIN_MISSING_S = 1.0
+# Seconds without data from an address.
+_TIMEOUT_S = 30.0
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """It can be decoded."""
+
+    #: Absent if unknown.
+    duration_s: float | None
+    rate: int
+    channels: int
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """It cannot be decoded."""
+
+    #: The reason, and what to do: parts of a sentence.
+    why: str
+    remedy: str
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """It was decoded to its end."""
+
+    missing_s: float
+    #: Packets that could not be decoded.
+    damaged: int
+
+
+class _Refusal(Exception):  # noqa: N818 - an answer
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(why)
+        self.told = Refused(why=why, remedy=remedy)
+
+
+def main() -> None:
+    """Decode what the arguments name, until the end or until nobody reads."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _limit_memory()
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a library's remark is not a sample
+    try:
+        _decode(sys.argv[1], 2 * int(sys.argv[2]), out)
+    except BrokenPipeError:
+        os._exit(1)
+
+
+def _limit_memory() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def _decode(opens: str, skip: int, out: BinaryIO) -> None:
+    try:
+        media = _Media(opens)
+    except _Refusal as refusal:
+        _tell(out, refusal.told)
+        return
+    except MemoryError:
+        _tell(
+            out,
+            Refused(why=f"it takes more than {MEMORY_LIMIT >> 20} MB of memory", remedy="export it again"),
+        )
+        return
+    _tell(out, media.opened)
+    for pcm in media.blocks():
+        for at in range(skip, len(pcm), _MAX_WRITTEN):
+            part = pcm[at : at + _MAX_WRITTEN]
+            out.write(struct.pack("<I", len(part)) + part)
+        skip = max(0, skip - len(pcm))
+        out.flush()
+    out.write(struct.pack("<I", 0))
+    _tell(out, Ended(missing_s=media.missing_s, damaged=media.damaged))
+
+
+def _tell(out: BinaryIO, what: msgspec.Struct) -> None:
+    out.write(msgspec.json.encode(what) + b"\n")
+    out.flush()
+
+
+class _Media:
+    """The best track of sound of a container."""
+
+    def __init__(self, opens: str) -> None:
+        self._container = _container(opens)
+        stream = self._container.streams.best("audio")
+        if stream is None:
+            raise _Refusal("it has no audio track", "give a recording with sound")
+        if stream.codec_context is None:
+            raise _Refusal("the codec of its audio track is not known", "convert it to WAV or FLAC")
+        self._stream = stream
+        self.damaged = 0
+        self._tried = 0
+        self._seen_s = 0.0
+        self._duration_s = self._length()
+        frames = self._frames()
+        head = []
+        for frame in frames:
+            head.append(frame)
+            if self._tried >= _TRIED:
+                break
+        if not head or 4 * self.damaged > 3 * self._tried:
+            raise _Refusal(
+                f"its audio track ({stream.codec_context.name}) has no packets that can be decoded: it is "
+                "encrypted, damaged or empty",
+                "export it again without copy protection",
+            )
+        first = head[0]
+        if first.sample_rate not in _RATES:
+            raise _Refusal(f"its header claims {first.sample_rate} samples a second", "export it again")
+        self.opened = Opened(
+            duration_s=self._duration_s, rate=first.sample_rate, channels=len(first.layout.channels)
+        )
+        self._rest: Iterator[Any] = chain(head, frames)
+
+    @property
+    def missing_s(self) -> float:
+        """Seconds that the header promised beyond the last packet of any track."""
+        if self._duration_s is None or not any(one in self._container.format.name for one in _WITH_LENGTH):
+            return 0.0
+        missing_s = self._duration_s - self._seen_s
+        return missing_s if missing_s >= _MIN_MISSING_S else 0.0
+
+    def blocks(self) -> Iterator[bytes]:
+        """int16 samples, 16 kHz mono; silence where the timestamps leave a gap."""
+        from av.audio.resampler import AudioResampler
+
+        begin_s = (self._container.start_time or 0) / 1e6
+        made_for, resampler = None, AudioResampler("fltp", "mono", SAMPLE_RATE)
+        pending = _Pending()
+        for frame in self._rest:
+            kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+            if kind != made_for:
+                if made_for is not None:
+                    pending.add(resampler.resample(None))
+                yield pending.take()
+                resampler = AudioResampler("fltp", frame.layout, SAMPLE_RATE)
+                made_for = kind
+            if frame.pts is not None and frame.time_base is not None:
+                ahead_s = float(frame.pts * frame.time_base) - begin_s - pending.position / SAMPLE_RATE
+                if self._is_gap(ahead_s):
+                    yield pending.take()
+                    yield from pending.silence(round(ahead_s * SAMPLE_RATE))
+                elif abs(ahead_s) > 1:
+                    begin_s += ahead_s  # from here on, the clock is another one
+            pending.add(resampler.resample(frame))
+            if pending.count >= _BLOCK:
+                yield pending.take()
+        if made_for is not None:
+            pending.add(resampler.resample(None))
+        yield pending.take()
+
+    def _is_gap(self, ahead_s: float) -> bool:
+        limit_s = _MAX_GAP_S if self._duration_s is None else self._duration_s
+        return _MIN_GAP_S < ahead_s <= limit_s
+
+    def _length(self) -> float | None:
+        if self._container.duration is not None and self._container.duration > 0:
+            return float(self._container.duration / 1e6)
+        if self._stream.duration is not None and self._stream.time_base is not None:
+            return float(self._stream.duration * self._stream.time_base) or None
+        return None
+
+    def _frames(self) -> Iterator[Any]:
+        from av.error import FFmpegError
+
+        good = False
+        for packet in self._packets():
+            if packet.stream.index != self._stream.index:
+                continue
+            self._tried += packet.size > 0
+            try:
+                frames = packet.decode()
+            except MemoryError:
+                raise
+            except EOFError:
+                continue
+            except FFmpegError:
+                self.damaged += 1
+                if not good and self._tried >= _MAX_UNDECODED:
+                    return
+                continue
+            good = good or bool(frames)
+            yield from frames
+
+    def _packets(self) -> Iterator[Any]:
+        from av.error import FFmpegError
+
+        errors = 0
+        while errors < _MAX_ERRORS:
+            try:
+                for packet in self._container.demux():
+                    errors = 0
+                    self._note(packet)
+                    yield packet
+            except MemoryError:
+                raise
+            except EOFError:
+                return
+            except FFmpegError:
+                errors += 1
+                self.damaged += errors == 1
+            else:
+                return
+
+    def _note(self, packet: Any) -> None:
+        at = packet.pts if packet.pts is not None else packet.dts
+        if at is not None and packet.time_base is not None:
+            end = (at + (packet.duration or 0)) * packet.time_base
+            self._seen_s = max(
+                self._seen_s, float(end - Fraction(self._container.start_time or 0, 1_000_000))
+            )
+
+
+class _Pending:
+    """Resampled frames that wait to become a block."""
+
+    def __init__(self) -> None:
+        #: Samples that wait, and all that there were.
+        self.count = self.position = 0
+        self._frames: list[NDArray[np.float32]] = []
+
+    def add(self, frames: list[Any]) -> None:
+        """Add resampled frames."""
+        for frame in frames:
+            self._frames.append(frame.to_ndarray().T)
+            self.count += frame.samples
+            self.position += frame.samples
+
+    def take(self) -> bytes:
+        """All of them, with their channels mixed."""
+        if not self._frames:
+            return b""
+        samples = mono(np.concatenate(self._frames))
+        self.count, self._frames = 0, []
+        pcm: bytes = np.clip(np.rint(np.nan_to_num(samples) * 32768.0), -32768, 32767).astype("<i2").tobytes()
+        return pcm
+
+    def silence(self, samples: int) -> Iterator[bytes]:
+        """Blocks of silence, where nothing waits."""
+        self.position += samples
+        for at in range(0, samples, _BLOCK):
+            yield bytes(2 * min(samples - at, _BLOCK))
+
+
+def _container(opens: str) -> Any:
+    import av
+    from av.error import FFmpegError
+
+    av.logging.set_level(None)
+    scheme = opens.partition(":")[0].lower()
+    # A playlist must not make this read other files, or a file reach into the network.
+    options = {"protocol_whitelist": scheme, "max_streams": "100"}
+    timeout = None
+    if scheme in ("http", "https"):
+        options |= {
+            "protocol_whitelist": "http,https,tls,tcp,crypto",
+            "reconnect": "1",
+            "reconnect_delay_max": "10",
+        }
+        timeout = (_TIMEOUT_S, _TIMEOUT_S)
+    elif scheme == "fd":
+        options["fd"] = "0"
+    try:
+        return av.open(opens, options=options, timeout=timeout)
+    except MemoryError:
+        raise
+    except av.error.ExitError:
+        raise _Refusal(
+            f"nothing came within {_TIMEOUT_S:.0f} s", "check the address and the network"
+        ) from None
+    except av.error.InvalidDataError:
+        raise _Refusal(
+            "it is no sound or video that FFmpeg's libraries know, or its beginning or its index is cut off",
+            "copy or export it again",
+        ) from None
+    except FFmpegError as error:
+        raise _Refusal(
+            f"the system says: {error.strerror or error}", "check it, and give a recording"
+        ) from None
+
+
+if __name__ == "__main__":
+    main()

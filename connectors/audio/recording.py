@@ -1,0 +1,42 @@
+"""What names a recording: a file, standard input (``-``) or an address (``https://…``)."""
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+STANDARD_INPUT = "-"
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+def is_address(recording: str) -> bool:
+    """Whether it is read over the network."""
+    return _ADDRESS.match(recording) is not None
+
+
+def is_file(recording: str) -> bool:
+    """Whether it is the path of a file."""
+    return recording != STANDARD_INPUT and not is_address(recording)
+
+
+def stream_of(recording: str) -> str:
+    """The name of its stream: the name of the file without its suffix.
+
+    >>> stream_of("talks/monday.mp4"), stream_of("https://example.org/talks/monday.mp4?key=1"), stream_of("-")
+    ('monday', 'monday', 'stdin')
+    """
+    if recording == STANDARD_INPUT:
+        return "stdin"
+    if is_address(recording):
+        parts = urlsplit(recording)
+        return Path(parts.path).stem or parts.hostname or "address"
+    return Path(recording).stem
+
+
+def shown(recording: str) -> str:
+    """The name in messages. An address loses its password and its query, which may hold a secret."""
+    if recording == STANDARD_INPUT:
+        return "standard input"
+    if is_address(recording):
+        parts = urlsplit(recording)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    return recording

@@ -1,0 +1,291 @@
+"""What libsndfile cannot read is decoded by FFmpeg's libraries: videos, standard input, addresses."""
+
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+import soundfile
+from av.audio.resampler import AudioResampler
+from numpy.typing import NDArray
+
+from connectors.audio.decoder import AudioDecoder
+from connectors.audio.media import MediaDecoder
+from connectors.audio.media_process import MEMORY_LIMIT
+from connectors.audio.source import AudioFileSource, AudioPosition
+from operators.errors import InputError, UsageError
+from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.moonshine.recognizer import bundled_model
+from tests.program import surtitle
+
+CODECS = {"mp4": "aac", "mkv": "libopus", "webm": "libopus", "m4a": "alac", "ts": "aac", "avi": "libmp3lame"}
+SPEECH = bundled_model().parent / "two_cities.wav"
+
+
+def tone(seconds: float, rate: int = 48_000) -> NDArray[np.int16]:
+    """Louder and louder, so that each moment differs from all others."""
+    at = np.arange(round(seconds * rate)) / rate
+    return (at / seconds * 16_000 * np.sin(2 * np.pi * 220 * at)).astype(np.int16)
+
+
+def write(
+    path: Path, samples: NDArray[np.int16], rate: int = 48_000, *, front: bool = False, repeat: int = 1
+) -> Path:
+    """A recording in the container that the suffix names, with its index at the front if asked for."""
+    options = {"movflags": "faststart"} if front else {}
+    with av.open(str(path), "w", options=options) as container:
+        stream = container.add_stream(CODECS[path.suffix[1:]], rate=48_000)
+        frame = av.AudioFrame.from_ndarray(samples[None, :], format="s16", layout="mono")
+        frame.sample_rate, frame.pts = rate, 0
+        resampler = AudioResampler(stream.format, stream.layout, 48_000)
+        frames = [*resampler.resample(frame), *resampler.resample(None)]
+        packets = [packet for one in (*frames, None) for packet in stream.encode(one)]
+        length = packets[-1].pts + packets[-1].duration - packets[0].pts
+        for turn in range(repeat):
+            for packet in packets:
+                again = av.Packet(bytes(packet))
+                again.pts = again.dts = packet.pts + turn * length
+                again.duration, again.time_base, again.stream = packet.duration, packet.time_base, stream
+                container.mux(again)
+    return path
+
+
+def decoded(recording: Path | str, position: int = 0) -> NDArray[np.float64]:
+    return np.frombuffer(b"".join(AudioDecoder(recording, position).blocks()), "<i2").astype(float)
+
+
+def run(source: AudioFileSource, position: AudioPosition | None = None) -> list[AudioChunk]:
+    part = source.build_part("in", source.stream, position)
+    chunks: list[AudioChunk] = []
+    while not (chunks and chunks[-1].is_last):
+        chunks += part.next_batch()
+    part.close()
+    return chunks
+
+
+@pytest.mark.parametrize("suffix", CODECS)
+def test_a_container_holds_the_samples_that_were_put_into_it(tmp_path: Path, suffix: str) -> None:
+    samples = tone(3)
+    heard = decoded(write(tmp_path / f"talk.{suffix}", samples))
+    given = samples[::3].astype(float)
+    # Encoders round to whole packets, and MPEG-TS keeps their lead-in.
+    assert len(heard) == pytest.approx(len(given), abs=0.08 * SAMPLE_RATE)
+    lags = range(0, 2000)
+    fits = [np.corrcoef(heard[lag : lag + 44_000], given[:44_000])[0, 1] for lag in lags]
+    assert max(fits) > 0.99
+    assert int(np.argmax(fits)) / SAMPLE_RATE < 0.06
+
+
+def test_a_resumed_run_gets_the_same_samples_also_in_the_second_recording(tmp_path: Path) -> None:
+    paths = [write(tmp_path / "one.mp4", tone(1.3)), write(tmp_path / "two.mkv", tone(1.1))]
+    whole = run(AudioFileSource(paths, stream="talk"))
+    assert sum(len(one.pcm) for one in whole) == 2 * sum(len(decoded(path)) for path in paths)
+    assert AudioFileSource(paths, stream="talk").duration_s == pytest.approx(2.4, abs=0.05)
+
+    first = AudioFileSource(paths, stream="talk").build_part("in", "talk", None)
+    begun = [chunk for _ in range(17) for chunk in first.next_batch()]
+    position = first.snapshot()
+    first.close()
+    assert position.begun_at
+    assert begun + run(AudioFileSource(paths, stream="talk"), position) == whole
+
+
+def _cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def _overwritten(content: bytes) -> bytes:
+    changed, random = bytearray(content), np.random.default_rng(5)
+    for at in range(len(content) // 3, len(content) // 3 + 3000, 300):
+        changed[at : at + 40] = random.bytes(40)
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [(_cut, "of the 20.0 s its header promises"), (_overwritten, "damaged packets were left out of")],
+)
+def test_a_damaged_recording_is_heard_and_what_is_missing_is_told_once(
+    tmp_path: Path, damage: Callable[[bytes], bytes], told: str
+) -> None:
+    path = write(
+        tmp_path / "talk.mp4",
+        np.random.default_rng(3).integers(-9000, 9000, 48_000 * 20).astype("i2"),
+        front=True,
+    )
+    path.write_bytes(damage(path.read_bytes()))
+    sentences: list[str] = []
+
+    def observe(event: Any) -> None:
+        sentences.extend([event.sentence] if hasattr(event, "sentence") else [])
+
+    chunks = run(AudioFileSource(path, stream="talk", observe=observe))
+
+    heard_s = sum(len(chunk.pcm) for chunk in chunks) / 2 / SAMPLE_RATE
+    # Silence takes the place of damaged packets, so that what follows keeps its time.
+    assert 8 < heard_s < 12 if damage is _cut else heard_s == pytest.approx(20, abs=0.15)
+    assert [told in sentence for sentence in sentences].count(True) == 1
+
+
+def _silent(path: Path) -> None:
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("mpeg4", rate=10)
+        stream.width = stream.height = 32
+        stream.pix_fmt = "yuv420p"
+        picture = av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")
+        for packet in (*stream.encode(picture), *stream.encode(None)):
+            container.mux(packet)
+
+
+def _encrypted(path: Path) -> None:
+    content = write(path, tone(2), front=True).read_bytes()
+    body = content.index(b"mdat") + 4
+    path.write_bytes(content[:body] + np.random.default_rng(2).bytes(len(content) - body))
+
+
+def _without_index(path: Path) -> None:
+    path.write_bytes(_cut(write(path, tone(2)).read_bytes()))
+
+
+def _with_packets(path: Path, size: int, count: int) -> None:
+    content = bytearray(write(path, tone(2), front=True).read_bytes())
+    at = content.index(b"stsz") + 8
+    content[at : at + 8] = size.to_bytes(4, "big") + count.to_bytes(4, "big")
+    path.write_bytes(content)
+    os.truncate(path, 2**33)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (_silent, "it has no audio track; give a recording with sound"),
+        (_encrypted, "it is encrypted, damaged or empty; export it again without copy protection"),
+        (_without_index, "its beginning or its index is cut off; copy or export it again"),
+        (lambda path: _with_packets(path, 1, 2**32 - 16), "has no packets that can be decoded"),
+        (lambda path: _with_packets(path, 0x7000_0000, 2), "has no packets that can be decoded"),
+        (lambda path: path.write_bytes(b""), "because it is empty; record or export it again"),
+        (lambda path: path.write_text("not a sound\n" * 99), "it is no sound or video"),
+    ],
+    ids=["silent", "encrypted", "without index", "four billion packets", "huge packets", "empty", "text"],
+)
+def test_what_cannot_be_decoded_is_refused_with_the_reason(
+    tmp_path: Path, make: Callable[[Path], object], reason: str
+) -> None:
+    path = tmp_path / "talk.mp4"
+    make(path)
+    with pytest.raises(InputError, match=reason) as refused:
+        AudioDecoder(path)
+    assert str(refused.value).startswith(f"{path}: it cannot be decoded, because")
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MEMORY_LIMIT / 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+def test_ten_minutes_take_the_memory_of_one(tmp_path: Path) -> None:
+    def peak_kib(minutes: int) -> int:
+        path = write(tmp_path / f"{minutes}.mp4", tone(10), repeat=6 * minutes)
+        decoder = MediaDecoder(str(path))
+        left, peak = 60.0 * minutes - 20, 0
+        for block in decoder.blocks():
+            left -= len(block) / 2 / SAMPLE_RATE
+            if left <= 0 and not peak:
+                status = Path(f"/proc/{decoder._process.pid}/status").read_text()
+                peak = int(status.split("VmHWM:")[1].split()[0])
+        assert decoder.read_s == pytest.approx(60 * minutes, rel=0.01)
+        return peak
+
+    assert 0 < peak_kib(10) - 8192 < peak_kib(1) < MEMORY_LIMIT / 2**12
+
+
+def test_standard_input_is_read_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "talk.mkv", tone(2))
+    program = (
+        "import hashlib\n"
+        "from connectors.audio.decoder import AudioDecoder\n"
+        "print(hashlib.sha256(b''.join(AudioDecoder('-').blocks())).hexdigest())"
+    )
+
+    def heard(stdin: Any) -> bytes:
+        return subprocess.run(
+            [sys.executable, "-c", program], stdin=stdin, capture_output=True, check=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ).stdout  # fmt: skip
+
+    with path.open("rb") as file:
+        redirected = heard(file)
+    with subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE) as pipe:
+        assert heard(pipe.stdout) == redirected
+
+
+def test_waiting_for_standard_input_ends_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    saved = os.dup(0)
+    os.dup2(reading, 0)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    try:
+        assert list(MediaDecoder("-", stop=stop).blocks()) == []
+    finally:
+        os.dup2(saved, 0)
+        for one in (saved, reading, writing):
+            os.close(one)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+def test_an_address_is_read_like_a_file_and_its_secrets_are_not_told(tmp_path: Path, server: str) -> None:
+    path = write(tmp_path / "talk.mkv", tone(2))
+    assert np.array_equal(decoded(f"{server}/talk.mkv"), decoded(path))
+    with pytest.raises(InputError, match="404") as refused:
+        AudioDecoder(f"{server}/other.mkv?key=secret")
+    assert "secret" not in str(refused.value)
+    with pytest.raises(UsageError, match="rtmp addresses are not read"):
+        AudioDecoder("rtmp://127.0.0.1/talk")
+
+
+def test_a_playlist_cannot_make_a_file_reach_into_the_network(tmp_path: Path, server: str) -> None:
+    write(tmp_path / "talk.ts", tone(2))
+    playlist = tmp_path / "talk.m3u8"
+    playlist.write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n{server}/talk.ts\n#EXT-X-ENDLIST\n")
+    with pytest.raises(InputError):
+        AudioDecoder(playlist)
+
+
+def test_words_of_a_video_are_those_of_its_sound(tmp_path: Path) -> None:
+    samples, rate = soundfile.read(SPEECH, frames=16_000 * 12, dtype="int16")
+    mono = np.ascontiguousarray(samples if samples.ndim == 1 else samples[:, 0])
+    soundfile.write(tmp_path / "sound.wav", mono, rate)
+    write(tmp_path / "video.mp4", mono, rate)
+
+    def words(name: str) -> list[str]:
+        out = tmp_path / f"{name}.jsonl"
+        done = surtitle("file", tmp_path / name, "--captions-only", "--captions", out, "--quiet")
+        assert (done.returncode, done.stderr) == (0, "")
+        shown = " ".join(json.loads(line)["shown"] for line in out.read_text().splitlines())
+        return [word.strip(",.;:").lower() for word in shown.split()]
+
+    assert len(words("sound.wav")) > 8
+    assert words("video.mp4") == words("sound.wav")
