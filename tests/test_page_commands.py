@@ -18,6 +18,7 @@ from connectors.models.template import read_template
 from flows.cli.app import app
 from flows.settings.loading import load_settings
 from tests.program import Program
+from tests.recordings import write
 from tests.virtual_microphone import VirtualMicrophone
 
 ROOT = Path(__file__).parent.parent
@@ -97,6 +98,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
     for name in ("partials.jsonl", "captions.jsonl"):
         shutil.copy(ROOT / "tests" / "samples" / name, folder)
     shutil.copy(speech, folder / "talk.wav")
+    samples, rate = soundfile.read(speech, dtype="int16")
+    for name in ("part1.mp4", "part2.mkv"):
+        write(folder / name, samples, rate)
     (settings,) = blocks(FIRST[1], "toml")
     (folder / "surtitle.toml").write_text(settings)
     (folder / ".venv").symlink_to(Path(sys.executable).parent.parent)

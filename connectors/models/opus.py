@@ -85,20 +85,23 @@ def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
     """
     repo = opus_repository(direction)
     if repo is None:
-        raise UsageError(f"{OPUS_MT} does not translate {direction}, {_nearest(direction)}")
+        pair = f"--from {direction.source.code} --to {direction.target.code}"
+        raise UsageError(
+            f"{OPUS_MT} does not translate {direction}, {_nearest(direction)}; "
+            f"`surtitle models {pair}` lists other models"
+        )
     require_extra(EXTRAS["marian"], OPUS_MT)
     return _named(fetch_folder(repo, _FILES, progress), repo.partition("/")[2])
 
 
 def _nearest(direction: Direction) -> str:
-    """What it does translate from the same language, and into the same, as the end of a sentence."""
+    """What it does translate from the same language, and into the same, to go on with in a sentence."""
     source, target = direction
     into = sorted(language(two).name for one, two in _models() if one == source.code)
     out_of = sorted(language(one).name for one, two in _models() if two == target.code)
     known = [f"{source.name} to {_either(into)}"] if into else []
     known += [f"{_either(out_of)} to {target.name}"] if out_of else []
-    does = f"but {' and '.join(known)}" if known else "nor either of the two from or into another language"
-    return f"{does}; `surtitle models --from {source.code} --to {target.code}` lists other models"
+    return f"but {' and '.join(known)}" if known else "nor either of the two from or into another language"
 
 
 def _either(names: list[str]) -> str:

@@ -32,6 +32,8 @@ from operators.observed import Progress, silent
 
 #: The names that are not files.
 NAMES = ("default", *catalog())
+# No file system allows longer names: the system's own sentence about one is clearer.
+_MAX_NAME = 255
 _REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 _BLOCK_BYTES = 4 * 2**20
 
@@ -53,7 +55,9 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     """
     meant = _meant(name, direction)
     if meant == OPUS_MT:
-        raise UsageError(f"{OPUS_MT} is an encoder-decoder model, and a language model is needed here")
+        raise UsageError(
+            f"{OPUS_MT} is an encoder-decoder model, and this needs a language model; give a GGUF file"
+        )
     if meant == "base":
         return _base_model_path(progress)
     if meant == "captions":
@@ -63,7 +67,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         path = fetch_model(hub_name(name), progress, named.sha256 if named else None)
         check_gguf(path)
         return path
-    if not name.endswith(".gguf") and not is_visible(Path(name)):
+    if not name.endswith(".gguf") and not is_visible(Path(name)) and len(name) <= _MAX_NAME:
         _refuse_misspelt(name)
     path = Path(name)
     with suppress(RuntimeError):  # "~nobody": treat it as the name of a file that does not exist

@@ -82,9 +82,9 @@ def get(
         return
     is_per_pair = named is not None and named.is_per_pair
     if is_per_pair and (source is None or target is None):
-        raise UsageError(f"models get {name}: each pair of languages has its own, so give --from and --to")
+        raise UsageError(f"models get {name}: each pair of languages has its own; give --from and --to")
     if not is_per_pair and (source is not None or target is not None):
-        raise UsageError(f"models get {name}: it is one file for all languages, leave out --from and --to")
+        raise UsageError(f"models get {name}: it is one file for all languages; leave out --from and --to")
     with Waiting(quiet=False, captions=False) as waiting:
         if source is not None and target is not None:
             path = fetch_opus(Direction.of(source, target), waiting.doing)

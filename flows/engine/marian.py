@@ -107,7 +107,9 @@ def open_marian(
             f"{folder.name} is an encoder-decoder model, which has no prompt: leave out --template"
         )
     if settings.draft_model is not None:
-        raise UsageError(f"{folder.name} is an encoder-decoder model, for which no other one drafts")
+        raise UsageError(
+            f"{folder.name} is an encoder-decoder model, for which no other one drafts; leave out --draft-model"
+        )
     found = read_folder(folder)
     needed = max(settings.max_source + _MORE, output_limit(settings.max_source) + 1)
     if needed > found.positions:

@@ -29,6 +29,7 @@ from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomsSource
 from connectors.sinks.jsonl import JsonlSink
 from connectors.sinks.subtitles import SubtitleSink
+from connectors.sinks.text import TextSink
 from connectors.sinks.wav import WavSink
 from operators.clock import VirtualClock
 from operators.events import AudioChunk, Caption, Partial
@@ -45,6 +46,7 @@ GUARANTEES: dict[type, str] = {
     RoomsSource: "at most once",
     JsonlSink: "exactly once with recovery into a regular file",
     SubtitleSink: "exactly once with recovery into a regular file",
+    TextSink: "exactly once with recovery into a regular file",
     WavSink: "exactly once with recovery",
     CallbackSink: "at least once",
     KafkaEventSource: "exactly once with recovery, for what is in the topic once",

@@ -17,7 +17,6 @@ import av
 import numpy as np
 import pytest
 import soundfile
-from av.audio.resampler import AudioResampler
 from numpy.typing import NDArray
 
 from connectors.audio.decoder import AudioDecoder
@@ -28,8 +27,8 @@ from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.program import surtitle
+from tests.recordings import CODECS, write
 
-CODECS = {"mp4": "aac", "mkv": "libopus", "webm": "libopus", "m4a": "alac", "ts": "aac", "avi": "libmp3lame"}
 SPEECH = bundled_model().parent / "two_cities.wav"
 
 
@@ -37,28 +36,6 @@ def tone(seconds: float, rate: int = 48_000) -> NDArray[np.int16]:
     """Louder and louder, so that each moment differs from all others."""
     at = np.arange(round(seconds * rate)) / rate
     return (at / seconds * 16_000 * np.sin(2 * np.pi * 220 * at)).astype(np.int16)
-
-
-def write(
-    path: Path, samples: NDArray[np.int16], rate: int = 48_000, *, front: bool = False, repeat: int = 1
-) -> Path:
-    """A recording in the container that the suffix names, with its index at the front if asked for."""
-    options = {"movflags": "faststart"} if front else {}
-    with av.open(str(path), "w", options=options) as container:
-        stream = container.add_stream(CODECS[path.suffix[1:]], rate=48_000)
-        frame = av.AudioFrame.from_ndarray(samples[None, :], format="s16", layout="mono")
-        frame.sample_rate, frame.pts = rate, 0
-        resampler = AudioResampler(stream.format, stream.layout, 48_000)
-        frames = [*resampler.resample(frame), *resampler.resample(None)]
-        packets = [packet for one in (*frames, None) for packet in stream.encode(one)]
-        length = packets[-1].pts + packets[-1].duration - packets[0].pts
-        for turn in range(repeat):
-            for packet in packets:
-                again = av.Packet(bytes(packet))
-                again.pts = again.dts = packet.pts + turn * length
-                again.duration, again.time_base, again.stream = packet.duration, packet.time_base, stream
-                container.mux(again)
-    return path
 
 
 def decoded(recording: Path | str, position: int = 0) -> NDArray[np.float64]:

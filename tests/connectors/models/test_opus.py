@@ -196,5 +196,5 @@ def test_directions_of_one_repository_share_a_model() -> None:
     assert models_for("opus-mt", directions) == [("opus-mt", directions[:1]), ("opus-mt", directions[1:])]
     assert opus_repository(directions[1]) == "Xenova/opus-mt-en-ROMANCE"
     assert all(language(code).code == code for code in opus_languages())
-    with pytest.raises(UsageError, match="a language model is needed here"):
+    with pytest.raises(UsageError, match="this needs a language model"):
         resolve_model("opus-mt", EN_DE)

@@ -32,8 +32,9 @@ def test_the_best_one_is_the_first_whose_captions_flow_and_that_fits_into_the_me
     assert chosen(EN_DE, 42.0) == "captions"
     assert chosen(EN_DE, 1.0) == "hy-mt2-7b"
     assert chosen(EN_DE, 1.0, free_mb=2000) == "hy-mt2-1.8b"
-    assert chosen(EN_IT, 42.0) is None
+    assert chosen(EN_IT, 42.0) == "opus-mt"
     assert chosen(EN_IT, 30.0) == "milmmt-46-1b"
+    assert chosen(Direction.of("Basque", "Welsh"), 42.0) is None
     assert best(candidates(EN_IT, None, {}), None) is None
     # Its licence is not for every use.
     assert chosen(Direction.of("ja", "en"), 20.0) != "lfm2-enjp"
@@ -41,7 +42,8 @@ def test_the_best_one_is_the_first_whose_captions_flow_and_that_fits_into_the_me
 
 def test_advice_names_the_best_one_or_the_one_that_comes_closest() -> None:
     assert advice(list(found(EN_DE, 42.0).values()), None).endswith("keeps up here is captions")
-    assert "milmmt-46-1b comes closest, with about 600 ms" in advice(list(found(EN_IT, 42.0).values()), None)
+    slow = advice(list(found(Direction.of("Basque", "Welsh"), 42.0).values()), None)
+    assert "salamandrata-7b comes closest, with about 4,380 ms" in slow
 
 
 def test_a_direction_lists_the_models_that_know_both_languages() -> None:
