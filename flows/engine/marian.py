@@ -108,7 +108,7 @@ def open_marian(
         )
     if settings.draft_model is not None:
         raise UsageError(
-            f"{folder.name} is an encoder-decoder model, for which no other one drafts; leave out --draft-model"
+            f"{folder.name} is an encoder-decoder model, for which none drafts; leave out --draft-model"
         )
     found = read_folder(folder)
     needed = max(settings.max_source + _MORE, output_limit(settings.max_source) + 1)
