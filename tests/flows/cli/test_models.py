@@ -32,7 +32,7 @@ def test_what_is_mistyped_is_told_in_one_sentence() -> None:
     assert "give both --from and --to" in surtitle("models", "--to", "de").stderr
     assert "did you mean German?" in surtitle("models", "--from", "en", "--to", "Germna").stderr
     assert "comes with surtitle" in surtitle("models", "get", "captions").stdout
-    assert "so give --from and --to" in surtitle("models", "get", "opus-mt").stderr
+    assert "give --from and --to" in surtitle("models", "get", "opus-mt").stderr
     pair = ("--from", "German", "--to", "Japanese")
     assert "German to English, French or Spanish" in surtitle("models", "get", "opus-mt", *pair).stderr
     assert "leave out --from and --to" in surtitle("models", "get", "hy-mt2-1.8b", *pair).stderr

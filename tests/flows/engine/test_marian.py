@@ -75,7 +75,7 @@ def test_methods_are_compared_on_it(tmp_path: Path) -> None:
     [
         ({"max_source": 400}, "has 512: lower it"),
         ({"template": "chat"}, "leave out --template"),
-        ({"draft_model": "base"}, "no other one drafts"),
+        ({"draft_model": "base"}, "none drafts"),
     ],
 )
 def test_what_such_a_model_cannot_do_is_refused(
