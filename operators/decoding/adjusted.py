@@ -80,6 +80,11 @@ _ENDED = regex.compile(rf"[{SENTENCE_MARKS}]\p{{P}}*\s*$")
 _FULL_LENGTH = 2
 
 
+def lacks_end(answer: str, text: str) -> bool:
+    """Whether the source ``text`` ends its sentence and the answer does not."""
+    return bool(_ENDED.search(text)) and not _ENDED.search(answer)
+
+
 def whole(method: Method, task: Task, text: str) -> Method:
     """The method on the same task, with no end before that of the sentence, if the source ``text`` has one.
 

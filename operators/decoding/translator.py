@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from operators.decoding.adjusted import ending_figures, nonempty, whole
+from operators.decoding.adjusted import ending_figures, lacks_end, nonempty, whole
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.decoder import Decode, Decoder
@@ -25,7 +25,7 @@ from operators.text import cleaned
 from operators.trouble import ModelTrouble, Trouble, judge
 
 # Scripts without a mark at the end of a sentence.
-_UNMARKED = frozenset(("Thai", "Lao", "Khmer", "Myanmar", "Tibetan"))
+_UNMARKED = frozenset(("Thai", "Lao"))
 #: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.
 _MAX_RECENT = 16
 _MAX_STREAMS = 1024
@@ -251,7 +251,9 @@ class Translator:
         looks_again = is_final and (settings.finals_differ or is_told)
         # A model trained to wait may have held back a sentence that turns out to be complete.
         must_speak = is_final and self._prompt.knows_unfinished and any(map(str.isalnum, text))
+        must_end = must_speak and _UNMARKED.isdisjoint(settings.scripts)
         looks_again |= must_speak and not before.output
+        looks_again |= must_end and lacks_end(before.text, text)
         if source == before.source and not looks_again:
             # An output is a fixed point: verifying or decoding it again would give the same output.
             return _Answer(before)
@@ -266,8 +268,8 @@ class Translator:
         method = ending_figures(method, task, text)
         if must_speak:
             method = nonempty(method, task)
-            if _UNMARKED.isdisjoint(settings.scripts):
-                method = whole(method, task, text)
+        if must_end:
+            method = whole(method, task, text)
         decoded, cost = yield Decode(key, method, is_final)
         effort = Effort(
             drafted=decoded.drafted,

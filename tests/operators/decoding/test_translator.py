@@ -400,3 +400,15 @@ def test_a_model_is_told_the_terms_of_its_text_or_else_what_its_stream_said_befo
         (6, *bb, 6, *aa, 7),
         (5, *cb, 5, *c, 4),
     ]
+
+
+@pytest.mark.parametrize(("text", "decodes"), [("a b.", True), ("a b", False)])
+def test_a_final_that_says_what_the_last_partial_said_is_decoded_again_if_its_end_was_withheld(
+    text: str, decodes: bool
+) -> None:
+    model, vocabulary = translator(None, knows_unfinished=True), ToyVocabulary()
+    output = (2, 3)
+    spelled = b"".join(map(vocabulary.piece, output)).decode()
+    before = SegmentState((Window(tuple(vocabulary.tokenize(text)), output, (0, 0), spelled),))
+    _, final = model.update("s/000000", before, text, is_final=True)
+    assert (final.effort.passes > 0) == decodes
