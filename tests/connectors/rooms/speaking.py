@@ -11,7 +11,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
-from connectors.rooms.server import RoomServer
+from connectors.rooms.speaker import RoomSpeakers
 from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.messages import Languages
 from connectors.web.server import WebServer
@@ -176,7 +176,7 @@ def serving(
     """A server of rooms in English; captions are in the first ``written`` language, or else in English."""
     rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), tuple(map(language, written)))
     hub = Hub(Languages(source="en", target="de"), is_private=True, patience=patience)
-    server = WebServer(hub, port=0, token=token, speakers=RoomServer(rooms, hub))
+    server = WebServer(hub, port=0, token=token, speakers=RoomSpeakers(rooms, hub))
     flow = Flow(rooms, hub)
     try:
         yield Serving(rooms, hub, server, flow)
