@@ -4,7 +4,6 @@ Only what is requested is interpreted: all other entries and tensors are copied 
 newer llama.cpp gave them. The layout follows the GGUF specification in ggml's ``docs/gguf.md``.
 """
 
-import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -189,8 +188,6 @@ def write_gguf(
                 if progress is not None:
                     progress(done / place)
             file.write(bytes(padded(len(tensor.data)) - len(tensor.data)))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def rows_of(tensor: Tensor) -> Bytes:
