@@ -4,16 +4,14 @@ What people wrote for readers is cleaned: gender, field, pronunciation and place
 are entries too long to be looked up.
 """
 
-import gzip
 import html
 import re
-import stat
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from operators.errors import InputError, unreadable
+from connectors.files.contents import read_text
+from operators.errors import InputError
 from operators.glossary import words_of
 from operators.languages import Direction
 from operators.lexicon import MAX_TRANSLATIONS, MAX_WORDS, Lexicon, Translation, lexicon_of
@@ -23,7 +21,6 @@ from operators.text import cleaned
 MAX_DICTIONARY_BYTES = 100_000_000
 #: A longer column is not a word, and is not cleaned.
 _MAX_CHARACTERS = 10_000
-_GZIP = b"\x1f\x8b"
 #: As in "DE-EN vocabulary database", and in the name of Ding's file.
 _DIRECTION = re.compile(r"(?<![a-z])([a-z]{2})-([a-z]{2})(?![a-z])", re.IGNORECASE)
 _HEADER_LINES = 10
@@ -48,8 +45,9 @@ def read_dictionary(path: Path, direction: Direction) -> Lexicon:
     Raises:
         InputError: for a file that cannot be read, is too large or is not a dictionary.
     """
+    content = read_text(path, "the dictionary", MAX_DICTIONARY_BYTES, "keep the words that speech needs")
     entries: dict[str, dict[str, float]] = {}
-    for sources, targets, probability in _entries(path, _content(path), direction):
+    for sources, targets, probability in _entries(path, content, direction):
         for source in sources:
             words = words_of(source)
             if 0 < len(words) <= MAX_WORDS:
@@ -64,29 +62,6 @@ def read_dictionary(path: Path, direction: Direction) -> Lexicon:
     return lexicon_of(
         {phrase: [Translation(*one) for one in known.items()] for phrase, known in entries.items()}
     )
-
-
-def _content(path: Path) -> str:
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path} is not a regular file; put the dictionary in a file first")
-        with path.open("rb") as raw:
-            is_packed = raw.read(2) == _GZIP
-        with gzip.open(path) if is_packed else path.open("rb") as file:
-            data = file.read(MAX_DICTIONARY_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is damaged ({error}); fetch it again") from None
-    except OSError as error:
-        raise InputError(unreadable(path, error)) from None
-    if len(data) > MAX_DICTIONARY_BYTES:
-        raise InputError(
-            f"{path} has more than {MAX_DICTIONARY_BYTES:,} bytes; keep the words that speech needs"
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}, line {line}: it is not UTF-8; save the file as UTF-8") from None
 
 
 def _entries(path: Path, content: str, direction: Direction) -> Iterator[_Entry]:

@@ -1,10 +1,9 @@
 """Reads a glossary: lines of a term, a tab and its translation."""
 
-import stat
-from collections.abc import Iterator
 from pathlib import Path
 
-from operators.errors import InputError, unreadable
+from connectors.files.contents import read_text
+from operators.errors import InputError
 from operators.glossary import Glossary, spelling
 from operators.text import cleaned
 
@@ -23,7 +22,10 @@ def read_glossary(path: Path) -> Glossary:
     """
     translations: dict[tuple[str, ...], str] = {}
     lines: dict[tuple[str, ...], int] = {}
-    for number, line in _lines(path):
+    content = read_text(path, "the terms", MAX_GLOSSARY_BYTES, "keep the terms that this speech needs")
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
         words, target = _term(line, f"{path}, line {number}")
         other = translations.setdefault(words, target)
         first = lines.setdefault(words, number)
@@ -35,28 +37,6 @@ def read_glossary(path: Path) -> Glossary:
     if not translations:
         raise InputError(f"{path} has no terms; write one on each line: the term, a tab, its translation")
     return Glossary(translations)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines with text, and their numbers."""
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{path} is not a regular file; put the terms in a file first")
-        if status.st_size > MAX_GLOSSARY_BYTES:
-            raise InputError(
-                f"{path} has more than {MAX_GLOSSARY_BYTES:,} bytes; keep the terms that this speech needs"
-            )
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(unreadable(path, error)) from None
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{path}, line {number}: it is not UTF-8; save the file as UTF-8") from None
-        if text.strip():
-            yield number, text.rstrip("\r")
 
 
 def _term(line: str, where: str) -> tuple[tuple[str, ...], str]:
