@@ -26,6 +26,7 @@ from connectors.gguf.header import (
     map_checked,
     padded,
 )
+from operators.errors import InputError
 from operators.models.adapter import Matrix
 from operators.models.quantize import block_of, dequantize
 
@@ -219,3 +220,11 @@ def matrix_of(tensor: Tensor, rows: NDArray[np.int32] | slice = slice(None)) -> 
     except (ValueError, NotImplementedError):
         # A type that this llama.cpp does not know, or cannot convert to numbers.
         return None
+
+
+def readable_matrix(file: GgufFile, name: str, path: Path) -> Matrix:
+    """All of a tensor. Raises `InputError` if it is not a matrix or has an unknown type."""
+    matrix = matrix_of(file.tensors[name])
+    if matrix is None:
+        raise InputError(f"{path}: {name} is stored in an unsupported type; use Q8_0 or F16")
+    return matrix

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.models.template import read_template
+from flows.engine.translation import read_template
 from operators.errors import InputError
 from operators.prompts.template import SOURCE, ChatTemplate, template_of
 

@@ -1,7 +1,8 @@
-"""Reads a dictionary: lines of a word, a tab and a translation, or what dict.cc, Ding or FreeDict give away.
+"""Reads what a user says of words: a glossary, whose terms bind, and a dictionary, which advises.
 
-What people wrote for readers is cleaned: gender, field, pronunciation and placeholders are left out, and so
-are entries too long to be looked up.
+A glossary has lines of a term, a tab and its translation. A dictionary has such lines, too, or is what
+dict.cc, Ding or FreeDict give away. What people wrote in these for readers is cleaned: gender, field,
+pronunciation and placeholders are left out, and so are entries too long to be looked up.
 """
 
 import html
@@ -12,10 +13,66 @@ from xml.etree import ElementTree
 
 from connectors.files.contents import read_text
 from operators.errors import InputError
-from operators.glossary import words_of
+from operators.glossary import Glossary, spelling, words_of
 from operators.languages import Direction
 from operators.lexicon import MAX_TRANSLATIONS, MAX_WORDS, Lexicon, Translation, lexicon_of
 from operators.text import cleaned
+
+#: Some 200,000 terms of ordinary length, in 160 MB of memory.
+MAX_GLOSSARY_BYTES = 10_000_000
+#: A longer text is a sentence and not a term.
+MAX_TERM_CHARACTERS = 200
+
+
+def read_glossary(path: Path) -> Glossary:
+    """The glossary in a file; empty lines and columns after the second are ignored.
+
+    Raises:
+        InputError: for a file that cannot be read or is too large, a line that is not UTF-8 or not a term and
+            its translation, and a term with two translations.
+    """
+    translations: dict[tuple[str, ...], str] = {}
+    lines: dict[tuple[str, ...], int] = {}
+    content = read_text(path, "the terms", MAX_GLOSSARY_BYTES, "keep the terms that this speech needs")
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
+        words, target = _term(line, f"{path}, line {number}")
+        other = translations.setdefault(words, target)
+        first = lines.setdefault(words, number)
+        if other != target:
+            raise InputError(
+                f"{path}, line {number}: the term of line {first} has another translation here, {target!r} "
+                f"instead of {other!r}; keep one of them"
+            )
+    if not translations:
+        raise InputError(f"{path} has no terms; write one on each line: the term, a tab, its translation")
+    return Glossary(translations)
+
+
+def _term(line: str, where: str) -> tuple[tuple[str, ...], str]:
+    """The spelling of the term in a line, and its translation."""
+    columns = line.split("\t")
+    if len(columns) < 2:
+        raise InputError(f"{where}: there is no tab; write the term, a tab, and its translation")
+    # Before anything else is done with them, because they may be very long.
+    if max(map(len, columns[:2])) > MAX_TERM_CHARACTERS:
+        raise InputError(
+            f"{where}: the term or its translation has more than {MAX_TERM_CHARACTERS} characters; shorten it"
+        )
+    source, target = map(_cleaned, columns[:2])
+    words = spelling(source)
+    if not words:
+        raise InputError(f"{where}: there is no word before the tab; write the term there")
+    if not target:
+        raise InputError(f"{where}: there is nothing after the tab; write the translation there")
+    return words, target
+
+
+def _cleaned(text: str) -> str:
+    # There may be a hundred thousand.
+    return " ".join(text.split()) if text.isascii() and text.isprintable() else cleaned(text)
+
 
 #: Unpacked; Ding's German dictionary has 26 MB.
 MAX_DICTIONARY_BYTES = 100_000_000
