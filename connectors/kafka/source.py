@@ -15,7 +15,7 @@ from connectors.jsonl.lines import E
 from connectors.kafka.client import Cluster, Connection, TopicWatch, made
 from connectors.kafka.messages import DeadLetter, MessageDecoder, received
 from connectors.kafka.settings import KafkaInput
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE
 from operators.errors import InputError
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from connectors.audio.recording import stream_of
 from connectors.exports.room_files import FILES, RoomFiles
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.view import Status

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from time import monotonic
 
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.metrics.counters import CountMessages, RunMetrics
 from flows.settings.schema import Settings
 from operators.extras import needs_extra
