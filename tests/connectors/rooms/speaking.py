@@ -15,10 +15,11 @@ from connectors.rooms.speaker import RoomSpeakers
 from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.messages import Languages
 from connectors.web.server import WebServer
-from operators.events import AudioChunk, Caption
+from operators.events import AudioChunk
 from operators.languages import language
 from tests.connectors.web.browser import Page
 from tests.connectors.web.serving import Served
+from tests.subtitled import caption
 
 SECOND = bytes(32_000)
 
@@ -71,12 +72,9 @@ class Flow:
             self._hub.end(chunk.stream)
 
     def _show(self, stream: str, segment: int, count: int, *, is_final: bool) -> bool:
-        caption = Caption(
-            stream=stream, segment=segment, revision=0, is_final=is_final, source="", shown=str(count),
-            withheld="", start_s=0.0, end_s=1.0, arrival_s=1.0, ready_s=1.0,
-        )  # fmt: skip
-        self._hub.caption(caption)
-        return self._rooms.shown(caption)
+        shown = caption(str(count), stream=stream, segment=segment, is_final=is_final, source="")
+        self._hub.caption(shown)
+        return self._rooms.shown(shown)
 
 
 class Serving(Served):
