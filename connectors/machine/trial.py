@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +20,8 @@ from typing import NamedTuple
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.files.atomic import write_atomically
+from connectors.files.atomic import write_note
 from connectors.files.contents import DAMAGED
-from connectors.files.output import WriteError
 from connectors.machine.child_process import Failure, run_child
 from connectors.machine.resources import cpu_features, usable_cores
 from operators.errors import InputError, SurtitleError
@@ -132,9 +130,7 @@ def remember_good(folder: Path, beside: bool = False) -> None:
     identity = library_identity(folder)
     path = folder / RECORD if beside else _cached(identity)
     good_on = (*_read(path, identity), cpu_features())[-_MAX_RECORDS:]
-    with suppress(OSError, WriteError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
+    write_note(path, msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
 
 
 def _good_on(folder: Path) -> Iterator[frozenset[str]]:
