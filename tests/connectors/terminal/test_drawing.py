@@ -229,12 +229,6 @@ def test_open_captions_of_many_streams_are_not_taken_for_finished_ones() -> None
     assert terminal.rows == [*(f"{stream}." for stream in streams), ""]
 
 
-def test_closing_leaves_the_open_caption_as_finished_text() -> None:
-    terminal, out = screen_after([caption("Es war", withheld=" die")], close=True)
-    assert (terminal.rows, terminal.dim) == (["Es war", ""], ["", ""])
-    assert "?25l" not in out.getvalue()
-
-
 def test_wide_characters_become_question_marks_as_narrow_as_they_are_drawn() -> None:
     class AsciiTty(Tty):
         encoding = "ascii"

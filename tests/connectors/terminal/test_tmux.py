@@ -101,16 +101,6 @@ def test_two_lines_roll_up_with_a_dim_tail_over_the_status_and_finals_scroll_awa
         assert not any(it.window.dim())
 
 
-def test_hostile_text_stays_text(tmp_path: Path) -> None:
-    with stage(tmp_path) as it:
-        it.draw("Satz eins", is_final=True)
-        it.do("status", {"state": "\x1b[2J\x1b]0;pwned\x07speech\n\n"})
-        it.do("notice", "no\x1b[1;1H way\x1bc")
-        it.draw("\x1b[2Jgone\x1b[1;1H\r\n\n\x1b[8m\x9b2J home", segment=1)
-        it.window.until_rows("Satz eins", "surtitle: no way", "gone home", "speech")
-        assert it.window.dim()[:2] == ["", "surtitle: no way"]
-
-
 LONG = "one two three four five six seven eight nine ten eleven twelve"
 
 
