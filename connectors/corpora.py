@@ -5,8 +5,8 @@ The columns of a file of pairs, separated by tabs, are a source and its translat
 translation that they support. Further columns are ignored.
 """
 
+import codecs
 import gzip
-import io
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from operators.errors import InputError, unreadable
 from operators.training.pairs import Pair
 
 #: A longer line of text is read in parts.
-_PART_CHARACTERS = 16 * 1024
+_PART_BYTES = 16 * 1024
 #: No line with two sentences is longer.
-_MAX_CHARACTERS = 64 * 1024
+_MAX_LINE_BYTES = 64 * 1024
 
 
 def each_text(path: Path, progress: Callable[[float], None] | None = None) -> Iterator[str]:
@@ -26,7 +26,7 @@ def each_text(path: Path, progress: Callable[[float], None] | None = None) -> It
 
     Raises `InputError` if the file cannot be read or is not UTF-8 text.
     """
-    for number, line, fraction in _lines(path, _PART_CHARACTERS):
+    for number, line, fraction in _lines(path, _PART_BYTES, in_parts=True):
         yield from filter(None, (text.strip() for text in line.split("\t")))
         if progress is not None and number % 1000 == 0:
             progress(fraction)
@@ -76,12 +76,8 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
-    for number, line, _ in _lines(path, _MAX_CHARACTERS):
+    for number, line, _ in _lines(path, _MAX_LINE_BYTES, in_parts=False):
         columns = line.rstrip("\r\n").split("\t")
-        if len(line) == _MAX_CHARACTERS:
-            raise InputError(
-                f"{path}, line {number}: more than {_MAX_CHARACTERS:,} characters; give one pair per line"
-            )
         if len(columns) < least:
             wanted = "a source and its translation" if least == 2 else "those and the table of their prefixes"
             raise InputError(
@@ -91,19 +87,24 @@ def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
             yield number, columns
 
 
-def _lines(path: Path, max_characters: int) -> Iterator[tuple[int, str, float]]:
-    """Lines, or parts of them, with their numbers and the fraction of the file that has been read."""
+def _lines(path: Path, max_bytes: int, *, in_parts: bool) -> Iterator[tuple[int, str, float]]:
+    """Lines, or parts of longer ones, with their numbers and the fraction of the file that has been read."""
     number = 0
     try:
         size = path.stat().st_size
         with path.open("rb") as raw:
-            file = io.TextIOWrapper(unpacked(raw), "utf-8-sig", newline="\n")
-            while line := file.readline(max_characters):
+            file, text = unpacked(raw), codecs.getincrementaldecoder("utf-8-sig")()
+            while line := file.readline(max_bytes + 1):
                 number += 1
-                yield number, line, min(raw.tell() / size, 1.0)
+                if len(line) > max_bytes and not in_parts:
+                    raise InputError(
+                        f"{path}, line {number}: more than {max_bytes:,} bytes; give one pair per line"
+                    )
+                yield number, text.decode(line), min(raw.tell() / size, 1.0)
+            text.decode(b"", final=True)
     except UnicodeDecodeError:
         raise InputError(
-            f"{path} is not UTF-8 after line {number}; give texts in UTF-8, plain or compressed with gzip"
+            f"{path} is not UTF-8 in line {number}; give texts in UTF-8, plain or compressed with gzip"
         ) from None
     except PACKED_BADLY as error:
         raise InputError(f"{path} is damaged after line {number} ({error}): fetch it again") from None
