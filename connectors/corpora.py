@@ -5,20 +5,20 @@ The columns of a file of pairs, separated by tabs, are a source and its translat
 translation that they support. Further columns are ignored.
 """
 
+import codecs
 import gzip
-import io
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from connectors.files.atomic import atomic_file
+from connectors.files.contents import PACKED_BADLY, unpacked
 from operators.errors import InputError, unreadable
 from operators.training.pairs import Pair
 
-#: Maximum characters of a line; a longer one is read in parts.
-_MAX_LINE_CHARACTERS = 16 * 1024
-_GZIP = b"\x1f\x8b"
+#: A longer line of text is read in parts.
+_PART_BYTES = 16 * 1024
+#: No line with two sentences is longer.
+_MAX_LINE_BYTES = 64 * 1024
 
 
 def each_text(path: Path, progress: Callable[[float], None] | None = None) -> Iterator[str]:
@@ -26,33 +26,10 @@ def each_text(path: Path, progress: Callable[[float], None] | None = None) -> It
 
     Raises `InputError` if the file cannot be read or is not UTF-8 text.
     """
-    number = 0
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as raw:
-            is_packed = raw.read(2) == _GZIP
-            raw.seek(0)
-            data = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_packed else raw
-            file = io.TextIOWrapper(data, "utf-8-sig", newline="\n")
-            while line := file.readline(_MAX_LINE_CHARACTERS):
-                number += 1
-                yield from filter(None, (text.strip() for text in line.split("\t")))
-                if progress is not None and number % 1000 == 0:
-                    progress(min(raw.tell() / size, 1.0))
-    except UnicodeDecodeError:
-        raise InputError(
-            f"{path} is not UTF-8 after line {number}; give texts in UTF-8, plain or compressed with gzip"
-        ) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is damaged after line {number} ({error}): fetch it again") from None
-    except OSError as error:
-        raise InputError(unreadable(path, error)) from None
-    if not number:
-        raise InputError(f"{path} is empty: give texts, one per line")
-
-
-#: No line with two sentences is longer.
-_MAX_LINE_BYTES = 64 * 1024
+    for number, line, fraction in _lines(path, _PART_BYTES, in_parts=True):
+        yield from filter(None, (text.strip() for text in line.split("\t")))
+        if progress is not None and number % 1000 == 0:
+            progress(fraction)
 
 
 def read_texts(path: Path) -> list[tuple[str, str]]:
@@ -99,8 +76,8 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(_lines(path), start=1):
-        columns = line.split("\t")
+    for number, line, _ in _lines(path, _MAX_LINE_BYTES, in_parts=False):
+        columns = line.rstrip("\r\n").split("\t")
         if len(columns) < least:
             wanted = "a source and its translation" if least == 2 else "those and the table of their prefixes"
             raise InputError(
@@ -110,25 +87,28 @@ def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
             yield number, columns
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path, max_bytes: int, *, in_parts: bool) -> Iterator[tuple[int, str, float]]:
+    """Lines, or parts of longer ones, with their numbers and the fraction of the file that has been read."""
     number = 0
     try:
+        size = path.stat().st_size
         with path.open("rb") as raw:
-            is_packed = raw.read(2) == _GZIP
-            raw.seek(0)
-            data = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw
-            while line := data.readline(_MAX_LINE_BYTES + 1):
+            file, text = unpacked(raw), codecs.getincrementaldecoder("utf-8-sig")()
+            while line := file.readline(max_bytes + 1):
                 number += 1
-                if len(line) > _MAX_LINE_BYTES:
+                if len(line) > max_bytes and not in_parts:
                     raise InputError(
-                        f"{path}, line {number}: more than {_MAX_LINE_BYTES:,} bytes; give one pair per line"
+                        f"{path}, line {number}: more than {max_bytes:,} bytes; give one pair per line"
                     )
-                yield line.decode("utf-8-sig").rstrip("\r\n")
+                yield number, text.decode(line), min(raw.tell() / size, 1.0)
+            text.decode(b"", final=True)
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 in line {number}; save it as UTF-8") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path} is not UTF-8 in line {number}; give texts in UTF-8, plain or compressed with gzip"
+        ) from None
+    except PACKED_BADLY as error:
         raise InputError(f"{path} is damaged after line {number} ({error}): fetch it again") from None
     except OSError as error:
         raise InputError(unreadable(path, error)) from None
     if not number:
-        raise InputError(f"{path} is empty: give pairs, one per line, separated by a tab")
+        raise InputError(f"{path} is empty: give one text, or one pair, on each line")

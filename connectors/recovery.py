@@ -36,7 +36,7 @@ from bytewax.recovery import (
 
 from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError, unfinished
-from connectors.messages.log import tell
+from connectors.messages import tell
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
 

@@ -14,7 +14,7 @@ def main() -> NoReturn:
     from connectors.files.streams import prepare_streams
 
     prepare_streams()
-    from connectors.messages.log import begin_messages
+    from connectors.messages import begin_messages
     from flows.cli.exits import end_interrupted, fail, wants_json
     from operators.errors import SurtitleError
 

@@ -13,7 +13,7 @@ from typing import Any
 from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
-from connectors.messages.log import begin_messages
+from connectors.messages import begin_messages
 from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
 from flows.captions.job import job

@@ -14,8 +14,8 @@ import pytest
 import soundfile
 from typer.main import get_command
 
-from connectors.models.template import read_template
 from flows.cli.app import app
+from flows.engine.translation import read_template
 from flows.settings.loading import load_settings
 from tests.program import Program
 from tests.recordings import write

@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +19,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     with atomic_file(path) as file:
         file.write(data)
+
+
+def write_note(path: Path, data: bytes) -> None:
+    """Write a file of a cache, and its folder; one that cannot be written is made again when it is needed."""
+    with suppress(OSError, WriteError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, data)
 
 
 @contextmanager

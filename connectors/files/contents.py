@@ -1,11 +1,13 @@
 """Contents of files in bounded memory: lines, at once or one by one; JSON, TOML, and a checksum."""
 
+import gzip
 import hashlib
 import stat
 import tomllib
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
 
@@ -15,27 +17,52 @@ from operators.errors import InputError, missing, unreadable
 MAX_TEXT_BYTES = 200_000_000
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a file, including empty ones, all in memory.
+def read_text(path: Path, what: str, max_bytes: int, remedy: str) -> str:
+    """A file's text, plain or compressed with gzip, all in memory.
 
-    Only a newline ends a line, not the other Unicode line separators: parallel files must stay parallel.
+    Args:
+        what: What it should be, such as ``the terms``.
+        remedy: What the user should do if there is more than ``max_bytes`` of it.
 
     Raises:
         InputError: when it cannot be read, is not a regular file, is too long or not UTF-8.
     """
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{path} is not a regular file; put the text in a file first")
-        if status.st_size > MAX_TEXT_BYTES:
-            raise InputError(f"{path} has more than {MAX_TEXT_BYTES:,} bytes; give a part of it")
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        # Checked before opening: opening a pipe waits for a writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path} is not a regular file; put {what} in a file first")
+        with path.open("rb") as raw, unpacked(raw) as file:
+            data = file.read(max_bytes + 1)
+    except PACKED_BADLY as error:
+        raise InputError(f"{path} is damaged ({error}); fetch it again") from None
     except OSError as error:
         raise InputError(unreadable(path, error)) from None
+    if len(data) > max_bytes:
+        raise InputError(f"{path} has more than {max_bytes:,} bytes; {remedy}")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 ({error.reason} at byte {error.start + 1}); save it as UTF-8"
-        ) from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}, line {line}: it is not UTF-8; save the file as UTF-8") from None
+
+
+#: What reading damaged gzip raises.
+PACKED_BADLY = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+def unpacked(raw: BinaryIO) -> BinaryIO:
+    """A file's content without the compression of gzip, if it has that."""
+    is_packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file, including empty ones, all in memory. Raises `InputError` as `read_text` does.
+
+    Only a newline ends a line, not the other Unicode line separators: parallel files must stay parallel.
+    """
+    lines = read_text(path, "the text", MAX_TEXT_BYTES, "give a part of it").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 

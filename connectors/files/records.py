@@ -44,7 +44,7 @@ class RecordFile(Protocol[R, P]):
     def sync(self) -> None:
         """Make sure that what was written survives a crash of the machine."""
 
-    def cut_back(self, position: P) -> None:
+    def cut_back(self, position: P, /) -> None:
         """Remove what was written after a position; never raises."""
 
     def close(self) -> None:
@@ -60,7 +60,7 @@ class Held(msgspec.Struct, Generic[T, P], frozen=True):
     reason: str = ""
 
 
-class LinesFile(Generic[T]):
+class LinesFile(OutputFile, Generic[T]):
     """A file in which each record is one line, or none.
 
     Args:
@@ -74,48 +74,31 @@ class LinesFile(Generic[T]):
     """
 
     def __init__(self, path: Path, size: int, file: int | None, encode: Callable[[T], bytes]) -> None:
+        super().__init__(path, size, file)
         self.path = str(path)
         self._encode = encode
-        self._file = OutputFile(path, size, file)
         # Set if somebody else has cut off the end of the last line, so that ours does not become part of it.
         self._lacks_newline = False
 
     @property
     def position(self) -> int:
         """Size of the file in bytes."""
-        return self._file.size
-
-    @property
-    def deletions(self) -> int:
-        """How often the file was found deleted or truncated, with the loss of its contents."""
-        return self._file.deletions
+        return self.size
 
     def begin(self) -> None:
         """Create the file again if it was deleted."""
-        size = self._file.size
-        self._file.reopen()
-        if self._file.size != size:
-            self._lacks_newline = self._file.breaks_off
+        size = self.size
+        self.reopen()
+        if self.size != size:
+            self._lacks_newline = self.breaks_off
 
     def append(self, record: T) -> None:
         """Write one line."""
         line = self._encode(record)
         if line:
-            self._file.write(b"\n" + line if self._lacks_newline else line)
+            self.write(b"\n" + line if self._lacks_newline else line)
             self._lacks_newline = False
 
     def size_of(self, record: T) -> int:
         """Bytes of the record's line."""
         return len(self._encode(record))
-
-    def sync(self) -> None:
-        """Make sure that what was written survives a crash of the machine."""
-        self._file.sync()
-
-    def cut_back(self, position: int) -> None:
-        """Remove what was written after a position; never raises."""
-        self._file.cut_back(position)
-
-    def close(self) -> None:
-        """Close the file; never raises."""
-        self._file.close()

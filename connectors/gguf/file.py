@@ -4,7 +4,6 @@ Only what is requested is interpreted: all other entries and tensors are copied 
 newer llama.cpp gave them. The layout follows the GGUF specification in ggml's ``docs/gguf.md``.
 """
 
-import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -27,6 +26,7 @@ from connectors.gguf.header import (
     map_checked,
     padded,
 )
+from operators.errors import InputError
 from operators.models.adapter import Matrix
 from operators.models.quantize import block_of, dequantize
 
@@ -189,8 +189,6 @@ def write_gguf(
                 if progress is not None:
                     progress(done / place)
             file.write(bytes(padded(len(tensor.data)) - len(tensor.data)))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def rows_of(tensor: Tensor) -> Bytes:
@@ -222,3 +220,11 @@ def matrix_of(tensor: Tensor, rows: NDArray[np.int32] | slice = slice(None)) -> 
     except (ValueError, NotImplementedError):
         # A type that this llama.cpp does not know, or cannot convert to numbers.
         return None
+
+
+def readable_matrix(file: GgufFile, name: str, path: Path) -> Matrix:
+    """All of a tensor. Raises `InputError` if it is not a matrix or has an unknown type."""
+    matrix = matrix_of(file.tensors[name])
+    if matrix is None:
+        raise InputError(f"{path}: {name} is stored in an unsupported type; use Q8_0 or F16")
+    return matrix

@@ -1,6 +1,5 @@
 """Serves a web application on a thread of its own, so that it answers while the model is busy."""
 
-import asyncio
 import contextlib
 import logging
 import socket
@@ -12,7 +11,7 @@ from starlette.types import ASGIApp
 from typing_extensions import override
 from uvicorn import Config, Server
 
-from connectors.http.connection import Connection
+from connectors.http.connection import Connection, Socket
 from connectors.http.guard import MAX_HEADER_BYTES, MAX_MESSAGE_BYTES
 from operators.errors import OutputError
 
@@ -75,7 +74,7 @@ class BackgroundServer:
                 app(ready.set),
                 # uvicorn's other implementation does not limit headers.
                 http=Connection,
-                ws=_socket() if has_sockets else "none",
+                ws=Socket if has_sockets else "none",
                 ws_max_size=MAX_MESSAGE_BYTES,
                 # Compressed sound is hardly smaller, and a small message could become a large one.
                 ws_per_message_deflate=False,
@@ -106,13 +105,6 @@ class BackgroundServer:
     def _run(self) -> None:
         with contextlib.closing(self._listener):
             self._server.run(sockets=[self._listener])
-
-
-def _socket() -> type[asyncio.Protocol]:
-    # Not imported with this module: only servers with WebSockets need the package websockets.
-    from connectors.http.socket import Socket
-
-    return Socket
 
 
 def quieten() -> None:

@@ -1,4 +1,4 @@
-"""A connection of a browser, with a limit on every wait."""
+"""The connections of a browser, with a limit on every wait."""
 
 import asyncio
 from typing import Any, ClassVar
@@ -8,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
 from connectors.http.guard import MAX_HEADER_BYTES
@@ -143,3 +144,22 @@ class Connection(H11Protocol):
     def _close_idle(self) -> None:
         if self._is_idle:
             self.transport.abort()
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """A uvicorn WebSocket that an application can drop, and that gets its last messages at the end."""
+
+    #: Seconds to accept the last data when the server stops.
+    shutdown_timeout_s: ClassVar[float] = 2.0
+
+    @override
+    async def run_asgi(self) -> None:
+        extensions: dict[str, Any] = {**(self.scope["extensions"] or {}), ABORT: self.transport.abort}
+        self.scope["extensions"] = extensions
+        await super().run_asgi()
+
+    @override
+    def shutdown(self) -> None:
+        """Let the application say its last words; it knows that the server stops."""
+        self.stop_keepalive()
+        self.loop.call_later(self.shutdown_timeout_s, self.transport.abort)

@@ -42,9 +42,7 @@ class Guard:
             _check_form(scope)
             brought_token = self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1"))
         except Refused as refused:
-            if scope["type"] == "websocket":
-                await _refuse_socket(refused, send)
-                return
+            # To the handshake of a WebSocket, too, with ASGI's extension for that.
             app = PlainTextResponse(
                 f"{refused.sentence}\n", refused.status, {"connection": "close", "cache-control": "no-store"}
             )
@@ -74,14 +72,6 @@ def _check_form(scope: Scope) -> None:
         raise Refused(431, "this request is too long")
     if _has_body(scope):
         raise Refused(413, "a request to surtitle must not have a body")
-
-
-async def _refuse_socket(refused: Refused, send: Send) -> None:
-    """Answer the handshake of a WebSocket with an HTTP status (ASGI's extension for that)."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-    start = {"type": "websocket.http.response.start", "status": refused.status, "headers": headers}
-    await send(start)
-    await send({"type": "websocket.http.response.body", "body": f"{refused.sentence}\n".encode()})
 
 
 def _has_body(scope: Scope) -> bool:

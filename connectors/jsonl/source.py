@@ -19,7 +19,7 @@ from connectors.files.output import WriteError
 from connectors.files.records import ONE_FILE
 from connectors.jsonl.files import KnownSegments, SegmentOrder, input_error
 from connectors.jsonl.lines import BadLine, E, LineDecoder
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.events import happened_s
 

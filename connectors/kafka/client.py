@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from connectors.messages.log import tell
+from connectors.messages import tell
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.secret import Secret
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Generic, NamedTuple
 
-from bytewax.connectors.kafka import KafkaSourceMessage
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from connectors.jsonl.lines import E
 from connectors.kafka.client import CONNECT_S, Cluster, Connection, made
-from connectors.kafka.messages import DeadLetter, MessageDecoder, message_of
+from connectors.kafka.messages import DeadLetter, MessageDecoder, message_of, received
 from operators.errors import InputError, OutputError
 from operators.events import Event
 
@@ -114,7 +113,7 @@ class Exchange(Generic[E]):
                 self._connection.on_error(error)
                 continue
             self._connection.works()
-            event = self._decoder.decode(_received(message))
+            event = self._decoder.decode(received(message))
             if not isinstance(event, DeadLetter):
                 yield event
 
@@ -135,7 +134,3 @@ class Exchange(Generic[E]):
             raise InputError(
                 f"{self._back.place} cannot be read: {fatal.str()}; check the topic and the cluster"
             )
-
-
-def _received(message: Message) -> KafkaSourceMessage[bytes | None, bytes | None]:
-    return KafkaSourceMessage(key=message.key(), value=message.value())

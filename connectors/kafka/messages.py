@@ -4,6 +4,7 @@ from typing import Generic, NamedTuple
 
 import msgspec
 from bytewax.connectors.kafka import KafkaSinkMessage, KafkaSourceMessage
+from confluent_kafka import Message
 
 from connectors.jsonl.lines import BadLine, E, LineDecoder
 from operators.events import Event
@@ -77,6 +78,14 @@ class MessageDecoder(Generic[E]):
 
 def _text(key: bytes) -> str:
     return key.decode(errors="backslashreplace")
+
+
+def received(message: Message) -> Received:
+    """A message of the client."""
+    return KafkaSourceMessage(
+        key=message.key(), value=message.value(), topic=message.topic(), partition=message.partition(),
+        offset=message.offset(),
+    )  # fmt: skip
 
 
 _encoder = msgspec.json.Encoder()

@@ -1,7 +1,6 @@
 """Writes messages to a topic of Kafka."""
 
 import threading
-from collections.abc import Callable
 from functools import partial
 from time import monotonic
 
@@ -40,14 +39,14 @@ class KafkaEventSink(DynamicSink[Sent]):
     """
 
     def __init__(self, cluster: Cluster, topic: str, stop: threading.Event, *, cuts: bool = False) -> None:
-        self._cluster, self._topic, self._stop, self._cuts = cluster, topic, stop, cuts
-        self._connection = Connection(cluster, f"what is for {topic} waits until one does")
+        self.cluster, self.topic, self.stop, self.cuts = cluster, topic, stop, cuts
+        self.connection = Connection(cluster, f"what is for {topic} waits until one does")
 
     @override
     def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSinkPartition[Sent]:
         producer: Producer = made(
             Producer,
-            self._cluster.config(
+            self.cluster.config(
                 {
                     "acks": "all",
                     # Repeats are allowed, but not another order.
@@ -55,30 +54,16 @@ class KafkaEventSink(DynamicSink[Sent]):
                     "message.timeout.ms": 0,
                     "linger.ms": 0,
                     "message.max.bytes": _MAX_BYTES,
-                    "error_cb": self._connection.on_error,
+                    "error_cb": self.connection.on_error,
                 }
             ),
         )
-        return _Partition(producer, self._topic, self._connection, self._stop, self._fails, cuts=self._cuts)
-
-    def _fails(self, why: str) -> OutputError:
-        place = f"the topic {self._topic} at {self._cluster.name}"
-        return OutputError(f"{place} cannot be written: {why}; check the topic and the cluster")
+        return _Partition(self, producer)
 
 
 class _Partition(StatelessSinkPartition[Sent]):
-    def __init__(
-        self,
-        producer: Producer,
-        topic: str,
-        connection: Connection,
-        stop: threading.Event,
-        fails: Callable[[str], OutputError],
-        *,
-        cuts: bool,
-    ) -> None:
-        self._producer, self._topic, self._connection = producer, topic, connection
-        self._stop, self._fails, self._cuts = stop, fails, cuts
+    def __init__(self, sink: KafkaEventSink, producer: Producer) -> None:
+        self._sink, self._producer = sink, producer
         self._refused: KafkaError | None = None
         self._waits_until: float | None = None
 
@@ -89,13 +74,13 @@ class _Partition(StatelessSinkPartition[Sent]):
         while self._producer.flush(_LOOK_S):
             self._check()
         self._check()
-        self._connection.works()
+        self._sink.connection.works()
 
     def _check(self) -> None:
-        error = self._refused or self._connection.fatal
+        error = self._refused or self._sink.connection.fatal
         if error is not None:
             raise self._fails(error.str())
-        if not self._stop.is_set() or not len(self._producer):
+        if not self._sink.stop.is_set() or not len(self._producer):
             return
         self._waits_until = self._waits_until or monotonic() + _LAST_S
         if monotonic() >= self._waits_until:
@@ -104,11 +89,15 @@ class _Partition(StatelessSinkPartition[Sent]):
                 "the same command writes them later"
             )
 
+    def _fails(self, why: str) -> OutputError:
+        place = f"the topic {self._sink.topic} at {self._sink.cluster.name}"
+        return OutputError(f"{place} cannot be written: {why}; check the topic and the cluster")
+
     def _send(self, message: Sent) -> None:
         while True:
             try:
                 self._producer.produce(
-                    self._topic, key=message.key, value=message.value, headers=message.headers,
+                    self._sink.topic, key=message.key, value=message.value, headers=message.headers,
                     on_delivery=partial(self._delivered, message),
                 )  # fmt: skip
             except BufferError:
@@ -125,10 +114,10 @@ class _Partition(StatelessSinkPartition[Sent]):
         if error is None:
             return
         value = sent.value or b""
-        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE and self._cuts and len(value) > _KEPT_BYTES:
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE and self._sink.cuts and len(value) > _KEPT_BYTES:
             headers = [*sent.headers, ("cut", b"the value is only the beginning of the message's")]
             self._producer.produce(
-                self._topic, key=sent.key, value=value[:_KEPT_BYTES], headers=headers,
+                self._sink.topic, key=sent.key, value=value[:_KEPT_BYTES], headers=headers,
                 on_delivery=partial(self._delivered, type(sent)(sent.key, value[:_KEPT_BYTES])),
             )  # fmt: skip
         else:

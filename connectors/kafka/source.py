@@ -4,19 +4,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, Generic
+from typing import Generic
 
 import msgspec
-from bytewax.connectors.kafka import KafkaSourceMessage
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from typing_extensions import override
 
 from connectors.jsonl.lines import E
 from connectors.kafka.client import Cluster, Connection, TopicWatch, made
-from connectors.kafka.messages import DeadLetter, MessageDecoder
+from connectors.kafka.messages import DeadLetter, MessageDecoder, received
 from connectors.kafka.settings import KafkaInput
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE
 from operators.errors import InputError
 
@@ -259,7 +258,7 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
                 continue
             self._offsets[number] = offset + 1
             self._budget.left -= 1
-            event = self._decoder.decode(_received(message))
+            event = self._decoder.decode(received(message))
             if isinstance(event, DeadLetter):
                 self._source.reject(event)
             yield event
@@ -295,10 +294,3 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
     def close(self) -> None:
         if self._consumer is not None:
             self._consumer.close()
-
-
-def _received(message: Message) -> KafkaSourceMessage[Any, Any]:
-    return KafkaSourceMessage(
-        key=message.key(), value=message.value(), topic=message.topic(), partition=message.partition(),
-        offset=message.offset(), timestamp=message.timestamp(),
-    )  # fmt: skip

@@ -2,17 +2,17 @@
 
 In a container or a virtual environment that was moved, it may be compiled for another processor, and would
 kill the process with an illegal instruction, sometimes even while loading. Therefore it is tried once in a
-child process (`operators.models.trial`). A success is remembered, by set-up next to the library and by the
-program in the cache folder: as the features of that processor, so that a processor with at least the same
-features needs no trial.
+child process, which runs this module (`operators.models.trial`). A success is remembered, by set-up next to
+the library and by the program in the cache folder: as the features of that processor, so that a processor
+with at least the same features needs no trial.
 """
 
 import hashlib
 import importlib.util
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -20,12 +20,11 @@ from typing import NamedTuple
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.files.atomic import write_atomically
+from connectors.files.atomic import write_note
 from connectors.files.contents import DAMAGED
-from connectors.files.output import WriteError
 from connectors.machine.child_process import Failure, run_child
 from connectors.machine.resources import cpu_features, usable_cores
-from operators.errors import InputError
+from operators.errors import InputError, SurtitleError
 from operators.models.trial import LibraryTrial
 
 #: Causes of death that mean that the library, not something around it, is at fault.
@@ -106,7 +105,7 @@ def try_library(
 ) -> LibraryTrial | Failed:
     """Run the trial in a child process; ``without_amx`` keeps llama.cpp from using AMX."""
     arguments = [str(usable_cores()), *["--timed"] * timed, *["--without-amx"] * without_amx]
-    done = run_child("connectors.machine.child", arguments, LibraryTrial, _TIMEOUT_S, environment)
+    done = run_child("connectors.machine.trial", arguments, LibraryTrial, _TIMEOUT_S, environment)
     if isinstance(done, Failure):
         return Failed(f"it {done.why}", is_verdict=done.killed_by in _VERDICTS)
     return done
@@ -131,9 +130,7 @@ def remember_good(folder: Path, beside: bool = False) -> None:
     identity = library_identity(folder)
     path = folder / RECORD if beside else _cached(identity)
     good_on = (*_read(path, identity), cpu_features())[-_MAX_RECORDS:]
-    with suppress(OSError, WriteError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
+    write_note(path, msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
 
 
 def _good_on(folder: Path) -> Iterator[frozenset[str]]:
@@ -155,3 +152,27 @@ def _read(path: Path, identity: str) -> tuple[frozenset[str], ...]:
 
 def _cached(identity: str) -> Path:
     return user_cache_path("surtitle") / "library" / f"{identity}.json"
+
+
+def main() -> None:
+    """The child process: its arguments are the threads, ``--timed`` and ``--without-amx``.
+
+    Prints one line of JSON, or a sentence about an unrelated problem. A signal may kill it at any moment.
+    """
+    from operators.models.trial import refuse_amx, run_trial
+
+    if "--without-amx" in sys.argv[2:]:
+        refuse_amx()  # before the check of the model's file loads llama.cpp
+    from connectors.models.resolve import resolve_model
+
+    try:
+        model = resolve_model("base")
+    except SurtitleError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+    trial = run_trial(model, int(sys.argv[1]), timed="--timed" in sys.argv[2:])
+    sys.stdout.buffer.write(msgspec.json.encode(trial) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,6 @@ Best effort: measurements that cannot be read or written are repeated.
 import hashlib
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
@@ -15,9 +14,8 @@ import msgspec
 from msgspec.structs import replace
 from platformdirs import user_cache_path
 
-from connectors.files.atomic import write_atomically
+from connectors.files.atomic import write_note
 from connectors.files.contents import DAMAGED
-from connectors.files.output import WriteError
 from connectors.machine.resources import cpu_name, others_s, usable_cores
 from operators.decoding.pass_cost import PassCosts
 from operators.models.pass_times import KeepCosts, RowStep
@@ -72,10 +70,7 @@ def remembered(key: str, kind: type[Measured]) -> Measured | None:
 
 def remember(key: str, measured: Tuning | RowStep | KeepCosts | PassCosts) -> None:
     """Store ``measured`` for the next start."""
-    path = _path(key)
-    with suppress(OSError, WriteError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, msgspec.json.encode(measured))
+    write_note(_path(key), msgspec.json.encode(measured))
 
 
 def _path(key: str) -> Path:

@@ -3,19 +3,24 @@
 Separate from the audience's server: another port, another thread, and no captions.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 
 from connectors.http.access import LOCAL, Access, is_local
+from connectors.http.background import BackgroundServer
+from connectors.http.guard import Guard
 from connectors.http.listener import listen, max_sockets, shown
 from operators.errors import UsageError
-from operators.extras import needs_extra
 from operators.health import Verdict
-
-if TYPE_CHECKING:
-    from connectors.http.background import BackgroundServer
 
 # A scraper or two, a probe, and a person.
 _MAX_CONNECTIONS = 32
@@ -24,6 +29,7 @@ _FILE_SHARE = 8
 _BACKLOG = 128
 # Seconds that connections get to end.
 _STOP_S = 1.0
+_NOT_KEPT = {"cache-control": "no-store"}
 
 
 class Address(NamedTuple):
@@ -73,12 +79,7 @@ class MetricsServer:
 
         Raises:
             OutputError: when the port is in use or may not be opened.
-            UsageError: without the packages of the extra ``web``.
         """
-        # Imported here: few runs need them.
-        with needs_extra("web", "--metrics"):
-            from connectors.http.background import BackgroundServer
-            from connectors.metrics.app import metrics_app
         host, port = self._address
         listener = listen(
             host, port, what="metrics", instead="choose another --metrics [HOST:]PORT", backlog=_BACKLOG
@@ -86,7 +87,7 @@ class MetricsServer:
         port = listener.getsockname()[1]
         self._server = BackgroundServer(
             listener,
-            lambda ready: metrics_app(self._registry, self._verdict, self._access(port), ready),
+            lambda ready: self._app(port, ready),
             name="metrics",
             max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
             backlog=_BACKLOG,
@@ -101,7 +102,30 @@ class MetricsServer:
             self._server.stop()
             self._server = None
 
-    def _access(self, port: int) -> Access | None:
+    def _app(self, port: int, ready: Callable[[], None]) -> Starlette:
+        @contextlib.asynccontextmanager
+        async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+            ready()
+            yield
+
         # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
         # On other addresses, scrapers use names that are not known here.
-        return None if self.is_open_to_others else Access(self._address.host, port, None)
+        access = Access(self._address.host, port, None)
+        return Starlette(
+            routes=[Route("/metrics", self._metrics), Route("/healthz", self._healthz), Route("/", _index)],
+            middleware=[] if self.is_open_to_others else [Middleware(Guard, access=access, token=None)],
+            lifespan=lifespan,
+        )
+
+    async def _metrics(self, request: Request) -> Response:
+        encode, media_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(self._registry), headers={**_NOT_KEPT, "content-type": media_type})
+
+    async def _healthz(self, _request: Request) -> Response:
+        verdict = self._verdict()
+        body = {"status": verdict.state, "cause": verdict.cause, "reason": verdict.reason}
+        return JSONResponse(body, 200 if verdict.is_well else 503, headers=_NOT_KEPT)
+
+
+async def _index(_request: Request) -> Response:
+    return PlainTextResponse("surtitle: /metrics for Prometheus, /healthz for probes\n", headers=_NOT_KEPT)

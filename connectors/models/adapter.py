@@ -11,7 +11,7 @@ import numpy as np
 import regex
 
 from connectors.files.contents import read_json
-from connectors.gguf.file import Entry, GgufFile, Tensor, encode, matrix_of, read_gguf
+from connectors.gguf.file import Entry, GgufFile, Tensor, encode, read_gguf, readable_matrix
 from operators.errors import InputError, UsageError, is_visible, unreadable
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.models.quantize import quantize
@@ -189,16 +189,5 @@ def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
         raise InputError(
             f"{path}: this adapter has no pair of matrices (A and B) for {odd}; convert it again"
         )
-    pairs = {
-        name: LowRank(*(_matrix(file.tensors[name + end], path, name) for end in (_A, _B))) for name in names
-    }
+    pairs = {name: LowRank(*(readable_matrix(file, name + end, path) for end in (_A, _B))) for name in names}
     return Adapter(alpha, pairs)
-
-
-def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
-    matrix = matrix_of(tensor)
-    if matrix is None:
-        raise InputError(
-            f"{path}: the matrices for {name} are stored in an unsupported type; use Q8_0 or F16"
-        )
-    return matrix

@@ -7,7 +7,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf.file import Entry, GgufFile, Tensor, count_of, encode, matrix_of, read_gguf
+from connectors.gguf.file import (
+    Entry,
+    GgufFile,
+    Tensor,
+    count_of,
+    encode,
+    matrix_of,
+    read_gguf,
+    readable_matrix,
+)
 from operators.errors import InputError
 from operators.models.quantize import quantize
 from operators.models.tensor_types import number_of
@@ -68,7 +77,7 @@ def read_heads(path: Path, model_path: Path) -> Heads:
     if not 0 < len(ids) == len(np.unique(ids)) or ids.min() < 0 or ids.max() >= _vocabulary(model):
         raise InputError(f"{path}: the list of tokens of these heads is damaged: fetch or train them again")
     places = takewhile(lambda place: set(_names(place)) <= set(file.tensors), range(1, MAX_HEADS + 1))
-    heads = [Head(*(_matrix(file.tensors[name], path, name) for name in _names(place))) for place in places]
+    heads = [Head(*(readable_matrix(file, name, path) for name in _names(place))) for place in places]
     if not heads or 2 * len(heads) != len(file.tensors) or not all(_is_sound(one, model) for one in heads):
         raise InputError(
             f"{path}: the matrices of these heads do not fit together: fetch or train them again"
@@ -124,10 +133,3 @@ def _is_sound(head: Head, model: GgufFile) -> bool:
         and head.outer.shape == head.inner.shape[::-1]
         and bool(np.isfinite(head.inner).all() and np.isfinite(head.outer).all())
     )
-
-
-def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
-    matrix = matrix_of(tensor)
-    if matrix is None:
-        raise InputError(f"{path}: {name} is stored in an unsupported type; use Q8_0 or F16")
-    return matrix

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
+from connectors.files.atomic import write_note
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -263,9 +264,7 @@ def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]
             f"{file} was damaged in transfer (sha256 {found} instead of {sha256}) and was removed: "
             "download it again"
         )
-    with suppress(OSError):  # it will be compared again next time
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(seen)
+    write_note(note, seen.encode())
     return sha256
 
 

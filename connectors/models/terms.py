@@ -6,7 +6,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from connectors.messages.log import NOTICE, tell
+from connectors.messages import NOTICE, tell
 from operators.models.terms import Limit
 from operators.text import cleaned
 

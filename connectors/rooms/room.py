@@ -85,15 +85,12 @@ class Room:
         self._clock = clock
         self._waiting: deque[AudioChunk] = deque()
         self._waiting_bytes = self._in_flight = 0
-        # End of the sound on the stream's clock, and when the last of it was received.
-        self._end_s = self._received_s = 0.0
+        #: The end of the accepted sound on the stream's clock.
+        self.end_s = 0.0
+        # When the last of it was received.
+        self._received_s = 0.0
         self._finals = 0
         self._sentences: int | None = None
-
-    @property
-    def end_s(self) -> float:
-        """The end of the accepted sound on the stream's clock."""
-        return self._end_s
 
     @property
     def waiting_s(self) -> float:
@@ -112,11 +109,11 @@ class Room:
     def accept(self, pcm: bytes, came_s: float, now_s: float, silence_dbfs: float) -> None:
         """Take sound that came at ``came_s`` and is taken at ``now_s``."""
         duration_s = len(pcm) / BYTES_PER_SECOND
-        before_s = self._end_s
+        before_s = self.end_s
         if came_s - self._received_s > _GAP_S or self.received == 0:
-            self._end_s = max(self._end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
-        self._append(pcm, follows=self._end_s == before_s)
-        self._clock.heard(self.stream, self._end_s, came_s)
+            self.end_s = max(self.end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
+        self._append(pcm, follows=self.end_s == before_s)
+        self._clock.heard(self.stream, self.end_s, came_s)
         self._waiting_bytes += len(pcm)
         self.received += len(pcm)
         self._received_s = now_s
@@ -125,7 +122,7 @@ class Room:
 
     def _append(self, pcm: bytes, *, follows: bool) -> None:
         """Add sound in chunks; ``follows`` says that there is no gap before it."""
-        start_s = self._end_s
+        start_s = self.end_s
         if follows and self._waiting and 0 < len(self._waiting[-1].pcm) < _CHUNK_BYTES:
             # Each chunk is work for the flow, and each message may be as short as a sample.
             begun = self._waiting.pop()
@@ -134,20 +131,20 @@ class Room:
             part = pcm[at : at + _CHUNK_BYTES]
             self._waiting.append(AudioChunk(stream=self.stream, start_s=start_s, pcm=part))
             start_s += len(part) / BYTES_PER_SECOND
-        self._end_s = start_s
+        self.end_s = start_s
 
     def pause(self) -> None:
         """No sound comes for now."""
         # A second pause says nothing new, and a speaker may come and go any number of times.
         is_pausing = bool(self._waiting) and self._waiting[-1].pauses
         if not self.is_ending and not is_pausing:
-            self._waiting.append(AudioChunk(stream=self.stream, start_s=self._end_s, pcm=b"", pauses=True))
+            self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", pauses=True))
 
     def end(self) -> None:
         """No more sound will come."""
         if not self.is_ending:
             self.is_ending = True
-            self._waiting.append(AudioChunk(stream=self.stream, start_s=self._end_s, pcm=b"", is_last=True))
+            self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", is_last=True))
 
     def take(self, *, everything: bool = False) -> Iterator[AudioChunk]:
         """The chunks that the recogniser may have now."""

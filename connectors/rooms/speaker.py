@@ -1,4 +1,4 @@
-"""The WebSocket of one speaker: sound in, captions out."""
+"""The speakers of a web server: what they are offered, and their WebSockets: sound in, captions out."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable
 from time import monotonic
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from connectors.http.connection import ABORT
@@ -16,6 +19,7 @@ from connectors.web.hub import Full, Hub
 from connectors.web.messages import languages_of
 from connectors.web.streams import Client
 from operators.errors import UsageError
+from operators.languages import Language
 from operators.text import cleaned
 
 # Seconds between two attempts to hand over sound that there is no space for.
@@ -41,8 +45,10 @@ class _Refused(Exception):  # noqa: N818 - an answer, and no error of ours
         self.code = code
 
 
-class Speakers:
-    """Answers the WebSockets of all speakers; used on the thread of the server's loop."""
+class RoomSpeakers:
+    """The speakers of a web server (`connectors.web.server.Speakers`); used on its loop's thread."""
+
+    front = "speak.html"
 
     def __init__(self, rooms: RoomRegistry, hub: Hub) -> None:
         self._rooms = rooms
@@ -50,6 +56,19 @@ class Speakers:
         # The connection of each room that has one, and the end of each room that has lost its own.
         self._cuts: dict[str, Callable[[], None]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
+
+    def routes(self) -> list[BaseRoute]:
+        """What is offered, and the WebSockets."""
+        return [Route("/rooms.json", self._offer), WebSocketRoute("/rooms", self.answer)]
+
+    async def _offer(self, _request: Request) -> Response:
+        rooms = self._rooms
+        offered = {
+            "from": [_told(one) for one in rooms.spoken],
+            "to": [_told(one) for one in rooms.written],
+            "free": max(0, rooms.limits.rooms - len(rooms)),
+        }
+        return JSONResponse(offered, headers={"cache-control": "no-store"})
 
     async def answer(self, socket: WebSocket) -> None:
         """Serve one speaker until either side closes the connection."""
@@ -174,6 +193,10 @@ class Speakers:
     def _end(self, room: Room) -> None:
         self._ends.pop(room.stream, None)
         self._rooms.end(room)
+
+
+def _told(language: Language) -> dict[str, str]:
+    return {"name": language.name, "code": language.code}
 
 
 class _Speaker:

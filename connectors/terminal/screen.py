@@ -15,7 +15,7 @@ from typing import Self, TextIO
 from typing_extensions import override
 
 from connectors.files.output import WriteError
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.view import Status, encodable
 from operators.errors import OutputError
 from operators.events import Caption

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from connectors.files.output import WriteError
 from connectors.files.streams import forget_output
-from connectors.messages.log import tell
+from connectors.messages import tell
 from operators.errors import INTERRUPTED_EXIT_CODE, ClusterError, SurtitleError
 
 # When nobody reads the output any more, as after ``surtitle report … | head -1``.

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from connectors.files.streams import is_of_output
-from connectors.messages.log import begin_messages, tell
+from connectors.messages import begin_messages, tell
 from flows.cli.exits import end_interrupted, end_unwritten, fail, wants_json
 from flows.cli.refusals import BAD_COMMAND_LINE, Commands, refusal
 from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, OutputError, SurtitleError, UsageError

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from connectors.dictionary import read_dictionary
 from connectors.models.captions_folder import captions_lexicon
 from connectors.models.resolve import is_captions_model
+from connectors.terminology import read_dictionary
 from flows.settings.schema import TranslateSettings
 from operators.languages import Direction, language
 from operators.lexicon import Dictionary, Lexicon

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.glossary import read_glossary
+from connectors.files.contents import read_toml
 from connectors.models.resolve import models_for, resolve_model
-from connectors.models.template import read_template
+from connectors.terminology import read_glossary
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
@@ -42,7 +42,7 @@ from operators.models.tuning import Tuning
 from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
-from operators.prompts.template import Template
+from operators.prompts.template import Template, template_of
 from operators.seq2seq.marian import MarianModel
 from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
@@ -348,3 +348,17 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     whole = 1 + (settings.sessions - 1) / _SESSIONS_A_WINDOW
     cells = sum(len(prompt.head) for prompt in prompts) + math.ceil(whole * window) + nodes
     return -(-cells // 256) * 256
+
+
+def read_template(path: Path) -> Template:
+    """The prompt template in a user's file.
+
+    Raises:
+        InputError: the file cannot be read, or contains something else.
+    """
+    try:
+        return template_of(read_toml(path.expanduser(), "template", "--template"))
+    except ValueError as error:
+        raise InputError(
+            f"{path}: this is not a template: {error}; write one as docs/models.md shows"
+        ) from None

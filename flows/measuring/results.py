@@ -12,7 +12,7 @@ import msgspec
 
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import named_files
-from connectors.messages.log import tell
+from connectors.messages import tell
 from flows.pages.table import Table, console, number, percent, print_table
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting

@@ -42,9 +42,8 @@ def assemble(
     """Combine base weights, an adapter and a list of tokens into one model file, for --model."""
     # Imported here because other commands do not need it and should start fast.
     from connectors.models.adapter import types_for
-    from connectors.models.assembly import Parts
+    from connectors.models.assembly import Parts, cached_path
     from connectors.models.assembly import assemble as assembled
-    from connectors.models.captions import cached_path
     from connectors.models.resolve import resolve_model
     from connectors.models.writer import check_place, write_model
     from operators.models.tensor_types import parse_types

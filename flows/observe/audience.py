@@ -6,18 +6,18 @@ from contextlib import contextmanager
 
 from connectors.audio.recording import stream_of
 from connectors.exports.room_files import FILES, RoomFiles
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
-from connectors.rooms.server import RoomServer
 from connectors.view import Status
 from connectors.web.hub import Hub
 from connectors.web.messages import languages_of
-from connectors.web.server import WebServer
+from connectors.web.server import Speakers, WebServer
 from connectors.web.streams import MAX_STREAMS
 from flows.settings.schema import RecognizeSettings, Settings
 from operators.errors import UsageError
 from operators.events import Caption
+from operators.extras import needs_extra
 from operators.languages import language
 from operators.observed import (
     CaptionShown,
@@ -108,7 +108,7 @@ class Audience:
             token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
             names=web.names,
             max_clients=web.max_clients,
-            speakers=None if self.rooms is None else RoomServer(self.rooms, self._hub),
+            speakers=None if self.rooms is None else _speakers(self.rooms, self._hub),
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )
 
@@ -195,6 +195,13 @@ class Audience:
         if self._server.needs_token:
             return f"{address} for anyone who adds ?token=… with the token that this run was given"
         return address
+
+
+def _speakers(rooms: RoomRegistry, hub: Hub) -> Speakers:
+    # Imported here: few runs need them.
+    with needs_extra("web", "surtitle serve"):
+        from connectors.rooms.speaker import RoomSpeakers
+    return RoomSpeakers(rooms, hub)
 
 
 def _streams(settings: Settings) -> list[str]:

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from time import monotonic
 
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.metrics.counters import CountMessages, RunMetrics
-from connectors.metrics.server import MetricsServer, parse_address
 from flows.settings.schema import Settings
+from operators.extras import needs_extra
 from operators.health import Health, Rule, Verdict
 from operators.losses import Losses
 from operators.models.open_sessions import Usage
@@ -49,8 +49,11 @@ class Monitoring:
             viewers: Returns the number of viewers in browsers, on any thread.
 
         Raises:
-            UsageError: for an invalid address.
+            UsageError: for an invalid address; without the packages of the extra ``web``.
         """
+        # Imported here: few runs need them.
+        with needs_extra("web", "--metrics"):
+            from connectors.metrics.server import MetricsServer, parse_address
         asked = settings.metrics
         address = parse_address(str(asked.listen))
         # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol, get_args
 
-from connectors.messages.log import tell
+from connectors.messages import tell
 from operators.observed import Observed
 
 #: Takes an event; never blocks for long, never raises, and is thread-safe.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
-from connectors.messages.log import tell
+from connectors.messages import tell
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
 from flows.observe.live_status import StatusLine

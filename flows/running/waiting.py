@@ -7,7 +7,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from connectors.messages.log import tell
+from connectors.messages import tell
 from operators.observed import LoadingAt, Observed, RecordingAt
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
-from connectors.messages.log import begin_messages, tell
+from connectors.messages import begin_messages, tell
 from flows.settings.mistakes import check_languages, invalid_value, meant_key
 from flows.settings.schema import SPECULATIVE, Settings, is_table, keys_of
 from operators.errors import UsageError

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from connectors.http.access import LOCAL
 from connectors.kafka.settings import KafkaInput, KafkaOutput
-from connectors.messages.log import Format
+from connectors.messages import Format
 from connectors.rooms.room import RoomLimits
 from connectors.sinks.part import SINKS, SinkPart
 from connectors.web.streams import MAX_CLIENTS

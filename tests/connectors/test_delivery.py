@@ -7,6 +7,7 @@ import pkgutil
 import sys
 import wave
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -125,58 +126,25 @@ def samples(chunks: list[AudioChunk]) -> set[bytes]:
     return {chunk.pcm[at : at + 2] for chunk in chunks for at in range(0, len(chunk.pcm), 2)}
 
 
-def chunk(number: int) -> AudioChunk:
-    return AudioChunk(stream="talk", start_s=number / 10, pcm=bytes([number]) * 3200)
-
-
-def cue(number: int) -> Cue:
-    return Cue(2000 * number, 2000 * number + 1000, (f"number {number}",))
-
-
-SINKS: dict[str, tuple[Callable[[Path], Any], Callable[[int], Any]]] = {
-    "jsonl": (JsonlSink, chunk),
-    "srt": (lambda path: SubtitleSink(path, "srt"), cue),
-    "vtt": (lambda path: SubtitleSink(path, "vtt"), cue),
-    "wav": (WavSink, chunk),
-}
-
-
-@pytest.mark.parametrize("name", SINKS)
-def test_a_file_holds_each_item_exactly_once(name: str, tmp_path: Path) -> None:
-    make, item = SINKS[name]
-    unbroken = make(tmp_path / "unbroken").build_part("out", "part", None)
-    unbroken.write_batch([item(number) for number in range(6)])
-    unbroken.close()
-    killed = make(tmp_path / "killed").build_part("out", "part", None)
-    killed.write_batch([item(0), item(1)])
-    position = killed.snapshot()
-    killed.write_batch([item(2), item(3)])
-    assert (tmp_path / "killed").read_bytes() != (tmp_path / "unbroken").read_bytes()
-    kill(killed)
-    resumed = make(tmp_path / "killed").build_part("out", "part", position)
-    resumed.write_batch([item(number) for number in range(2, 6)])
-    assert (tmp_path / "killed").read_bytes() == (tmp_path / "unbroken").read_bytes()
-    resumed.close()
-
-
-def kill(part: Any) -> None:
-    """Close the file as the system does for a process that was killed: nothing more is written."""
-    held = vars(part)
-    (held["_target"] if "_target" in held else held["_file"]).close()
-
-
-@pytest.mark.parametrize("name", ["jsonl", "srt"])
-def test_a_pipe_gets_what_came_after_the_snapshot_again(name: str, tmp_path: Path) -> None:
-    make, item = SINKS[name]
+@pytest.mark.parametrize(
+    ("sink", "records"),
+    [
+        (JsonlSink, events(2)),
+        (partial(SubtitleSink, kind="srt"), [Cue(0, 1000, ("one",)), Cue(2000, 3000, ("two",))]),
+    ],
+    ids=["jsonl", "srt"],
+)
+def test_a_pipe_gets_what_came_after_the_snapshot_again(sink: Any, records: Any, tmp_path: Path) -> None:
+    first, second = records
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    killed = make(tmp_path / "pipe").build_part("out", "part", None)
-    killed.write_batch([item(0)])
+    killed = sink(tmp_path / "pipe").build_part("out", "part", None)
+    killed.write_batch([first])
     position = killed.snapshot()
-    killed.write_batch([item(1)])
+    killed.write_batch([second])
     once = os.read(reader, 65536)
-    resumed = make(tmp_path / "pipe").build_part("out", "part", position)
-    resumed.write_batch([item(1)])
+    resumed = sink(tmp_path / "pipe").build_part("out", "part", position)
+    resumed.write_batch([second])
     again = os.read(reader, 65536)
     assert again
     assert once.endswith(again)

@@ -90,24 +90,19 @@ def test_what_only_grew_is_settled(before: str, more: str) -> None:
     assert settled(before, cleaned(f"{before} {more}")) == len(before)
 
 
-def test_it_says_what_goes_on_how_loud_since_when_and_how_late() -> None:
-    status = Status(state="speech", level_dbfs=-33.0, elapsed_s=754.6, lag_s=0.84)
-    assert status_text(status, 80) == "speech  [████▌     ]  12:34  lag 0.8 s"
-
-
-def test_what_is_not_known_is_not_told() -> None:
-    assert status_text(Status(state="no microphone"), 80) == "no microphone"
-
-
-def test_losses_are_told_when_there_are_any() -> None:
-    assert status_text(Status(state="speech", dropped_s=2.44, overtaken=3), 80) == (
-        "speech  2.4 s of sound lost  3 overtaken"
-    )
-
-
-def test_a_recording_says_how_far_it_is() -> None:
-    status = Status(state="translating the recording", elapsed_s=5, duration_s=3905)
-    assert status_text(status, 80) == "translating the recording  0:05 of 1:05:05"
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (
+            Status(state="speech", level_dbfs=-33.0, elapsed_s=754.6, lag_s=0.84),
+            "[████▌     ]  12:34  lag 0.8 s",
+        ),
+        (Status(state="speech", dropped_s=2.44, overtaken=3), "2.4 s of sound lost  3 overtaken"),
+        (Status(state="speech", elapsed_s=5, duration_s=3905), "0:05 of 1:05:05"),
+    ],
+)
+def test_the_status_tells_what_is_known_and_losses_if_there_are_any(status: Status, said: str) -> None:
+    assert status_text(status, 80) == f"speech  {said}"
 
 
 @pytest.mark.parametrize(

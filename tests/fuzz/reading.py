@@ -8,17 +8,16 @@ from typing import Any
 import msgspec
 
 import operators.prompts
-from connectors.dictionary import read_dictionary
-from connectors.glossary import read_glossary
 from connectors.jsonl.files import event_type_of, read_events, validate
 from connectors.jsonl.source import JsonlSource
-from connectors.models.template import read_template
+from connectors.terminology import read_dictionary, read_glossary
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.cli.report import report
+from flows.engine.translation import read_template
 from flows.measuring.drafts.command import bench_drafts
 from flows.measuring.texts import load_corpus
 from flows.running.dataflow import run

@@ -11,7 +11,7 @@ import msgspec
 
 from connectors.files.contents import read_lines
 from connectors.jsonl.files import event_type_of, read_events
-from connectors.messages.log import tell
+from connectors.messages import tell
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language

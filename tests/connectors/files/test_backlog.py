@@ -24,14 +24,12 @@ from connectors.sinks.subtitles import SubtitleSink
 from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial, Translation
 from operators.metrics.erasure import ErasureMeter
 from operators.subtitles.timing import Cue
+from tests.connectors.jsonl.partials import partial as any_partial
 from tests.flows.talk import captions
 
 
 def partial(segment: int) -> Partial:
-    return Partial(
-        stream="talk", segment=segment, revision=0, text="It was", is_final=True, start_s=float(segment),
-        end_s=segment + 0.5, arrival_s=segment + 0.6,
-    )  # fmt: skip
+    return any_partial(segment, is_final=True, start_s=float(segment), end_s=segment + 0.5)
 
 
 def partials(first: int, last: int) -> list[Event]:

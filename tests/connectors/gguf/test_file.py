@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from connectors.gguf.file import Tensor, decode, encode, read_gguf, write_gguf
-from operators.errors import InputError
 from tests.tiny_gguf import byte_pairs, write_model
 
 
@@ -34,17 +33,3 @@ def test_tensors_of_a_type_that_is_not_known_are_copied(path: Path, tmp_path: Pa
     again = read_gguf(tmp_path / "odd.gguf").tensors["odd"]
     assert (again.kind, again.shape) == (99, (4,))
     assert again.data.tolist() == odd.data.tolist()
-
-
-def test_progress_ends_at_one(path: Path, tmp_path: Path) -> None:
-    seen: list[float] = []
-    file = read_gguf(path)
-    write_gguf(tmp_path / "copy.gguf", file.entries, file.tensors, seen.append)
-    assert seen == sorted(seen)
-    assert seen[-1] == 1.0
-
-
-def test_a_file_that_is_cut_short_is_refused(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="is truncated"):
-        read_gguf(path)

@@ -18,7 +18,7 @@ from connectors.files import contents
 from connectors.files.records import Held
 from connectors.jsonl.files import validate
 from connectors.jsonl.source import JsonlPosition, JsonlSource
-from connectors.messages.log import NOTICE
+from connectors.messages import NOTICE
 from connectors.sinks.jsonl import JsonlSink
 from operators.errors import InputError, OutputError
 from operators.events import Partial

@@ -24,17 +24,6 @@ def sink(broker: Broker, topic: str, stop: Flag | None = None, **options: Any) -
     return made.build("out", 0, 1)
 
 
-def test_a_batch_is_stored_when_it_is_written(broker: Broker) -> None:
-    topic = broker.topic("out", 1)
-    part = sink(broker, topic)
-    events = captions()
-    part.write_batch([message_of(event) for event in events])
-    stored = broker.messages(topic)
-    assert [one.value for one in stored] == [message_of(event).value for event in events]
-    assert {one.key for one in stored} == {b"talk"}
-    part.close()
-
-
 def test_of_a_dead_letter_that_the_broker_finds_too_large_the_beginning_is_kept(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

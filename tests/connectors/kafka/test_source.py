@@ -16,7 +16,9 @@ from operators.errors import InputError, UsageError
 from operators.events import Caption, Partial
 from operators.secret import Secret
 from tests.broker import Broker
+from tests.connectors.jsonl.partials import partial
 from tests.killing import free_addresses
+from tests.subtitled import caption
 
 
 class Watch:
@@ -25,13 +27,6 @@ class Watch:
     def __init__(self, *partitions: int) -> None:
         self.partitions = frozenset(partitions)
         self.begun_anew: set[int] = set()
-
-
-def partial(number: int) -> Partial:
-    return Partial(
-        stream="talk", segment=number, revision=0, is_final=True, text=f"word {number}", start_s=0.0,
-        end_s=1.0, arrival_s=1.0,
-    )  # fmt: skip
 
 
 def send(broker: Broker, topic: str, *numbers: int) -> None:
@@ -175,17 +170,10 @@ def test_less_is_read_at_a_time_while_the_stages_are_slow(monkeypatch: pytest.Mo
     assert most == 16_384
 
 
-def caption(segment: int) -> Caption:
-    return Caption(
-        stream="talk", segment=segment, revision=0, is_final=True, source="a", shown="b", withheld="",
-        start_s=0.0, end_s=1.0, arrival_s=1.0, ready_s=2.0,
-    )  # fmt: skip
-
-
 def test_what_comes_from_now_on_is_read_and_what_is_no_caption_is_not_ours(broker: Broker) -> None:
     to, back = broker.topic("to", 1), broker.topic("back", 2)
     cluster = Cluster((broker.address,))
-    broker.send(back, [(b"talk", msgspec.json.encode(caption(0)))])
+    broker.send(back, [(b"talk", msgspec.json.encode(caption()))])
     with closing(Exchange(Topic(cluster, to), Topic(cluster, back), Caption)) as exchange:
         exchange.send(partial(7))
         broker.send(
@@ -194,14 +182,14 @@ def test_what_comes_from_now_on_is_read_and_what_is_no_caption_is_not_ours(broke
                 (b"talk", b"nonsense"),
                 (None, None),
                 (b"talk", msgspec.json.encode(partial(1))),
-                (b"talk", msgspec.json.encode(caption(1))),
+                (b"talk", msgspec.json.encode(caption(segment=1))),
             ],
         )
         heard: list[Caption] = []
         deadline = time.monotonic() + 30
         while not heard and time.monotonic() < deadline:
             heard += exchange.received(0.2)
-        assert heard == [caption(1)]
+        assert heard == [caption(segment=1)]
     [sent] = broker.messages(to)
     assert (sent.key, msgspec.json.decode(sent.value, type=Partial)) == (b"talk", partial(7))
 

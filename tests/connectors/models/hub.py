@@ -5,8 +5,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event, Thread
 from typing import ClassVar
+
+import pytest
+from huggingface_hub import constants
+
+from connectors.models import hub as model_hub
+from connectors.models import opus
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -121,3 +128,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("X-Error-Code", code)
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+
+def connect(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the client ask the hub of the test: it read the environment when it was imported."""
+    ask(hub.url, monkeypatch)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 64)  # it keeps whole chunks, of 10 MB
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)  # it waits a second before it tries again
+    for module in (model_hub, opus):
+        monkeypatch.setattr(module, "user_cache_path", lambda name: folder / "notes" / name)
+
+
+def ask(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the client another address."""
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}"
+    )

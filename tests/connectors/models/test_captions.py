@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from connectors.gguf.file import read_gguf, write_gguf
-from connectors.models import captions as captions_model
+from connectors.models import assembly
 from connectors.models import resolve as model_files
-from connectors.models.captions import captions_model as made_model
+from connectors.models.assembly import captions_model as made_model
 from connectors.models.captions_folder import ADAPTER, VOCABULARY, captions_folder, directions
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.vocabulary import list_file
@@ -24,7 +24,7 @@ KEPT = np.array([*range(270), *range(300, 350)], np.int32)
 
 @pytest.fixture
 def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(captions_model, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(assembly, "user_cache_path", lambda name: tmp_path / "cache" / name)
     return write_model(tmp_path / "base.gguf", pieces({}), general_license="gemma", general_name="Tiny")
 
 
@@ -112,7 +112,7 @@ def test_a_cache_that_cannot_be_made_is_named(
     base: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(captions_model, "user_cache_path", lambda name: tmp_path / "file" / name)
+    monkeypatch.setattr(assembly, "user_cache_path", lambda name: tmp_path / "file" / name)
     with pytest.raises(OutputError, match="set XDG_CACHE_HOME"):
         made_model(base, folder, lambda _what, _part: None)
 

@@ -17,7 +17,7 @@ from huggingface_hub import constants
 from connectors.models import hub as model_hub
 from connectors.models.resolve import resolve_model
 from operators.errors import InputError, OutputError, UsageError
-from tests.connectors.models.hub import Hub
+from tests.connectors.models.hub import Hub, ask, connect
 from tests.tiny_gguf import byte_pairs, write_model
 
 NAME = "hub:owner/repo:folder/tiny-Q4.gguf"
@@ -48,22 +48,9 @@ def cache(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def client(hub: Hub, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client asks the hub of the test: it read the environment when it was imported."""
-    ask(hub.url, monkeypatch)
-    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 14)  # it keeps whole chunks, of 10 MB
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)  # it waits a second before it tries again
-    monkeypatch.setattr(model_hub, "user_cache_path", lambda name: tmp_path / "notes" / name)
-
-
-def ask(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", url)
-    monkeypatch.setattr(
-        constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}"
-    )
+def client(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(hub, tmp_path, monkeypatch)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 14)
 
 
 def gets(hub: Hub) -> list[str | None]:

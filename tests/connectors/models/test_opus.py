@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 
-from connectors.models import hub as model_hub
-from connectors.models import opus
 from connectors.models.hub import FolderFile, fetch_folder
 from connectors.models.opus import fetch_opus, is_opus_here, opus_languages, opus_repository
 from connectors.models.resolve import models_for, resolve_model
@@ -20,8 +17,8 @@ from operators.languages import LANGUAGES, Direction, language
 from operators.seq2seq.folder import read_folder
 from operators.seq2seq.marian import MarianModel
 from operators.seq2seq.prompt import marian_prompt
-from tests.connectors.models.hub import COMMIT, Hub
-from tests.connectors.models.test_hub import ask, environment
+from tests.connectors.models.hub import COMMIT, Hub, ask, connect
+from tests.connectors.models.test_hub import environment
 from tests.program import ROOT, SURTITLE
 from tests.tiny_marian import write_tiny
 
@@ -50,15 +47,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 
 @pytest.fixture(autouse=True)
 def client(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client asks the hub of the test: it read the environment when it was imported."""
-    ask(hub.url, monkeypatch)
-    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 64)  # it keeps whole chunks
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    for module in (model_hub, opus):
-        monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / "notes" / name)
+    connect(hub, tmp_path, monkeypatch)
 
 
 def run(hub: Hub, folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -110,29 +99,6 @@ def test_what_is_missing_after_an_interruption_is_fetched_and_nothing_is_used_be
     assert fetch_opus(EN_DE).is_dir()
     again = [path for method, path, _ in hub.requests[before:] if method == "GET"]
     assert {path.rpartition("/")[2] for path in again} == {"decoder_model_merged_quantized.onnx"}
-
-
-def test_a_connection_that_breaks_off_for_good_is_one_sentence_and_the_next_start_goes_on(hub: Hub) -> None:
-    def spoil(what: str, _fraction: float | None) -> None:
-        if "target.spm" in what:
-            hub.breaks = 1000
-
-    with pytest.raises(InputError, match=r"was interrupted .* the download resumes"):
-        fetch_opus(EN_DE, spoil)
-    assert not is_opus_here(EN_DE)
-    hub.breaks, before = 0, len(hub.requests)
-    assert fetch_opus(EN_DE).is_dir()
-    path, asked = next((path, asked) for method, path, asked in hub.requests[before:] if method == "GET")
-    assert path.endswith("encoder_model_quantized.onnx")
-    assert asked is not None
-
-
-def test_a_file_that_arrives_damaged_is_not_kept(hub: Hub) -> None:
-    hub.corrupt = True
-    with pytest.raises(InputError, match=r"encoder_model_quantized\.onnx was damaged in transfer"):
-        fetch_opus(EN_DE)
-    hub.corrupt = False
-    assert fetch_opus(EN_DE).is_dir()
 
 
 @pytest.mark.parametrize("endless", [False, True])

@@ -11,14 +11,15 @@ from websockets.sync.client import ClientConnection, connect
 
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
-from connectors.rooms.server import RoomServer
+from connectors.rooms.speaker import RoomSpeakers
 from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.messages import Languages
 from connectors.web.server import WebServer
-from operators.events import AudioChunk, Caption
+from operators.events import AudioChunk
 from operators.languages import language
 from tests.connectors.web.browser import Page
 from tests.connectors.web.serving import Served
+from tests.subtitled import caption
 
 SECOND = bytes(32_000)
 
@@ -71,12 +72,9 @@ class Flow:
             self._hub.end(chunk.stream)
 
     def _show(self, stream: str, segment: int, count: int, *, is_final: bool) -> bool:
-        caption = Caption(
-            stream=stream, segment=segment, revision=0, is_final=is_final, source="", shown=str(count),
-            withheld="", start_s=0.0, end_s=1.0, arrival_s=1.0, ready_s=1.0,
-        )  # fmt: skip
-        self._hub.caption(caption)
-        return self._rooms.shown(caption)
+        shown = caption(str(count), stream=stream, segment=segment, is_final=is_final, source="")
+        self._hub.caption(shown)
+        return self._rooms.shown(shown)
 
 
 class Serving(Served):
@@ -176,7 +174,7 @@ def serving(
     """A server of rooms in English; captions are in the first ``written`` language, or else in English."""
     rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), tuple(map(language, written)))
     hub = Hub(Languages(source="en", target="de"), is_private=True, patience=patience)
-    server = WebServer(hub, port=0, token=token, speakers=RoomServer(rooms, hub))
+    server = WebServer(hub, port=0, token=token, speakers=RoomSpeakers(rooms, hub))
     flow = Flow(rooms, hub)
     try:
         yield Serving(rooms, hub, server, flow)

@@ -11,6 +11,7 @@ from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits, TokenBucke
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption
 from operators.languages import language
+from tests.subtitled import caption
 
 
 class Clock:
@@ -29,10 +30,7 @@ def registry(clock: Clock | None = None, **limits: Any) -> RoomRegistry:
 
 
 def final(room: Room, segment: int) -> Caption:
-    return Caption(
-        stream=room.stream, segment=segment, revision=0, is_final=True, source="Yes", shown="Ja", withheld="",
-        start_s=0.0, end_s=0.1, arrival_s=0.2, ready_s=0.3,
-    )  # fmt: skip
+    return caption(stream=room.stream, segment=segment)
 
 
 def recognise(rooms: RoomRegistry, chunks: list[AudioChunk]) -> None:

@@ -183,11 +183,6 @@ def test_an_output_that_fails_is_an_output_error_which_only_drawing_raises(out: 
 # A terminal
 
 
-def test_what_is_withheld_is_a_dim_ellipsis() -> None:
-    terminal, _ = screen_after([caption("Es war", withheld=" die")], [caption("Es war", withheld=" die")])
-    assert (terminal.rows, terminal.dim) == (["Es war…"], ["…"])
-
-
 def test_what_is_new_is_dim_until_the_next_update_leaves_it_standing() -> None:
     updates = [caption("Es war die"), caption("Es war das beste"), caption("Es war das beste")]
     for count, dim in enumerate(["Es war die", "das beste", ""], start=1):
@@ -205,25 +200,10 @@ def test_a_final_is_plain_even_when_it_comes_first() -> None:
     assert (terminal.rows, terminal.dim) == (["Es war die beste", ""], ["", ""])
 
 
-def test_a_final_scrolls_up_whole_and_the_next_caption_opens_below() -> None:
-    terminal, _ = screen_after(
-        [caption("one two three", withheld=" f")],
-        [caption("one two three four five six", is_final=True)],
-        [caption("seven", segment=1)],
-        columns=10,
-    )
-    assert terminal.rows == ["one two", "three four", "five six", "seven"]
-
-
 def test_captions_that_come_together_are_drawn_once() -> None:
     terminal, out = screen_after([caption("Es"), caption("Es war"), caption("Es war die")])
     assert len(out.sent) == 1
     assert "".join(terminal.written) == "Es war die"
-
-
-def test_a_caption_that_says_nothing_new_draws_nothing() -> None:
-    _, out = screen_after(*[[caption("Es war die")]] * 4)
-    assert len(out.sent) == 2
 
 
 def test_the_final_of_an_older_segment_does_not_disturb_the_newer_one() -> None:
@@ -247,12 +227,6 @@ def test_open_captions_of_many_streams_are_not_taken_for_finished_ones() -> None
     assert terminal.rows == ["eins, zwei"]
     terminal, _ = screen_after(*rounds, *finals)
     assert terminal.rows == [*(f"{stream}." for stream in streams), ""]
-
-
-def test_closing_leaves_the_open_caption_as_finished_text() -> None:
-    terminal, out = screen_after([caption("Es war", withheld=" die")], close=True)
-    assert (terminal.rows, terminal.dim) == (["Es war", ""], ["", ""])
-    assert "?25l" not in out.getvalue()
 
 
 def test_wide_characters_become_question_marks_as_narrow_as_they_are_drawn() -> None:
@@ -360,15 +334,6 @@ def terminal() -> Iterator[tuple[int, Any]]:
 
 def resize(fd: int, columns: int, rows: int = 24) -> None:
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-
-def test_lines_are_as_narrow_as_the_terminal(terminal: tuple[int, Any]) -> None:
-    ours, out = terminal
-    resize(ours, 11)
-    screen = open_screen(42, out)
-    screen.draw([caption("one two three four five")])
-    assert seen(os.read(ours, 1000).decode()) == ["three four", "five"]
-    screen.close()
 
 
 def seen(sent: str) -> list[str]:

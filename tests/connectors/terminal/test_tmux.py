@@ -101,37 +101,6 @@ def test_two_lines_roll_up_with_a_dim_tail_over_the_status_and_finals_scroll_awa
         assert not any(it.window.dim())
 
 
-def test_chinese_is_as_wide_as_it_is(tmp_path: Path) -> None:
-    with stage(tmp_path) as it:
-        it.draw("这是最好的时代,这是", "最坏")
-        it.window.until_rows("这是最好的时代,这是…")
-        it.draw("这是最好的时光,这是最坏的时代,", "信")
-        it.window.until_rows("这是最好的时光,这是", "最坏的时代,…")
-        assert it.window.dim()[:2] == ["光,这是", "最坏的时代,…"]
-        it.draw("这是最好的时光,这是最坏的时代", is_final=True)
-        it.window.until_rows("这是最好的时光,这是", "最坏的时代")
-
-
-def test_hostile_text_stays_text(tmp_path: Path) -> None:
-    with stage(tmp_path) as it:
-        it.draw("Satz eins", is_final=True)
-        it.do("status", {"state": "\x1b[2J\x1b]0;pwned\x07speech\n\n"})
-        it.do("notice", "no\x1b[1;1H way\x1bc")
-        it.draw("\x1b[2Jgone\x1b[1;1H\r\n\n\x1b[8m\x9b2J home", segment=1)
-        it.window.until_rows("Satz eins", "surtitle: no way", "gone home", "speech")
-        assert it.window.dim()[:2] == ["", "surtitle: no way"]
-
-
-def test_what_was_typed_is_gone_with_the_next_caption(tmp_path: Path) -> None:
-    with stage(tmp_path) as it:
-        it.do("status", {"state": "listening"})
-        it.window.until_rows("listening")
-        it.window.type("a", "b")
-        it.window.until_rows("listeningab")
-        it.draw("Es war")
-        it.window.until_rows("Es war", "listening")
-
-
 LONG = "one two three four five six seven eight nine ten eleven twelve"
 
 

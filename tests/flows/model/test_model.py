@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from connectors.dictionary import read_dictionary
 from connectors.gguf.file import encode, read_gguf, write_gguf
 from connectors.models.adapter import adapter_file
+from connectors.terminology import read_dictionary
 from flows.cli.app import app
 from operators.decoding.forward import Logits
 from operators.errors import InputError, OutputError, SurtitleError, UsageError

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 import pytest
 from msgspec import structs
 
-from connectors.messages.log import NOTICE
+from connectors.messages import NOTICE
 from connectors.view import Status
 from flows.observe.audience import Audience
 from flows.observe.observer import Observers

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from connectors.messages.log import NOTICE
+from connectors.messages import NOTICE
 from connectors.terminal.screen import Lines
 from flows.observe.observer import Observers
 from flows.observe.run_observers import Messages, RunObservers

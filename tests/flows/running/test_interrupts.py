@@ -130,8 +130,8 @@ STARTING = """
 import os, signal, sys, time
 sys.argv = ["surtitle", "devices"]
 if {early}:
-    import connectors.messages.log
-    connectors.messages.log.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
+    import connectors.messages
+    connectors.messages.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
 else:
     def busy():
         raise RuntimeError("reentrant call")

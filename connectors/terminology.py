@@ -1,29 +1,83 @@
-"""Reads a dictionary: lines of a word, a tab and a translation, or what dict.cc, Ding or FreeDict give away.
+"""Reads what a user says of words: a glossary, whose terms bind, and a dictionary, which advises.
 
-What people wrote for readers is cleaned: gender, field, pronunciation and placeholders are left out, and so
-are entries too long to be looked up.
+A glossary has lines of a term, a tab and its translation. A dictionary has such lines, too, or is what
+dict.cc, Ding or FreeDict give away. What people wrote in these for readers is cleaned: gender, field,
+pronunciation and placeholders are left out, and so are entries too long to be looked up.
 """
 
-import gzip
 import html
 import re
-import stat
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from operators.errors import InputError, unreadable
-from operators.glossary import words_of
+from connectors.files.contents import read_text
+from operators.errors import InputError
+from operators.glossary import Glossary, spelling, words_of
 from operators.languages import Direction
 from operators.lexicon import MAX_TRANSLATIONS, MAX_WORDS, Lexicon, Translation, lexicon_of
 from operators.text import cleaned
+
+#: Some 200,000 terms of ordinary length, in 160 MB of memory.
+MAX_GLOSSARY_BYTES = 10_000_000
+#: A longer text is a sentence and not a term.
+MAX_TERM_CHARACTERS = 200
+
+
+def read_glossary(path: Path) -> Glossary:
+    """The glossary in a file; empty lines and columns after the second are ignored.
+
+    Raises:
+        InputError: for a file that cannot be read or is too large, a line that is not UTF-8 or not a term and
+            its translation, and a term with two translations.
+    """
+    translations: dict[tuple[str, ...], str] = {}
+    lines: dict[tuple[str, ...], int] = {}
+    content = read_text(path, "the terms", MAX_GLOSSARY_BYTES, "keep the terms that this speech needs")
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
+        words, target = _term(line, f"{path}, line {number}")
+        other = translations.setdefault(words, target)
+        first = lines.setdefault(words, number)
+        if other != target:
+            raise InputError(
+                f"{path}, line {number}: the term of line {first} has another translation here, {target!r} "
+                f"instead of {other!r}; keep one of them"
+            )
+    if not translations:
+        raise InputError(f"{path} has no terms; write one on each line: the term, a tab, its translation")
+    return Glossary(translations)
+
+
+def _term(line: str, where: str) -> tuple[tuple[str, ...], str]:
+    """The spelling of the term in a line, and its translation."""
+    columns = line.split("\t")
+    if len(columns) < 2:
+        raise InputError(f"{where}: there is no tab; write the term, a tab, and its translation")
+    # Before anything else is done with them, because they may be very long.
+    if max(map(len, columns[:2])) > MAX_TERM_CHARACTERS:
+        raise InputError(
+            f"{where}: the term or its translation has more than {MAX_TERM_CHARACTERS} characters; shorten it"
+        )
+    source, target = map(_cleaned, columns[:2])
+    words = spelling(source)
+    if not words:
+        raise InputError(f"{where}: there is no word before the tab; write the term there")
+    if not target:
+        raise InputError(f"{where}: there is nothing after the tab; write the translation there")
+    return words, target
+
+
+def _cleaned(text: str) -> str:
+    # There may be a hundred thousand.
+    return " ".join(text.split()) if text.isascii() and text.isprintable() else cleaned(text)
+
 
 #: Unpacked; Ding's German dictionary has 26 MB.
 MAX_DICTIONARY_BYTES = 100_000_000
 #: A longer column is not a word, and is not cleaned.
 _MAX_CHARACTERS = 10_000
-_GZIP = b"\x1f\x8b"
 #: As in "DE-EN vocabulary database", and in the name of Ding's file.
 _DIRECTION = re.compile(r"(?<![a-z])([a-z]{2})-([a-z]{2})(?![a-z])", re.IGNORECASE)
 _HEADER_LINES = 10
@@ -48,8 +102,9 @@ def read_dictionary(path: Path, direction: Direction) -> Lexicon:
     Raises:
         InputError: for a file that cannot be read, is too large or is not a dictionary.
     """
+    content = read_text(path, "the dictionary", MAX_DICTIONARY_BYTES, "keep the words that speech needs")
     entries: dict[str, dict[str, float]] = {}
-    for sources, targets, probability in _entries(path, _content(path), direction):
+    for sources, targets, probability in _entries(path, content, direction):
         for source in sources:
             words = words_of(source)
             if 0 < len(words) <= MAX_WORDS:
@@ -64,29 +119,6 @@ def read_dictionary(path: Path, direction: Direction) -> Lexicon:
     return lexicon_of(
         {phrase: [Translation(*one) for one in known.items()] for phrase, known in entries.items()}
     )
-
-
-def _content(path: Path) -> str:
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path} is not a regular file; put the dictionary in a file first")
-        with path.open("rb") as raw:
-            is_packed = raw.read(2) == _GZIP
-        with gzip.open(path) if is_packed else path.open("rb") as file:
-            data = file.read(MAX_DICTIONARY_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is damaged ({error}); fetch it again") from None
-    except OSError as error:
-        raise InputError(unreadable(path, error)) from None
-    if len(data) > MAX_DICTIONARY_BYTES:
-        raise InputError(
-            f"{path} has more than {MAX_DICTIONARY_BYTES:,} bytes; keep the words that speech needs"
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}, line {line}: it is not UTF-8; save the file as UTF-8") from None
 
 
 def _entries(path: Path, content: str, direction: Direction) -> Iterator[_Entry]:

@@ -1,15 +1,11 @@
 """A user's own template is read, or one sentence says what is wrong with the file."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from connectors.models.template import read_template
+from flows.engine.translation import read_template
 from operators.errors import InputError
-from operators.prompts.template import SOURCE, ChatTemplate, template_of
 
 OURS = Path(__file__).parents[3] / "operators" / "prompts" / "templates"
 
@@ -55,20 +51,3 @@ def test_what_is_no_template_is_refused_in_one_sentence(tmp_path: Path, text: st
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.toml: the template cannot be read: there is no such file"):
         read_template(tmp_path / "none.toml")
-
-
-_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=20), st.just(SOURCE)),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-_keys = st.sampled_from(["pairs", "message", "prompt", "answer", "controls", "language", "head"])
-
-
-@given(st.dictionaries(_keys, _values))
-def test_any_content_is_a_template_or_a_phrase(content: dict[str, object]) -> None:
-    with suppress(ValueError):
-        template = template_of(content)
-        assert not isinstance(template, ChatTemplate) or SOURCE in template.message

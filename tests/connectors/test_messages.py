@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from connectors.messages.log import NOTICE, JsonMessages
+from connectors.messages import NOTICE, JsonMessages
 from connectors.terminal.drawing import open_screen
 from connectors.view import Status
 
 EVERYBODY = """
 import ctypes, logging, os, sys, threading, warnings
-from connectors.messages.log import begin_messages, tell
+from connectors.messages import begin_messages, tell
 begin_messages("json")
 begin_messages("json")
 tell("web_opened", "captions at http://127.0.0.1/", port=80, lag_s=float("inf"), where={"a": [1, None]})
