@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +12,7 @@ import msgspec
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import named_files
 from connectors.messages.log import tell
-from flows.pages.table import Table, console, number, percent, print_table
+from flows.pages.table import Table, console, print_table
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
@@ -76,47 +75,6 @@ def files_of(settings: TranslateSettings) -> Iterator[Path]:
         settings.dictionary,
         settings.heads,
         settings.draft_model,
-    )
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of one way, setting or number of rooms, with the fields of the ``--json`` file."""
-
-
-class Column(NamedTuple):
-    """A column of a table of rows."""
-
-    heading: str
-    #: The name of the field, after dots inside others, or a function of the row.
-    value: str | Callable[[Any], object]
-    #: The number of decimals, and ``%`` for a share; None for other values than numbers.
-    digits: int | None = None
-    unit: str = ""
-
-    def cell(self, row: Row, absent: str) -> str:
-        """The cell of a row; ``absent`` if there is no value."""
-        value: Any = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
-        if value is None:
-            return absent
-        if self.digits is None:
-            return str(value)
-        return (percent if self.unit == "%" else number)(value, self.digits)
-
-
-def tabulated(
-    title: str,
-    rows: Iterable[Row],
-    columns: Sequence[Column],
-    *,
-    absent: str = "–",
-    notes: tuple[str, ...] = (),
-) -> Table:
-    """The table of ``rows``; the first column names them."""
-    return Table(
-        title,
-        tuple(column.heading for column in columns),
-        tuple(tuple(column.cell(row, absent) for column in columns) for row in rows),
-        notes=notes,
     )
 
 

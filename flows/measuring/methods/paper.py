@@ -1,10 +1,9 @@
 """The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
 A table of the paper compares models and languages; a run has one of each. Figures that it has not measured
-are dashes, and a line below the table says which command measures them. The paper's are in ``paper.toml``.
+are dashes. The paper's are in ``paper.toml``.
 """
 
-import shlex
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from flows.measuring.methods.plan import USUAL, Grid, columns_of
+from flows.measuring.methods.command import USUAL, columns_of, make_grid
 from flows.measuring.methods.scores import MethodRow
 from flows.pages.table import Table, number
 from operators.decoding.acceptance import BIAS
@@ -24,7 +23,7 @@ MASKS = (3, 5)
 PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
 
 # As in the paper, all tokens are verified (no commits), and a final has the same bias as other updates.
-_SWEEP = Grid(
+_SWEEP = make_grid(
     method=("retranslate", "ssbd", "continuous"),
     bias=BIASES,
     mask_k=(0, *MASKS),
@@ -33,7 +32,7 @@ _SWEEP = Grid(
     accept=("bias",),
 )
 #: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
-GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(BIAS,), mask_k=(), draft_mask=MASKS))
+GRIDS = (_SWEEP, _SWEEP | {"method": ("ssbd",), "bias": (BIAS,), "mask_k": (), "draft_mask": MASKS})
 
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 _SOURCE = (
@@ -80,10 +79,6 @@ class PaperRun(NamedTuple):
     #: The languages.
     source: str
     target: str
-    #: The files, and the other given options.
-    text: str
-    reference: str | None = None
-    options: tuple[str, ...] = ()
 
     @property
     def is_recorded(self) -> bool:
@@ -95,30 +90,13 @@ class PaperRun(NamedTuple):
         """The languages' codes."""
         return f"{language(self.source).code}→{language(self.target).code}"
 
-    def missing(self, *, recorded: bool) -> list[str]:
-        """A line for each dash that another run can fill.
-
-        Args:
-            recorded: For the table of recognised speech instead of that of a text.
-        """
-        if self.is_recorded != recorded:
-            kind = "PARTIALS.jsonl" if recorded else "TEXT"
-            return [f"Not measured in this run: {self._command(kind, self.target, None)}"]
-        if language(self.source).code != "en":
-            return [f"{', '.join(PAIRS)}: surtitle bench ENGLISH --to LANGUAGE --paper"]
-        others = [(pair, name) for pair, name in PAIRS.items() if pair != self.pair]
-        reference = self.reference and "TRANSLATION"
-        return [f"{pair}: {self._command(self.text, name, reference)}" for pair, name in others]
-
     def closing(self) -> list[str]:
         """Notes about all tables, one sentence per line."""
         model, corpus, tokens = (self.signature[name] for name in ("model", "corpus", "tokenizer"))
-        lines = [f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured."]
-        if self.rows[0].comet is None:
-            reference = self.reference or "TRANSLATION"
-            lines.append(
-                f"COMET: {self._command(self.text, self.target, reference, '--comet', 'MODEL.ckpt')}"
-            )
+        lines = [
+            f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured: a run has "
+            "one language, table 2 needs a text, table 6 recorded partials, and COMET --comet.",
+        ]
         if tokens != "flores101":
             lines.append(f"NE here counts tokens of {tokens}: docs/measuring.md says how to have flores101.")
         return [
@@ -126,11 +104,6 @@ class PaperRun(NamedTuple):
             "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time.",
             _SOURCE,
         ]
-
-    def _command(self, text: str, target: str, reference: str | None, *more: str) -> str:
-        references = () if reference is None else ("--reference", reference)
-        command = ("surtitle", "bench", text, *references, "--to", target, *self.options, *more, "--paper")
-        return shlex.join(command)
 
 
 def paper_tables(run: PaperRun) -> tuple[Table, ...]:
@@ -158,7 +131,7 @@ def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
     return Table(
         title, ("", *columns * 3), tuple(lines),
         groups=(("here", 6), *((model, 6) for model in paper.models)),
-        notes=(*run.missing(recorded=recorded), *(_by_default(run) if fits else [])),
+        notes=tuple(_by_default(run) if fits else ()),
     )  # fmt: skip
 
 

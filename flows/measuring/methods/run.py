@@ -13,16 +13,14 @@ from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
 from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
 from flows.engine.translation import Engine, conditioning, open_engine
-from flows.measuring.methods.command import BenchJob
+from flows.measuring.corpus import Corpus, load_corpus
+from flows.measuring.methods.command import BenchJob, Plan, columns_of
 from flows.measuring.methods.paper import PaperRun, paper_tables
-from flows.measuring.methods.plan import USUAL, Plan, columns_of
 from flows.measuring.methods.scores import MethodRow, Scorer, mean_delay_s
 from flows.measuring.methods.tables import plots, tables
 from flows.measuring.methods.trials import Likelihood, SegmentTrial, run_trials, warm_up
 from flows.measuring.results import Results, Runner, files_of, publish, running
 from flows.measuring.signature import of_engine, of_texts, sign
-from flows.measuring.texts import Corpus, load_corpus
-from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import Translator
 from operators.errors import UsageError
 from operators.languages import language
@@ -165,25 +163,8 @@ def _results(
     signature, plain = {**signature, **scorer.signatures}, tables(rows)
     if not job.paper:
         return Results(signature, {"rows": rows}, plain)
-    run = _paper_run(job, plan.variants[0], signature, rows)
+    run = PaperRun(rows, signature, plan.variants[0].source, plan.variants[0].target)
     return Results(signature, {"rows": rows}, paper_tables(run), run.closing(), more=plain)
-
-
-def _paper_run(
-    job: BenchJob, common: TranslateSettings, signature: dict[str, Any], rows: Sequence[MethodRow]
-) -> PaperRun:
-    options: list[str] = []
-    for option, value, usual in (
-        ("--from", common.source, USUAL.source),
-        ("--model", common.model, USUAL.model),
-        ("--template", common.template, USUAL.template),
-        ("--skip", job.skip, 0),
-        ("--limit", job.limit, None),
-    ):
-        options += [option, str(value)] if value != usual else []
-    reference = None if job.reference is None else str(job.reference)
-    languages = common.source, common.target
-    return PaperRun(rows, signature, *languages, str(job.source), reference, tuple(options))
 
 
 def _caption(signature: dict[str, Any]) -> str:

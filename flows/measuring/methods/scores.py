@@ -10,9 +10,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
+from flows.measuring.corpus import BenchSegment
 from flows.measuring.methods.trials import MethodUpdate, SegmentTrial
-from flows.measuring.results import Row
-from flows.measuring.texts import BenchSegment
 from operators.decoding.conditioning import Conditioning
 from operators.events import Effort
 from operators.glossary import Occurrence, times_said
@@ -33,7 +32,7 @@ class Times(msgspec.Struct, frozen=True):
     beside: float
 
 
-class MethodRow(Row, frozen=True, kw_only=True):
+class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     """One method with one setting. The first row of a benchmark is its baseline, re-translation."""
 
     method: str

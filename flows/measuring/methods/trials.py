@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from flows.measuring.texts import BenchSegment, Corpus
+from flows.measuring.corpus import BenchSegment, Corpus
 from operators.decoding.forward import Forward
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError

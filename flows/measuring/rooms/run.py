@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow
 from msgspec.structs import replace
@@ -17,10 +18,10 @@ from connectors.machine.resources import resident_mb
 from flows.engine.serving import make_scheduler
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.playback import Events, Load, RoomsSource, partials, read_recorded
-from flows.measuring.results import Column, Results, Row, Runner, files_of, running, tabulated
+from flows.measuring.results import Results, Runner, files_of, running
 from flows.measuring.rooms.command import RoomsJob
 from flows.measuring.signature import of_engine, sign
-from flows.pages.table import Table
+from flows.pages.table import Column, Table, tabulated
 from flows.running.dataflow import run
 from flows.settings.lists import words
 from flows.settings.loading import load_settings
@@ -49,7 +50,7 @@ MODES: tuple[Mode, ...] = ("batched", "alone", "flow")
 _WARM_UP = "warm-up/000000"
 
 
-class RoomsRow(Row, frozen=True, kw_only=True):
+class RoomsRow(msgspec.Struct, frozen=True, kw_only=True):
     """A number of rooms, translated together (``batched``) or one after the other (``alone``).
 
     In a ``flow`` they are translated together by the translate stage of a run.

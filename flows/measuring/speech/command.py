@@ -49,8 +49,9 @@ def bench_speech(
     Each recording is decoded as fast as possible; all ways take turns on each of its windows.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.clips import read_clips, samples, sign_clips
+    from flows.measuring.corpus import read_clips, samples
     from flows.measuring.results import Results, publish, running
+    from flows.measuring.signature import of_clips
     from flows.measuring.speech.scores import native_row, rows, tables
     from flows.measuring.speech.trial import NativeLibrary, open_engine, run_trial, ways_of
     from operators.recognizers.moonshine.recognizer import bundled_model
@@ -80,5 +81,5 @@ def bench_speech(
         found.append(native_row(heard, references))
     aggregation = "wer,ne:pooled|times:mean-over-updates,ways-in-turns"
     own = {"interval_s": interval, "margin": engine.margin, "aggregation": aggregation}
-    signature = sign_clips(speech_model or bundled_model(), clips, threads, **own)
+    signature = of_clips(speech_model or bundled_model(), clips, threads, **own)
     publish(Results(signature, {"rows": found}, tables(found)), json=json)

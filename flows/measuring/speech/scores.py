@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import regex
 
-from flows.measuring.results import Column, Row, tabulated
 from flows.measuring.speech.trial import NativeTrial, RecordingTrial
-from flows.pages.table import Table
+from flows.pages.table import Column, Table, tabulated
 from operators.metrics.erasure import erasure
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.text import common_prefix
@@ -30,7 +30,7 @@ def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
     return row[-1]
 
 
-class SpeechRow(Row, frozen=True, kw_only=True):
+class SpeechRow(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one way of decoding, pooled over all recordings; times are means per update."""
 
     #: ``scratch``, ``draft``, or ``native`` for Moonshine's own library.

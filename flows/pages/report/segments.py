@@ -9,7 +9,8 @@ from markupsafe import Markup
 
 from flows.pages.document import line, rect, tag, value_of
 from flows.pages.report.reading import Detail, Gathered, Moment
-from flows.pages.report.roll import Frame, frame, place_of, roll, snippet
+from flows.pages.report.roll import Frame, frame, place_of, roll
+from flows.pages.table import snippet
 from operators.metrics.lifespans import Marks, marks
 from operators.metrics.report import Report, SegmentFigures
 from operators.text import cleaned, common_prefix

@@ -1,14 +1,17 @@
-"""Writes a trace: as a self-contained page without scripts and external requests, or as files of pictures."""
+"""A trace for a person: a page without scripts and external requests, files of pictures, tables."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup
+from rich.text import Text
 
 from connectors.files.atomic import write_atomically
 from flows.pages.document import packaged, policy, rect, render, tag, text
+from flows.pages.table import Column, console, print_table, tabulated
 from flows.pages.trace.graph import graph
 from flows.pages.trace.grid import FORMS, cells, grid
 from flows.pages.trace.picture import (
@@ -26,7 +29,8 @@ from flows.pages.trace.picture import (
 )
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import Origin
-from operators.decoding.trace import Decoding, Trace, UpdateTrace
+from operators.decoding.trace import Decoding, Pass, Trace, UpdateTrace
+from operators.errors import printable
 
 _MARGIN, _HEADING, _LINE = 16.0, 44.0, 20.0
 
@@ -192,7 +196,7 @@ def summary(trace: Trace) -> str:
 def update_words(update: UpdateTrace) -> str:
     """The outcomes of an update's tokens, counted."""
     tokens = update.tokens
-    counts = [(origin, sum(token.origin is origin for token in tokens)) for origin in Origin]
+    counts = [(origin, _of_origin(origin, update)) for origin in Origin]
     told = ", ".join(f"{count} {origin.value}" for origin, count in counts if count)
     passes = f"{update.passes} pass{'' if update.passes == 1 else 'es'}"
     return f"{len(tokens)} tokens in {passes}{': ' if told else ''}{told}"
@@ -261,3 +265,70 @@ def signature(trace: Trace) -> str:
         if name in _ALWAYS or (value is not None and value != usual.get(name))
     )
     return safe(f"{trace.model}|{told}|surtitle:{trace.surtitle}")
+
+
+_STYLES = {
+    Origin.COMMITTED: "dim",
+    Origin.DRAFT: "blue",
+    Origin.RECYCLED: "yellow",
+    Origin.LOOKED_UP: "magenta",
+    Origin.PARALLEL: "green",
+    Origin.MODEL: "cyan",
+    Origin.OWN: "bold",
+}
+
+
+def _passes(update: UpdateTrace) -> list[Pass]:
+    return [one for window in update.windows for one in window.passes]
+
+
+def _of_origin(origin: Origin, update: UpdateTrace) -> int:
+    return sum(token.origin is origin for token in update.tokens)
+
+
+_COUNTS = (
+    Column("update", name),
+    Column("passes", lambda update: len(_passes(update))),
+    Column("evaluated", lambda update: sum(one.evaluated for one in _passes(update))),
+    Column("reused", lambda update: sum(one.passes[0].reused for one in update.windows if one.passes)),
+    Column("kept", lambda update: sum(one.kept for one in _passes(update))),
+    Column("rows", lambda update: sum(len(one.rows) for one in _passes(update))),
+    Column("tokens", lambda update: len(update.tokens)),
+    *(Column(origin.value, partial(_of_origin, origin)) for origin in Origin),
+)
+
+
+def print_trace(trace: Trace, written: Sequence[object]) -> None:
+    """Print a trace for a person, and which files were written."""
+    out = console(width=160)
+    labels = Labels(trace.pieces)
+    title = f"How segment {trace.segment} of {safe(trace.stream)} was decoded"
+    print_table(out, tabulated(title, trace.updates, _COUNTS))
+    for update in trace.updates:
+        out.print(_output(update, labels), soft_wrap=True)
+    out.print()
+    occur = {token.origin for update in trace.updates for token in update.tokens}
+    for origin in (one for one in Origin if one in occur):
+        line = Text(f"{LETTERS[origin]:>9}  {MEANINGS[origin]}", style=_STYLES[origin])
+        out.print(line, soft_wrap=True)
+    out.print(f"{'all':>9}  {summary(trace)}", soft_wrap=True, markup=False)
+    if trace.head_tokens:
+        times = "once" if trace.head_evaluations == 1 else f"{trace.head_evaluations} times"
+        told = f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"
+        out.print(f"{'head':>9}  {told}", soft_wrap=True, markup=False)
+    out.print(f"{'signature':>9}  {printable(signature(trace))}", soft_wrap=True, markup=False)
+    for path in written:
+        out.print(f"{'written':>9}  {printable(str(path))}", soft_wrap=True, markup=False)
+
+
+def _output(update: UpdateTrace, labels: Labels) -> Text:
+    """The output, with the letter of each origin before its tokens."""
+    line = Text(f"{name(update):>9} ")
+    before: Origin | None = None
+    for token in update.tokens:
+        label = labels.of(token.id)
+        if token.origin is not before:
+            line.append(f" {LETTERS[token.origin]}:", "dim")
+            before = token.origin
+        line.append((" " if label.begins else "") + label.text, _STYLES[token.origin])
+    return line

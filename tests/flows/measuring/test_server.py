@@ -12,8 +12,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from flows.measuring.load import server as into_server
+from flows.measuring.load.run import Counts, Meter
 from flows.measuring.load.server import ServerTarget
-from flows.measuring.load.target import Counts, Meter
 from flows.measuring.playback import Load, Sound
 from operators.errors import InputError, UsageError
 from tests.connectors.rooms.speaking import serving

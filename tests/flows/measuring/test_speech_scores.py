@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.measuring.clips import read_clips
+from flows.measuring.corpus import read_clips
 from flows.measuring.speech.scores import native_row, rows, spoken_words, word_errors
 from flows.measuring.speech.trial import NativeTrial, NativeUpdate, RecordingTrial, WindowUpdate
 from operators.errors import InputError

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.engine.translation import open_engine
-from flows.research.draft_model import prediction
+from flows.research import prediction
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
