@@ -16,9 +16,9 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from flows.measuring.playback import Load
-from flows.measuring.plot import COLOURS, Panel, Points, picture, up_to
 from flows.measuring.results import Results, Runner
 from flows.measuring.signature import sign
+from flows.pages.drawing import COLOURS, Panel, Points, picture, up_to
 from flows.pages.table import Column, Table, tabulated
 from operators.errors import InputError, SurtitleError
 from operators.metrics.quantiles import Quantiles, milliseconds

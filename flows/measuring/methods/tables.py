@@ -5,7 +5,7 @@ from functools import partial
 
 from flows.measuring.methods.command import USUAL
 from flows.measuring.methods.scores import MethodRow
-from flows.measuring.plot import BLUE, GREEN, GREY, ORANGE, Panel, picture, up_to
+from flows.pages.drawing import BLUE, GREEN, GREY, ORANGE, Panel, picture, up_to
 from flows.pages.table import Column, Table, percent, tabulated
 from flows.settings.schema import SPECULATIVE
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from connectors.files.atomic import write_atomically
-from flows.pages.document import packaged, policy, render
+from flows.pages.drawing import packaged, policy, render
 from flows.pages.report import segments
 from flows.pages.report.figures import cards, stream_tables
 from flows.pages.report.plots import erasure, histograms

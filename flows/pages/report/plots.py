@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.drawing import Scale, drawing, levels, rect, tag, text, ticks
 from flows.pages.report.reading import Gathered
 from operators.metrics.report import StreamFigures
 
@@ -62,7 +62,7 @@ def _erasure(
     run: Gathered, made: Sequence[Bar], name: str, number: int, most: int, high: int, size: int
 ) -> Plot:
     across, up = Scale(0, most, 44, _WIDTH - 8), Scale(0, high, _HEIGHT - 28, 10)
-    parts = [*levels(up, 44, _WIDTH - 8), *_updates(across)]
+    parts = [*levels(up, 44, _WIDTH - 8, 4), *_updates(across)]
     for bar in made:
         left, right = across.at(bar.first), across.at(bar.first + size)
         gap = 0.15 * (right - left)
@@ -87,16 +87,6 @@ def _bar_words(run: Gathered, bar: Bar) -> str:
     which = f"update {bar.first + 1}" if bar.end - bar.first == 1 else f"updates {bar.first + 1}–{bar.end}"
     when = f", {run.at_s[bar.end - 1]:.1f} s" if run.at_s else ""
     return f"{which}{when}: {bar.shown} shown tokens erased, {bar.raw} of the whole; NE so far {bar.ne:.2f}"
-
-
-def levels(up: Scale, left: float, right: float, most: int = 4, unit: str = "") -> list[Markup]:
-    """The horizontal grid lines of a plot, and their labels on the left."""
-    parts = []
-    for value in ticks(up.low, up.high, most):
-        y = up.at(value)
-        parts.append(line(left, y, right, y, class_="grid"))
-        parts.append(text(left - 5, y + 4, f"{value:g}{unit}", text_anchor="end"))
-    return parts
 
 
 def _updates(across: Scale) -> list[Markup]:

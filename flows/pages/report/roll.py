@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.drawing import Scale, drawing, line, rect, tag, text, ticks
 from flows.pages.report.reading import Detail, Moment
 from flows.pages.table import snippet
 from operators.metrics.lifespans import Lifespan, blocks

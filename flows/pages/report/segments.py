@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.document import line, rect, tag, value_of
+from flows.pages.drawing import line, rect, tag, value_of
 from flows.pages.report.reading import Detail, Gathered, Moment
 from flows.pages.report.roll import Frame, frame, place_of, roll
 from flows.pages.table import snippet

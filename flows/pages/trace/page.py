@@ -10,10 +10,9 @@ from markupsafe import Markup
 from rich.text import Text
 
 from connectors.files.atomic import write_atomically
-from flows.pages.document import packaged, policy, rect, render, tag, text
+from flows.pages.drawing import packaged, policy, rect, render, tag, text
 from flows.pages.table import Column, console, print_table, tabulated
-from flows.pages.trace.graph import graph
-from flows.pages.trace.grid import FORMS, cells, grid
+from flows.pages.trace.output import FORMS, cells, graph, grid
 from flows.pages.trace.picture import (
     LETTERS,
     MEANINGS,

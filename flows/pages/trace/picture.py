@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.document import line, rect, tag, text
+from flows.pages.drawing import line, rect, tag, text
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Token, UpdateTrace
 from operators.text import cleaned, cluster_width, clusters, width

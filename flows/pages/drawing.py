@@ -1,10 +1,124 @@
-"""Plots as SVG files: panels beside each other, with lines, bars and points."""
+"""Building blocks of pages: packaged files, templates, the content security policy; SVG, and plots of it.
 
+All content of a picture is escaped here, once. Plots that are files are panels beside each other, with lines,
+bars and points.
+"""
+
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from math import floor, isfinite, log10
+from typing import NamedTuple
 
-from markupsafe import Markup
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
 
-from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
+
+def packaged(package: str, name: str) -> str:
+    """A file that is part of a package."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def render(package: str, name: str, **values: object) -> str:
+    """Fill in a template of a package; anything that is not markup is escaped."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(packaged(package, name)).render(**values)
+
+
+def policy(style: str, script: str | None = None) -> str:
+    """The content security policy for a page that has only this style and script."""
+    scripts = "" if script is None else f"script-src '{_hash(script)}'; "
+    return f"default-src 'none'; {scripts}style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+class Scale(NamedTuple):
+    """Maps values from 0 or ``low`` upwards to a range of the picture."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """The position of a value; a value beyond the scale is placed at its end."""
+        share = (value - self.low) / ((self.high - self.low) or 1.0)
+        return self.begin + min(1.0, max(0.0, share)) * (self.end - self.begin)
+
+
+def tag(name: str, inner: str | Markup = "", /, **attributes: object) -> Markup:
+    """An element. Numbers are rounded; ``_`` in a name becomes ``-``, and a trailing one is removed."""
+    told = Markup("").join(
+        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), value_of(value))
+        for key, value in attributes.items()
+        if value is not None
+    )
+    # The name is our own; a text that is not markup yet is escaped.
+    return Markup(f"<{name}") + told + Markup(">") + escape(inner) + Markup(f"</{name}>")
+
+
+def rect(x: float, y: float, width: float, height: float, **attributes: object) -> Markup:
+    """A rectangle, never too thin to be seen."""
+    return tag("rect", x=x, y=y, width=max(width, 0.5), height=max(height, 0.5), **attributes)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> Markup:
+    """A straight line."""
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
+
+
+def text(x: float, y: float, words: str, **attributes: object) -> Markup:
+    """A text; ``y`` is its baseline."""
+    return tag("text", words, x=x, y=y, **attributes)
+
+
+def drawing(width: float, height: float, parts: list[Markup], label: str, kind: str) -> Markup:
+    """A picture with its text alternative."""
+    return tag(
+        "svg",
+        Markup("").join(parts),
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_label=label,
+        class_=kind,
+    )
+
+
+def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
+    """About ``count`` round numbers from ``low`` to ``high``; with ``whole``, only whole numbers."""
+    span = high - low
+    if not isfinite(span) or span <= 0:
+        return [low]
+    power = 10.0 ** floor(log10(span / count))
+    step = next(power * many for many in (1, 2, 5, 10) if span / (power * many) <= count)
+    step = max(1.0, step) if whole else step
+    first, last = -floor(-low / step), floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def levels(
+    up: Scale, left: float, right: float, most: int = 5, unit: str = "", *, gap: float = 5.0, **style: object
+) -> list[Markup]:
+    """The horizontal grid lines of a plot, and their numbers on the left; by default in a page's style."""
+    ruled = {"stroke": _GRID} if style else {"class_": "grid"}
+    parts = []
+    for value in ticks(up.low, up.high, most):
+        y = up.at(value)
+        parts.append(line(left, y, right, y, **ruled))
+        parts.append(text(left - gap, y + 4, f"{value:g}{unit}", text_anchor="end", **style))
+    return parts
+
+
+def value_of(value: object) -> str:
+    """A number, formatted as short as a picture needs it."""
+    return f"{round(value, 2):g}" if isinstance(value, float) and abs(value) < 1e5 else str(value)
+
 
 # Okabe and Ito's colours, which colour-blind people can distinguish.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#595959"
@@ -33,12 +147,7 @@ class Panel:
         self.across = Scale(*across, *place)
         self.up = Scale(*up, _BOTTOM, _TOP)
         self.parts: list[Markup] = [text(place[0], 28, title, fill=_INK, font_size=15)]
-        for value in ticks(*up):
-            y = self.up.at(value)
-            self.parts += [
-                line(*(place[0], y, place[1], y), stroke=_GRID),
-                text(place[0] - 8, y + 4, f"{value:g}", fill=_QUIET, text_anchor="end"),
-            ]
+        self.parts += levels(self.up, *place, gap=8, fill=_QUIET)
 
     def number_across(self, unit: str = "", label: str = "", most: int = 5) -> None:
         """Write round numbers below the panel, and what they mean."""
