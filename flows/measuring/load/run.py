@@ -27,21 +27,6 @@ from operators.metrics.quantiles import Quantiles, milliseconds
 STRETCHES = 20
 
 
-class Counts(NamedTuple):
-    """What came of a load."""
-
-    updates: int = 0
-    finals: int = 0
-    #: Partials that newer ones overtook.
-    dropped: int = 0
-    #: Segments that never got their final.
-    lost: int = 0
-    #: Rooms that were not admitted.
-    refused: int = 0
-    #: Rooms whose captions ended before the last one.
-    cut: int = 0
-
-
 class Meter:
     """Counts what comes back from a load; thread-safe."""
 
@@ -61,14 +46,14 @@ class Meter:
             self._stretches[min(max(place, 0), STRETCHES - 1)].add(lag_s)
 
     def add(self, **more: int) -> None:
-        """Count what did not come, by the names of `Counts`."""
+        """Count what did not come, by the names of `LoadRow`."""
         with self._lock:
             self._counts.update(more)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> Counter[str]:
         """All that was counted."""
-        return Counts(**self._counts)
+        return Counter(self._counts)
 
     def over_time(self) -> list[tuple[float, float]]:
         """Median lag of each stretch of time that had captions: its middle and the lag, in seconds."""
@@ -280,8 +265,8 @@ def row_of(target: str, load: Load, meter: Meter, memory: Memory) -> LoadRow:
         rooms=load.rooms,
         target=target,
         seconds=load.seconds,
-        **meter.counts._asdict(),
-        updates_per_second=round(meter.counts.updates / load.seconds, 2),
+        **{name: meter.counts[name] for name in _COUNTED},
+        updates_per_second=round(meter.counts["updates"] / load.seconds, 2),
         p50_ms=milliseconds(meter.lags_s, 0.5),
         p95_ms=milliseconds(meter.lags_s, 0.95),
         memory_mb=_rounded(after_mb),
@@ -296,12 +281,13 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
+_COUNTED = ("updates", "finals", "dropped", "lost", "refused", "cut")
 _COLUMNS = (
     Column("rooms", "rooms"),
     Column("updates/s", "updates_per_second", 1),
     Column("p50 ms", "p50_ms", 0),
     Column("p95 ms", "p95_ms", 0),
-    *(Column(name, name) for name in ("updates", "finals", "dropped", "lost", "refused", "cut")),
+    *(Column(name, name) for name in _COUNTED),
     Column("memory MB", "memory_mb", 0),
     Column("MB/room", "memory_mb_per_room", 1),
     Column("growth MB", "memory_growth_mb", 1),

@@ -42,9 +42,10 @@ _SOURCE = (
 
 
 class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of a table for one model; A/D and A/O are per cent; None where the paper prints nothing."""
+    """One line of a table for one model; A/D and A/O are per cent; None where nothing is printed."""
 
-    comet: float
+    #: None if it was not measured.
+    comet: float | None
     ne: float
     speedup: float
     drafted: float | None = None
@@ -124,9 +125,10 @@ def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
     for pair in dict.fromkeys((*PAIRS, run.pair) if fits else PAIRS):
         lines.append((pair, *[""] * 18))
         for method in ("RT", "SSBD"):
-            figures = _measured(own[method], tps=True) if pair == run.pair and fits else ["–"] * 6
-            theirs = printed.get(pair.removeprefix("en→"), {}).get(method, (None, None))
-            lines.append((method, *figures, *_printed(theirs[0], tps=True), *_printed(theirs[1], tps=True)))
+            figures = _cells(_measured(own[method])) if pair == run.pair and fits else ["–"] * 6
+            theirs = printed.get(pair.removeprefix("en→"), {}).get(method)
+            cells = [""] * 12 if theirs is None else [cell for one in theirs for cell in _cells(one)]
+            lines.append((method, *figures, *cells))
     columns = (*_COLUMNS, "TPS", "×")
     return Table(
         title, ("", *columns * 3), tuple(lines),
@@ -141,10 +143,10 @@ def _by_default(run: PaperRun) -> list[str]:
     usual = [columns_of(USUAL, knows_unfinished=knows) for knows in (True, False)]
     for row in run.rows:
         if any(all(getattr(row, name) == one[name] for name in one) for one in usual):
-            _, _, drafted, output, tps, ratio = _measured(row, tps=True)
+            _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
             return [
-                f"surtitle as it runs by default: NE {row.ne_raw_mean:.2f}, A/D {drafted}, A/O {output}, "
-                f"TPS {tps}, × {ratio}; {row.speedup:.2f} by wall time"
+                f"surtitle as it runs by default: NE {ne}, A/D {drafted}, A/O {output}, TPS {tps}, "
+                f"× {ratio}; {row.speedup:.2f} by wall time"
             ]
     return []
 
@@ -182,10 +184,10 @@ def _of_one_pair(
         tuple(
             (
                 name,
-                *_measured(row, tps=False),
+                *_cells(_measured(row), tps=False),
                 f"{row.speedup:.2f}",
                 f"{row.chrf_of_baseline if row.chrf is None else row.chrf:.1f}",
-                *_printed(printed[name], tps=False),
+                *_cells(printed[name], tps=False),
             )
             for name, row in rows.items()
         ),
@@ -208,24 +210,23 @@ def _find(
     )
 
 
-def _measured(row: MethodRow, *, tps: bool) -> list[str]:
-    """Our cells; those of the draft are empty if there is none, as in the paper."""
-    shares = (row.accepted_over_drafted, row.accepted_over_output)
-    return [
-        number(row.comet, 3),
-        f"{row.ne_shown_mean:.2f}",
-        *(_share(None if row.accepted_over_drafted is None else 100 * (share or 0.0)) for share in shares),
-        *([f"{row.tokens_per_second:.0f}"] if tps else []),
-        f"{row.tps_ratio:.2f}",
-    ]
+def _measured(row: MethodRow, *, shown: bool = True) -> Figures:
+    """Our figures; those of the draft are absent if there is none, as in the paper."""
+    drafted, output = row.accepted_over_drafted, row.accepted_over_output
+    return Figures(
+        comet=row.comet,
+        ne=row.ne_shown_mean if shown else row.ne_raw_mean,
+        speedup=row.tps_ratio,
+        drafted=None if drafted is None else 100 * drafted,
+        output=None if drafted is None else 100 * (output or 0.0),
+        tps=round(row.tokens_per_second),
+    )
 
 
-def _printed(figures: Figures | None, *, tps: bool) -> list[str]:
-    """The paper's cells; empty where the paper prints none."""
-    if figures is None:
-        return [""] * (6 if tps else 5)
+def _cells(figures: Figures, *, tps: bool = True) -> list[str]:
+    """The cells of a line; empty where nothing is printed."""
     return [
-        f"{figures.comet:.3f}",
+        number(figures.comet, 3),
         f"{figures.ne:.2f}",
         _share(figures.drafted),
         _share(figures.output),

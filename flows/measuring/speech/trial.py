@@ -138,7 +138,6 @@ _FORCE_UPDATE = 1
 class NativeUpdate(NamedTuple):
     """A line of the library's transcript after an update."""
 
-    line: int
     text: str
     is_final: bool
 
@@ -182,8 +181,4 @@ class NativeLibrary:
 
 
 def _updates(lines: Sequence[Any], finished: int) -> list[NativeUpdate]:
-    return [
-        NativeUpdate(number, line.text, line.is_complete)
-        for number, line in enumerate(lines)
-        if number >= finished
-    ]
+    return [NativeUpdate(line.text, line.is_complete) for line in lines[finished:]]

@@ -124,11 +124,7 @@ _FIGURES = (
     (Column("latency from speech, p95", "latency_from_speech_ms.p95", 0, " ms"), _ONE_LATER, True),
     (Column("latency from partial, p50", "latency_ms.p50", 0, " ms"), _PARTIAL, True),
     (Column("latency from partial, p95", "latency_ms.p95", 0, " ms"), _ONE_LATER, True),
-    (
-        Column("lag, mean", "lag.mean_s", 2, " s"),
-        "of each token behind an even speaker, until it was final",
-        True,
-    ),
+    (Column("lag, mean", "lag.mean_s", 2, " s"), _LAG, True),
     (Column("lag, p95", "lag.p95_s", 2, " s"), "one token in twenty came later", True),
     (Column("AL CA", "al.aware_s", 2, " s"), "average lagging, the machine’s time included", False),
     (Column("AL", "al.unaware_s", 2, " s"), _FAST, False),

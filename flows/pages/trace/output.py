@@ -1,7 +1,7 @@
 """The pictures of one output (Santilli et al. 2023): its iterations, and the graph of its dependencies.
 
-The iterations (figure 6) have a row per pass and a column per position. A cell shows the result of the pass at
-a position: the decided token, in the colour of its origin; or an offered token after the divergence, about
+The iterations (figure 6) have a row per pass and a column per position. A cell shows the result of the pass
+at a position: the decided token, in the colour of its origin; or an offered token after the divergence, about
 which the pass decided nothing.
 
 In the graph (figure 4), a token that a pass decided depends on the last token of the previous pass: an arc

@@ -151,7 +151,7 @@ KEPT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("kep
 #: A short run of each, with the options that add fields or columns.
 COMMANDS = {
     "bench": "text.txt --reference text.txt --draft-model {draft} --likelihood --repeat 1 {model}",
-    "bench --paper": "text.txt --paper --repeat 1 {model}",
+    "bench --paper": "text.txt --paper --repeat 1 --plots plots --markdown out.md {model}",
     "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7 --native",
     "bench-drafts": "text.txt --draft-model {draft} --lengths 4 --thresholds 0.4 --ratio 8.8 {model}",
     "bench-rooms": "{partials} --rooms 1 --modes batched,flow --simulate 2 --seconds 0.5 {model}",

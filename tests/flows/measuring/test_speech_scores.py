@@ -67,7 +67,7 @@ def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> No
 
 
 def test_the_native_library_is_counted_in_the_same_way() -> None:
-    said = [NativeUpdate(0, "The cat sad.", False), NativeUpdate(0, "The cat sat.", True)]
+    said = [NativeUpdate("The cat sad.", False), NativeUpdate("The cat sat.", True)]
     row = native_row([NativeTrial(said, 0.5)], ["the cat sat"])
 
     assert (row.wer, row.updates, row.finals) == (0.0, 2, 1)
