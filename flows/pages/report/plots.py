@@ -98,7 +98,8 @@ def _updates(across: Scale) -> list[Markup]:
 
 
 _BINS = 24
-_SMALL_WIDTH, _SMALL_HEIGHT = 300.0, 150.0
+# Left of it is space for "100 %".
+_SMALL_LEFT, _SMALL_WIDTH, _SMALL_HEIGHT = 42.0, 300.0, 150.0
 # The percentage of the latencies that lie on the scale; the rest is in the last bar.
 _ON_SCALE = 99
 _TITLES = {
@@ -145,9 +146,9 @@ def _histogram(
     counts = [np.histogram(np.clip(column, low, high), edges)[0] for column in columns]
     # Shares, so that two runs of different length can be compared.
     shares = [100 * count / max(1, len(column)) for count, column in zip(counts, columns, strict=True)]
-    across = Scale(low, high, 36, _SMALL_WIDTH - 8)
+    across = Scale(low, high, _SMALL_LEFT, _SMALL_WIDTH - 8)
     up = Scale(0, max(float(share.max()) for share in shares), _SMALL_HEIGHT - 26, 10)
-    parts = [*levels(up, 36, _SMALL_WIDTH - 8, 3, " %"), *_marks_below(across, unit)]
+    parts = [*levels(up, _SMALL_LEFT, _SMALL_WIDTH - 8, 3, " %"), *_marks_below(across, unit)]
     for place in range(_BINS):
         many = [
             f"{f'{name}: ' if len(names) > 1 else ''}{count[place]} updates ({share[place]:.1f} %)"
