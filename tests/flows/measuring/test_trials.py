@@ -15,8 +15,8 @@ from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
 from flows.measuring.methods.command import make_grid, make_plan
-from flows.measuring.methods.run import mixing_key
-from flows.measuring.methods.trials import Likelihood, SegmentTrial, run_trials, warm_up
+from flows.measuring.methods.run import Likelihood, mixing_key, run_trials, warm_up
+from flows.measuring.methods.scores import SegmentTrial
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
