@@ -12,11 +12,11 @@ import msgspec
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import named_files
 from connectors.messages.log import tell
-from flows.pages.table import Table, console, print_table
+from flows.pages.table import Table, console, print_named, print_table
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
-from operators.errors import InterruptedRunError, printable
+from operators.errors import InterruptedRunError
 
 T = TypeVar("T")
 
@@ -131,8 +131,7 @@ def publish(
     if results.below:
         out.print()
     files = [("written", str(path)) for path in written if path is not None]
-    for name, value in [*_lines(signature), *files]:
-        out.print(f"{name:>17}  {printable(value)}", soft_wrap=True, markup=False)
+    print_named(out, [*_lines(signature), *files], 17)
 
 
 def _lines(signature: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -38,6 +38,10 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+#: The namespace of files of pictures.
+SVG = "http://www.w3.org/2000/svg"
+
+
 class Scale(NamedTuple):
     """Maps values from 0 or ``low`` upwards to a range of the picture."""
 
@@ -78,16 +82,12 @@ def text(x: float, y: float, words: str, **attributes: object) -> Markup:
     return tag("text", words, x=x, y=y, **attributes)
 
 
-def drawing(width: float, height: float, parts: list[Markup], label: str, kind: str) -> Markup:
-    """A picture with its text alternative."""
-    return tag(
-        "svg",
-        Markup("").join(parts),
-        viewBox=f"0 0 {width:g} {height:g}",
-        role="img",
-        aria_label=label,
-        class_=kind,
-    )
+def drawing(
+    width: float, height: float, parts: Iterable[Markup], label: str, kind: str, /, **more: object
+) -> Markup:
+    """A picture with its text alternative; a file needs the namespace `SVG` as its ``xmlns``."""
+    box = f"0 0 {width:g} {height:g}"
+    return tag("svg", Markup("").join(parts), **more, viewBox=box, role="img", aria_label=label, class_=kind)
 
 
 def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
@@ -221,5 +221,5 @@ def picture(
     parts = [rect(0, 0, width, height, fill="#ffffff"), *(part for panel in panels for part in panel.parts)]
     if caption:
         parts.append(text(12, height - 10, caption, fill=_QUIET, font_size=10))
-    head = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13"'
-    return f"{str(drawing(width, height, parts, label, kind)).replace('<svg', head, 1)}\n"
+    style = {"xmlns": SVG, "font_family": "sans-serif", "font_size": 13}
+    return f"{drawing(width, height, parts, label, kind, **style)}\n"

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from operators.errors import printable
 from operators.text import cleaned
 
 
@@ -133,6 +134,12 @@ def percent(value: float | None, digits: int = 0) -> str:
 def console(width: int = 140) -> Console:
     """Standard output; ``width`` is used if it is not a terminal."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+
+
+def print_named(out: Console, values: Iterable[tuple[str, object]], width: int = 9) -> None:
+    """Print values from outside, each on a line behind its name."""
+    for name, value in values:
+        out.print(f"{name:>{width}}  {printable(str(value))}", soft_wrap=True, markup=False)
 
 
 def print_table(out: Console, table: Table) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from flows.pages.table import Column, Table, console, print_table, snippet, tabulated
-from operators.errors import printable
+from flows.pages.table import Column, Table, console, print_named, print_table, snippet, tabulated
 from operators.metrics.report import Report, StreamFigures, worst
 from operators.metrics.summary import Percentiles
 from operators.text import cleaned
@@ -25,9 +24,7 @@ def print_report(report: Report, written: Sequence[object]) -> None:
             "An erasure log has no text: AL, LAAL and lag need a file of captions (--captions)",
             soft_wrap=True,
         )
-    out.print(f"{'signature':>9}  {printable(report.signature)}", soft_wrap=True, markup=False)
-    for path in written:
-        out.print(f"{'written':>9}  {printable(str(path))}", soft_wrap=True, markup=False)
+    print_named(out, [("signature", report.signature), *(("written", path) for path in written)])
 
 
 def tables(report: Report) -> list[Table]:

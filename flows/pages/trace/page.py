@@ -11,7 +11,7 @@ from rich.text import Text
 
 from connectors.files.atomic import write_atomically
 from flows.pages.drawing import packaged, policy, rect, render, tag, text
-from flows.pages.table import Column, console, print_table, tabulated
+from flows.pages.table import Column, console, print_named, print_table, tabulated
 from flows.pages.trace.output import FORMS, cells, graph, grid
 from flows.pages.trace.picture import (
     LETTERS,
@@ -29,7 +29,6 @@ from flows.pages.trace.picture import (
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Pass, Trace, UpdateTrace
-from operators.errors import printable
 
 _MARGIN, _HEADING, _LINE = 16.0, 44.0, 20.0
 
@@ -310,14 +309,11 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
     for origin in (one for one in Origin if one in occur):
         line = Text(f"{LETTERS[origin]:>9}  {MEANINGS[origin]}", style=_STYLES[origin])
         out.print(line, soft_wrap=True)
-    out.print(f"{'all':>9}  {summary(trace)}", soft_wrap=True, markup=False)
+    told = [("all", summary(trace))]
     if trace.head_tokens:
         times = "once" if trace.head_evaluations == 1 else f"{trace.head_evaluations} times"
-        told = f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"
-        out.print(f"{'head':>9}  {told}", soft_wrap=True, markup=False)
-    out.print(f"{'signature':>9}  {printable(signature(trace))}", soft_wrap=True, markup=False)
-    for path in written:
-        out.print(f"{'written':>9}  {printable(str(path))}", soft_wrap=True, markup=False)
+        told.append(("head", f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"))
+    print_named(out, [*told, ("signature", signature(trace)), *(("written", path) for path in written)])
 
 
 def _output(update: UpdateTrace, labels: Labels) -> Text:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.drawing import line, rect, tag, text
+from flows.pages.drawing import SVG, drawing, line, rect, tag, text
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Token, UpdateTrace
 from operators.text import cleaned, cluster_width, clusters, width
@@ -67,17 +67,8 @@ class Picture(NamedTuple):
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{self._svg((title, style, ground, *self.parts))}\n'
 
     def _svg(self, parts: tuple[Markup, ...]) -> Markup:
-        return tag(
-            "svg",
-            Markup("").join(parts),
-            xmlns="http://www.w3.org/2000/svg",
-            viewBox=f"0 0 {self.width:g} {self.height:g}",
-            width=f"{self.width:g}",
-            height=f"{self.height:g}",
-            role="img",
-            aria_label=self.label,
-            class_="trace",
-        )
+        size = {"xmlns": SVG, "width": self.width, "height": self.height}
+        return drawing(self.width, self.height, parts, self.label, "trace", **size)
 
 
 class Label(NamedTuple):
