@@ -34,7 +34,6 @@ class Runner:
     def go_on(self, why: str = "interrupted; nothing was written") -> None:
         """Raise `InterruptedRunError` after Ctrl-C."""
         if self.stop.is_set():
-            self.end()
             raise InterruptedRunError(why)
 
     def each(self, items: Sequence[T], doing: str, named: str) -> Iterator[T]:

@@ -123,7 +123,6 @@ def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Dra
         signature = sign(
             **of_engine(engine, settings), **of_texts(corpus, engine, [settings]), drafting=sweep.signature
         )
-        runner.end()
     return Drafts(signature, costs, made)
 
 
@@ -210,7 +209,6 @@ def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
         made: list[Trajectory] = []
         for audio in runner.each(utterances, "drafting", "utterances"):
             made += _of_utterance(models, audio, ways(sweep))
-        runner.end()
     signature = of_clips(
         pair.model,
         clips,

@@ -239,7 +239,6 @@ def run_loads(
         if failure is not None:
             break
         rows.append(row)
-    runner.end()
     if failure is not None and not rows:
         raise failure
     return Results(sign(recording=recording), {"rows": rows}, [table(rows)]), failure

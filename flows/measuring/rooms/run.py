@@ -264,7 +264,6 @@ def run_rooms(job: RoomsJob, overrides: Overrides) -> Results:
                 recorded = record(engine, settings, source, runner)
             rows += _simulated(job, trials, source, recorded, costs, runner)
         signature = _sign(job, settings, engine, source, costs)
-        runner.end()
     return Results(signature, {"rows": rows}, [table(rows)])
 
 

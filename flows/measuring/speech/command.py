@@ -72,7 +72,6 @@ def bench_speech(
             trials.append(run_trial(engine, sound, methods, [0.0, *certainties], interval))
             if library is not None:
                 heard.append(library.recognize(sound, interval))
-        runner.end()
     if not any(trial.encoder_s for trial in trials):
         raise InputError(f"{audio[0]}: no speech was found; give recordings in which somebody speaks")
     references = [clip.text for clip in clips]
