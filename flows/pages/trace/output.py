@@ -18,8 +18,8 @@ from markupsafe import Markup
 
 from flows.pages.drawing import line, rect, tag, text
 from flows.pages.trace.picture import (
+    KINDS,
     LETTER,
-    LETTERS,
     MIN_CELL,
     MIN_WIDTH,
     SMALL,
@@ -366,6 +366,8 @@ def _brackets(lines: _Lines) -> Iterator[Markup]:
             yield rect(left - 1, top - _CELL - 6, right - left + 2, _CELL + 24, rx=3.0, class_="band")
         path = f"M{left + 1:.1f} {top:.1f} v4 H{right - 1:.1f} v-4"
         yield tag("path", d=path, class_="bracket")
-        name, short = (f"pass {number}", str(number)) if number else ("committed", LETTERS[Origin.COMMITTED])
+        name, short = (
+            (f"pass {number}", str(number)) if number else ("committed", KINDS[Origin.COMMITTED].letter)
+        )
         told = name if right - left > _ROOM else short
         yield text((left + right) / 2, top + 15, told, class_="small", text_anchor="middle")

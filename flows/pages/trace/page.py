@@ -14,8 +14,7 @@ from flows.pages.drawing import packaged, policy, rect, render, tag, text
 from flows.pages.table import Column, console, print_named, print_table, tabulated
 from flows.pages.trace.output import FORMS, cells, graph, grid
 from flows.pages.trace.picture import (
-    LETTERS,
-    MEANINGS,
+    KINDS,
     SMALL,
     Labels,
     Picture,
@@ -70,7 +69,7 @@ def method_of(trace: Trace) -> str:
 def _legend(windows: Sequence[Decoding]) -> list[tuple[str, str]]:
     occur = {token.origin for window in windows for token in window.output}
     return [
-        *((origin.value, MEANINGS[origin]) for origin in Origin if origin in occur),
+        *((origin.value, KINDS[origin].meaning) for origin in Origin if origin in occur),
         ("bar", "its probability"),
     ]
 
@@ -119,7 +118,7 @@ def _key(what: str, x: float, y: float) -> list[Markup]:
     origin = Origin(what)
     return [
         rect(x, y, 20, 14, rx=3.0, class_=f"cell {kind(origin)}"),
-        text(x + 10, y + 10, LETTERS[origin], class_=f"letter {kind(origin)}", text_anchor="middle"),
+        text(x + 10, y + 10, KINDS[origin].letter, class_=f"letter {kind(origin)}", text_anchor="middle"),
     ]
 
 
@@ -155,7 +154,7 @@ def section(trace: Trace, number: int) -> Markup:
         how=f"{method_of(trace)}, {safe(trace.model)}",
         words=summary(trace),
         origins=[
-            {"kind": kind(origin), "letter": LETTERS[origin], "meaning": MEANINGS[origin]}
+            {"kind": kind(origin), "letter": KINDS[origin].letter, "meaning": KINDS[origin].meaning}
             for origin in Origin
             if origin in occur
         ],
@@ -265,17 +264,6 @@ def signature(trace: Trace) -> str:
     return safe(f"{trace.model}|{told}|surtitle:{trace.surtitle}")
 
 
-_STYLES = {
-    Origin.COMMITTED: "dim",
-    Origin.DRAFT: "blue",
-    Origin.RECYCLED: "yellow",
-    Origin.LOOKED_UP: "magenta",
-    Origin.PARALLEL: "green",
-    Origin.MODEL: "cyan",
-    Origin.OWN: "bold",
-}
-
-
 def _passes(update: UpdateTrace) -> list[Pass]:
     return [one for window in update.windows for one in window.passes]
 
@@ -307,7 +295,7 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
     out.print()
     occur = {token.origin for update in trace.updates for token in update.tokens}
     for origin in (one for one in Origin if one in occur):
-        line = Text(f"{LETTERS[origin]:>9}  {MEANINGS[origin]}", style=_STYLES[origin])
+        line = Text(f"{KINDS[origin].letter:>9}  {KINDS[origin].meaning}", style=KINDS[origin].style)
         out.print(line, soft_wrap=True)
     told = [("all", summary(trace))]
     if trace.head_tokens:
@@ -323,7 +311,7 @@ def _output(update: UpdateTrace, labels: Labels) -> Text:
     for token in update.tokens:
         label = labels.of(token.id)
         if token.origin is not before:
-            line.append(f" {LETTERS[token.origin]}:", "dim")
+            line.append(f" {KINDS[token.origin].letter}:", "dim")
             before = token.origin
-        line.append((" " if label.begins else "") + label.text, _STYLES[token.origin])
+        line.append((" " if label.begins else "") + label.text, KINDS[token.origin].style)
     return line
