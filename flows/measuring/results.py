@@ -84,8 +84,6 @@ class Results(NamedTuple):
     #: The lists of rows of the ``--json`` file.
     rows: Mapping[str, Sequence[Any]]
     tables: Sequence[Table]
-    #: Sentences below the tables.
-    below: Sequence[str] = ()
     #: More tables for the document.
     more: Sequence[Table] = ()
 
@@ -107,30 +105,25 @@ def publish(
     Raises:
         OutputError: when a file cannot be written.
     """
-    signature = results.signature
-    if json is not None:
-        content = {"signature": signature, **results.rows}
-        write_atomically(json, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
-    if markdown is not None:
-        parts = [table.markdown() for table in (*results.tables, *results.more)]
-        if results.below:
-            parts.append("  \n".join(results.below))
-        parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(signature)))
-        write_atomically(markdown, ("\n\n".join(parts) + "\n").encode())
-    written = [json, markdown]
-    for path, made in others:
-        if path is not None:
-            write_atomically(path, made())
-        written.append(path)
+    content = {"signature": results.signature, **results.rows}
+    files: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (json, lambda: msgspec.json.format(msgspec.json.encode(content)) + b"\n"),
+        (markdown, lambda: _document(results).encode()),
+        *others,
+    ]
+    written = [(path, made) for path, made in files if path is not None]
+    for path, made in written:
+        write_atomically(path, made())
     out = console()
     for table in results.tables:
         print_table(out, table)
-    for line in results.below:
-        out.print(line, soft_wrap=True, markup=False)
-    if results.below:
-        out.print()
-    files = [("written", str(path)) for path in written if path is not None]
-    print_named(out, [*_lines(signature), *files], 17)
+    print_named(out, [*_lines(results.signature), *(("written", path) for path, _ in written)], 17)
+
+
+def _document(results: Results) -> str:
+    parts = [table.markdown() for table in (*results.tables, *results.more)]
+    parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(results.signature)))
+    return "\n\n".join(parts) + "\n"
 
 
 def _lines(signature: Mapping[str, Any]) -> list[tuple[str, str]]:

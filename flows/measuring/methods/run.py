@@ -280,7 +280,7 @@ def _results(
     if not job.paper:
         return Results(signature, {"rows": rows}, plain)
     run = PaperRun(rows, signature, plan.variants[0].source, plan.variants[0].target)
-    return Results(signature, {"rows": rows}, paper_tables(run), run.closing(), more=plain)
+    return Results(signature, {"rows": rows}, paper_tables(run), more=plain)
 
 
 def _caption(signature: dict[str, Any]) -> str:
