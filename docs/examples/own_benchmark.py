@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
+import msgspec
 import typer
 
 from flows.measuring.subjects import Json, subject
@@ -18,10 +19,11 @@ from flows.measuring.subjects import Json, subject
 def bench_words(text: Annotated[Path, typer.Argument(help="A text.")], json: Json = None) -> None:
     """Measure how fast a text is split into words."""
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.results import Column, Results, Row, publish, running, tabulated
+    from flows.measuring.results import Results, publish, running
     from flows.measuring.signature import sign
+    from flows.pages.table import Column, tabulated
 
-    class WordsRow(Row, frozen=True, kw_only=True):
+    class WordsRow(msgspec.Struct, frozen=True, kw_only=True):
         line: int
         words: int
         microseconds: float

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from sacrebleu.metrics.chrf import CHRF
 
 from flows.engine.translation import Engine, open_engine
-from flows.measuring.texts import BenchSegment, load_corpus
+from flows.measuring.corpus import BenchSegment, load_corpus
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import Forward
 from operators.decoding.translator import SegmentState, Translator

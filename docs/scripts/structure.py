@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.document import rect, tag, text
+from flows.pages.drawing import rect, tag, text
 
 LAYERS = ("flows", "connectors", "operators")
 #: Fewer imports than these are not drawn: from layer to layer, and inside a layer.

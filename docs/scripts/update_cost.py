@@ -17,7 +17,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from flows.engine.translation import open_engine
-from flows.measuring.texts import BenchSegment, load_corpus
+from flows.measuring.corpus import BenchSegment, load_corpus
 from flows.settings.loading import load_settings
 from operators.decoding.translator import SegmentState, Translator
 

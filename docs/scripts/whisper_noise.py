@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flows.measuring.clips import read_clips, samples
+from flows.measuring.corpus import read_clips, samples
 from operators.decoding.speech import gaps_to_next
 from operators.languages import language
 from operators.recognizers.whisper.encoded import Encoded

@@ -58,9 +58,9 @@ def report(
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import read_trace
+    from flows.pages.report.figures import print_report
     from flows.pages.report.page import write_page
     from flows.pages.report.reading import Gathered
-    from flows.pages.report.tables import print_report
 
     traced = trace or []
     if traced and output is None:

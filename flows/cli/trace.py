@@ -41,8 +41,7 @@ def trace(
     # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import partials_of, record
     from flows.engine.translation import open_engine
-    from flows.pages.trace.page import write_pictures, write_trace_page
-    from flows.pages.trace.tables import print_trace
+    from flows.pages.trace.page import print_trace, write_pictures, write_trace_page
 
     loaded = load(settings, overrides)
     loaded.warn_of_unused()

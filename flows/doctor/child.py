@@ -1,80 +1,45 @@
-"""The child process of a check, called with its name and arguments: prints its facts as one line of JSON.
+"""The child process of a check: what is examined there may crash, hang, or be killed for its memory.
 
-What is examined here may crash, hang, or be killed for its memory. Each function imports what it needs, as
-importing llama.cpp alone can end the process.
+The check is a function of a module, as importing some modules can end the process.
 """
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TypeVar
 
 import msgspec
 
-from flows.settings.schema import TranslateSettings
+from connectors.machine.child_process import Failure, run_child
+
+F = TypeVar("F", bound=msgspec.Struct)
+
+
+def in_child(
+    facts: type[F], check: str, *arguments: str, limit_s: float, failed: str, late: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> F:  # fmt: skip
+    """Run a check in a child process, which is killed when its time is over.
+
+    Args:
+        facts: What it finds. Its ``error`` is ``failed`` if it ends without an answer, and ``late``, if that
+            is given, after ``limit_s`` seconds; ``{}`` in them is what happened.
+        check: A function of a module in this package, such as ``measure.load``, and its arguments.
+        environment: Variables to set besides those of this process.
+    """
+    found = run_child("flows.doctor.child", [check, *arguments], facts, limit_s, environment)
+    if isinstance(found, Failure):
+        return facts(error=(late if found.is_late and late else failed).format(found.why))
+    return found
 
 
 def main() -> None:
-    """Run one check."""
-    checks: dict[str, Callable[..., msgspec.Struct]] = {
-        "library": _library,
-        "microphone": _microphone,
-        "model": _model,
-        "part": _part,
-        "speed": _speed,
-    }
-    name, *arguments = sys.argv[1:]
-    facts = checks[name](*arguments)
+    """Run one check, and print its facts as a line of JSON."""
+    check, *arguments = sys.argv[1:]
+    module, _, name = check.partition(".")
+    facts = getattr(import_module(f"flows.doctor.{module}"), name)(*arguments)
     sys.stdout.buffer.write(b"\n" + msgspec.json.encode(facts) + b"\n")
     sys.stdout.flush()
-
-
-def _library() -> msgspec.Struct:
-    from connectors.machine.trial import require_library
-    from flows.doctor.processor import Library
-    from operators.errors import SurtitleError
-
-    try:
-        require_library()
-    except SurtitleError as error:
-        return Library(error=str(error))
-    import llama_cpp
-
-    said: str = llama_cpp.llama_print_system_info().decode("utf-8", "replace")
-    sets = [part.partition(" = ") for part in said.replace("|", ":").split(":")]
-    return Library(uses=tuple(name.strip() for name, _, value in sets if value.strip() == "1"))
-
-
-def _microphone(wanted: str) -> msgspec.Struct:
-    from flows.doctor.microphone import listen
-
-    return listen(wanted or None)
-
-
-def _model(*named: str) -> msgspec.Struct:
-    from flows.doctor.measure import load
-
-    return load(_settings(*named))
-
-
-def _part(subject: str, file: str, overrides: str) -> msgspec.Struct:
-    from flows.doctor.part import Given, PartFacts, sentence
-    from operators.errors import SurtitleError
-
-    given = Given(Path(file) if file else None, msgspec.json.decode(overrides))
-    try:
-        return PartFacts(sentence=sentence(subject, given.load()))
-    except SurtitleError as error:
-        return PartFacts(error=str(error))
-
-
-def _speed(*named: str) -> msgspec.Struct:
-    from flows.doctor.measure import measure
-
-    return measure(_settings(*named))
-
-
-def _settings(model: str, source: str, target: str) -> TranslateSettings:
-    return TranslateSettings(model=model, source=source, target=target)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from flows.doctor import (
-    disk,
-    extras,
-    memory,
-    microphone,
-    model,
-    part,
-    ports,
-    processor,
-    speed,
-    terminal,
-)
 from flows.doctor.finding import Checked, Finding
+from flows.doctor.machine import (
+    DiskFacts,
+    ExtraFacts,
+    MemoryFacts,
+    PortFacts,
+    ProcessorFacts,
+    TerminalFacts,
+)
+from flows.doctor.microphone import MicrophoneFacts
+from flows.doctor.model import ModelFacts, SpeedFacts
+from flows.doctor.part import Given, PartFacts, subjects
 from operators.observed import Progress
 
 F = TypeVar("F", bound=msgspec.Struct)
@@ -30,7 +29,7 @@ _QUICK_S, _CHILD_S, _LOADING_S, _MEASURING_S = 5.0, 20.0, 120.0, 120.0
 _GRACE_S = 5.0
 
 
-def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[Checked]:
+def examine(given: Given, doing: Progress, *, is_quick: bool) -> Iterator[Checked]:
     """Check all subjects of a run with these settings, and end within the sum of the limits.
 
     Raises the errors of `load_settings`, and `UsageError` for an unknown language; nothing else.
@@ -46,31 +45,34 @@ def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[C
     settings, device = wanted.translate, wanted.input.microphone
     # A wrong language is a mistake on the command line, not a finding about this machine.
     _ = settings.direction
-    found = check("processor", _CHILD_S + _GRACE_S, lambda: processor.look(_CHILD_S), processor.judge)
+    found = check(
+        "processor", _CHILD_S + _GRACE_S, lambda: ProcessorFacts.look(_CHILD_S), ProcessorFacts.judge
+    )
     yield found
     runs = found.verdict != "problem"
     translates = settings.direction.translates
-    loaded = model.ModelFacts(error="the model was not loaded, as llama.cpp does not run; see processor")
+    loaded = ModelFacts(error="the model was not loaded, as llama.cpp does not run; see processor")
     if runs and translates:
-        found = check("model", _LOADING_S + _GRACE_S, lambda: model.look(settings, _LOADING_S), model.judge)
+        look = partial(ModelFacts.look, settings, _LOADING_S)
+        found = check("model", _LOADING_S + _GRACE_S, look, ModelFacts.judge)
         yield found
         loaded = found.facts or loaded
-    for one in part.subjects(wanted):
-        yield check(one, _CHILD_S + _GRACE_S, partial(part.look, one, given, _CHILD_S), part.judge)
-    mb = loaded.mb or None
-    yield check("memory", _QUICK_S, lambda: memory.look(mb), memory.judge)
-    yield check("disk", _QUICK_S, disk.look, disk.judge)
+    for one in subjects(wanted):
+        yield check(one, _CHILD_S + _GRACE_S, partial(PartFacts.look, one, given, _CHILD_S), PartFacts.judge)
+    yield check("memory", _QUICK_S, partial(MemoryFacts.look, loaded.mb or None), MemoryFacts.judge)
+    yield check("disk", _QUICK_S, DiskFacts.look, DiskFacts.judge)
     yield check(
         "microphone", _CHILD_S + _GRACE_S,
-        lambda: microphone.look(device, _CHILD_S),
-        lambda facts: microphone.judge(facts, is_named=device is not None),
+        lambda: MicrophoneFacts.look(device, _CHILD_S),
+        lambda facts: facts.judge(is_named=device is not None),
     )  # fmt: skip
-    yield check("ports", _QUICK_S, ports.look, ports.judge)
-    yield check("terminal", _QUICK_S, terminal.look, terminal.judge)
-    yield check("extras", _QUICK_S, extras.look, extras.judge)
+    yield check("ports", _QUICK_S, PortFacts.look, PortFacts.judge)
+    yield check("terminal", _QUICK_S, TerminalFacts.look, TerminalFacts.judge)
+    yield check("extras", _QUICK_S, ExtraFacts.look, ExtraFacts.judge)
     is_usable = loaded.error is None and not loaded.is_absent if translates else runs
     if is_usable and not is_quick:
-        yield check("speed", _MEASURING_S + _GRACE_S, lambda: speed.look(settings, _MEASURING_S), speed.judge)
+        look_at_speed = partial(SpeedFacts.look, settings, _MEASURING_S)
+        yield check("speed", _MEASURING_S + _GRACE_S, look_at_speed, SpeedFacts.judge)
 
 
 def checked(

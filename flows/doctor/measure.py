@@ -11,8 +11,7 @@ from connectors.models.captions_folder import captions_folder, directions
 from connectors.models.catalog import catalog
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.resolve import models_for, resolve_model
-from flows.doctor.model import ModelFacts
-from flows.doctor.speed import SpeedFacts
+from flows.doctor.model import ModelFacts, SpeedFacts
 from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, advice, candidates
 from flows.engine.costs import measured_here
 from flows.engine.marian import OpenMarian, marian_folder, open_marian
@@ -30,8 +29,9 @@ from operators.recognizers.part import RECOGNIZERS, USUAL
 from operators.recognizers.protocol import Hypothesis
 
 
-def load(settings: TranslateSettings) -> ModelFacts:
-    """Load the model that the settings name, and choose its prompt."""
+def load(*named: str) -> ModelFacts:
+    """Load a model, and choose its prompt; it is ``named`` by the settings of `_settings`."""
+    settings = _settings(*named)
     try:
         direction = settings.direction
         if _is_absent(settings.model, direction):
@@ -59,6 +59,10 @@ def load(settings: TranslateSettings) -> ModelFacts:
         direction=str(direction),
         captioned=tuple(map(str, directions(captions_folder()))),
     )
+
+
+def _settings(model: str, source: str, target: str) -> TranslateSettings:
+    return TranslateSettings(model=model, source=source, target=target)
 
 
 def _is_absent(model: str, direction: Direction) -> bool:
@@ -89,8 +93,9 @@ _BYTES_PER_SECOND = 32_000
 _BUDGET_S = 20.0
 
 
-def measure(settings: TranslateSettings) -> SpeedFacts:
-    """Measure the defaults with this model, on the recording that comes with the recogniser."""
+def measure(*named: str) -> SpeedFacts:
+    """Measure the defaults with a model, on the recording that comes with the recogniser."""
+    settings = _settings(*named)
     try:
         engine = open_engine(settings) if settings.direction.translates else None
         speech = _speech()

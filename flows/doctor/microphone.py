@@ -3,11 +3,12 @@
 import math
 import threading
 import time
+from typing import Self
 
 import msgspec
 
-from connectors.machine.child_process import Failure, run_child
 from connectors.microphone.portaudio import InputDevice, InputStream, find_device, list_devices
+from flows.doctor.child import in_child
 from flows.doctor.finding import Finding, from_error
 from operators.errors import SurtitleError
 from operators.sound import level
@@ -32,21 +33,52 @@ class MicrophoneFacts(msgspec.Struct, frozen=True):
     #: The loudest sample; None if all are zero.
     peak_dbfs: float | None = None
 
+    @classmethod
+    def look(cls, wanted: str | None, limit_s: float) -> Self:
+        """Listen to a microphone in a child process: a sound system may hang."""
+        failed = "the sound system {}; restart it, or connect the microphone again"
+        return in_child(cls, "microphone.listen", wanted or "", limit_s=limit_s, failed=failed)
 
-def look(wanted: str | None, limit_s: float) -> MicrophoneFacts:
-    """Listen to a microphone in a child process: a sound system may hang."""
-    facts = run_child("flows.doctor.child", ["microphone", wanted or ""], MicrophoneFacts, limit_s)
-    if isinstance(facts, Failure):
-        return MicrophoneFacts(
-            error=f"the sound system {facts.why}; restart it, or connect the microphone again"
-        )
-    return facts
+    def judge(self, *, is_named: bool) -> list[Finding]:
+        """Whether a microphone can be captioned; one that was not named may be missing, as for recordings."""
+        if self.error is not None:
+            found = from_error(self.error, is_problem=is_named)
+            if is_named:
+                return [found]
+            return [
+                found,
+                Finding.ok("Recordings and speakers in browsers can be captioned without a microphone"),
+            ]
+        return [self._heard()]
+
+    def _heard(self) -> Finding:
+        others = len(self.devices) - 1
+        more = f", one of {others + 1}" if others else ""
+        name = f"{self.name}{more}"
+        if self.heard_s <= 0:
+            return Finding.warning(
+                f"{name}: it was opened, but gave no sound",
+                "allow this program to use the microphone in the system's settings, or connect it again",
+            )
+        choose = "unmute it, or choose another one of `surtitle devices` with --device"
+        if self.peak_dbfs is None:
+            return Finding.warning(f"{name}: it gives complete silence", choose)
+        sentence = f"{name}: the loudest sound in {self.heard_s:.0f} s had {self.peak_dbfs:.0f} dBFS"
+        if self.peak_dbfs < _MUTED:
+            return Finding.warning(f"{sentence}, which is silence", choose)
+        if self.peak_dbfs < _QUIET:
+            return Finding.ok(f"{sentence}; nobody seems to have spoken")
+        if self.peak_dbfs > _LOUD:
+            return Finding.warning(
+                f"{sentence}, which is too loud", "lower its level in the system's settings"
+            )
+        return Finding.ok(sentence)
 
 
-def listen(wanted: str | None) -> MicrophoneFacts:
-    """Listen to a microphone, in this process."""
+def listen(wanted: str) -> MicrophoneFacts:
+    """Listen to a microphone, or to the usual one, in this process."""
     try:
-        device = find_device(wanted)
+        device = find_device(wanted or None)
         names = tuple(one.name for one in list_devices())
         return msgspec.structs.replace(_Ear().heard(device), devices=names, name=device.name)
     except SurtitleError as error:
@@ -86,38 +118,3 @@ class _Ear:
             with self._lock:
                 if len(self._data) >= _LISTEN_S * self._bytes_per_second:
                     return
-
-
-def judge(facts: MicrophoneFacts, *, is_named: bool) -> list[Finding]:
-    """Whether a microphone can be captioned; one that was not named may be missing, as for recordings."""
-    if facts.error is not None:
-        found = from_error(facts.error, is_problem=is_named)
-        if is_named:
-            return [found]
-        return [
-            found,
-            Finding.ok("Recordings and speakers in browsers can be captioned without a microphone"),
-        ]
-    return [_heard(facts)]
-
-
-def _heard(facts: MicrophoneFacts) -> Finding:
-    others = len(facts.devices) - 1
-    more = f", one of {others + 1}" if others else ""
-    name = f"{facts.name}{more}"
-    if facts.heard_s <= 0:
-        return Finding.warning(
-            f"{name}: it was opened, but gave no sound",
-            "allow this program to use the microphone in the system's settings, or connect it again",
-        )
-    choose = "unmute it, or choose another one of `surtitle devices` with --device"
-    if facts.peak_dbfs is None:
-        return Finding.warning(f"{name}: it gives complete silence", choose)
-    sentence = f"{name}: the loudest sound in {facts.heard_s:.0f} s had {facts.peak_dbfs:.0f} dBFS"
-    if facts.peak_dbfs < _MUTED:
-        return Finding.warning(f"{sentence}, which is silence", choose)
-    if facts.peak_dbfs < _QUIET:
-        return Finding.ok(f"{sentence}; nobody seems to have spoken")
-    if facts.peak_dbfs > _LOUD:
-        return Finding.warning(f"{sentence}, which is too loud", "lower its level in the system's settings")
-    return Finding.ok(sentence)

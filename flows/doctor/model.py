@@ -1,8 +1,12 @@
-"""The language model: whether it is there, can be loaded, and knows the languages."""
+"""The language model: whether it can be loaded and knows the languages, and how fast captions are with it."""
+
+from statistics import median
+from typing import Self
 
 import msgspec
 
-from connectors.machine.child_process import Failure, run_child
+from connectors.models.catalog import FLOWS_MS
+from flows.doctor.child import in_child
 from flows.doctor.finding import Finding, advised, from_error
 from flows.settings.schema import TranslateSettings
 
@@ -32,39 +36,124 @@ class ModelFacts(msgspec.Struct, frozen=True):
     #: The directions that the models for captions know.
     captioned: tuple[str, ...] = ()
 
+    @classmethod
+    def look(cls, settings: TranslateSettings, limit_s: float) -> Self:
+        """Load the model in a child process, without the network."""
+        return in_child(
+            cls, "measure.load", settings.model, settings.source, settings.target, limit_s=limit_s,
+            failed="the process that loaded the model {}; choose another one with --model",
+            late="loading the model {}; choose a smaller one with --model",
+            environment=_OFFLINE,
+        )  # fmt: skip
 
-def look(settings: TranslateSettings, limit_s: float) -> ModelFacts:
-    """Load the model in a child process, without the network."""
-    facts = run_child("flows.doctor.child", ["model", *named(settings)], ModelFacts, limit_s, _OFFLINE)
-    if not isinstance(facts, Failure):
-        return facts
-    if facts.is_late:
-        return ModelFacts(error=f"loading the model {facts.why}; choose a smaller one with --model")
-    return ModelFacts(error=f"the process that loaded the model {facts.why}; choose another one with --model")
+    def judge(self) -> list[Finding]:
+        """Whether the model can translate captions."""
+        if self.is_absent:
+            return [
+                Finding.warning(
+                    f"{self.name} was not fetched from the hub yet",
+                    "start a run with it: that downloads it once",
+                )
+            ]
+        if self.error is not None:
+            return [from_error(self.error, is_problem=True), *advised(self.advice)]
+        sentence = f"{self.name or self.path} ({self.architecture}, {self.mb:,.0f} MB) can be loaded"
+        if not self.can_keep:
+            sentence += "; its memory cannot shift, so each update evaluates the whole draft"
+        if self.is_for_captions:
+            return [Finding.ok(f"{sentence}; it was trained for captions, {self.direction}")]
+        found = [Finding.ok(f"{sentence}; it translates {self.direction}, but was not trained for captions")]
+        if self.captioned and self.direction not in self.captioned:
+            found.append(Finding.ok(f"models trained for captions come for {', '.join(self.captioned)}"))
+        return found
 
 
-def named(settings: TranslateSettings) -> list[str]:
-    """The settings that choose a model, as arguments of a child process."""
-    return [settings.model, settings.source, settings.target]
+#: Milliseconds from which captions fall behind: about the time that a segment takes to speak.
+_BEHIND_MS = 3000.0
+#: Share of the time from which there is little in reserve for everything else on the machine.
+_RESERVE = 0.7
+#: Share of the processor that others use from which the figures are no longer those of this machine.
+_DISTURBED = 0.2
 
 
-def judge(facts: ModelFacts) -> list[Finding]:
-    """Whether the model can translate captions."""
-    if facts.is_absent:
-        return [
-            Finding.warning(
-                f"{facts.name} was not fetched from the hub yet",
-                "start a run with it: that downloads it once",
+class SpeedFacts(msgspec.Struct, frozen=True):
+    """One measured run."""
+
+    #: Why it could not be measured; None if it could.
+    error: str | None = None
+    #: Seconds of recorded speech, and those that recognising it took.
+    speech_s: float = 0.0
+    recognized_s: float = 0.0
+    #: Whether what was recognised was also translated.
+    translates: bool = True
+    #: Milliseconds of each update of the translation.
+    updates_ms: tuple[float, ...] = ()
+    #: Seconds of the speech that these updates are about; less than all of it on a slow machine.
+    translated_s: float = 0.0
+    threads: int = 0
+    #: Which named model to take here, as a phrase.
+    advice: str = ""
+    #: Share of the processor that other programs used meanwhile.
+    others: float = 0.0
+    resident_mb: float | None = None
+
+    @classmethod
+    def look(cls, settings: TranslateSettings, limit_s: float) -> Self:
+        """Measure in a child process, which is killed when the time is over."""
+        return in_child(
+            cls, "measure.measure", settings.model, settings.source, settings.target, limit_s=limit_s,
+            failed="the measured run {}; start it again with surtitle doctor",
+            late="the measured run {}; choose a smaller model with --model",
+        )  # fmt: skip
+
+    @property
+    def real_time_factor(self) -> float:
+        """Seconds that recognising a second of speech takes."""
+        return self.recognized_s / self.speech_s if self.speech_s else 0.0
+
+    @property
+    def busy(self) -> float:
+        """Share of the time that recognising and translating take while somebody speaks."""
+        translating = sum(self.updates_ms) / 1000 / self.translated_s if self.translated_s else 0.0
+        return self.real_time_factor + translating
+
+    def quantile(self, share: float) -> float:
+        """Milliseconds that this share of the updates take at most."""
+        ordered = sorted(self.updates_ms)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    def judge(self) -> list[Finding]:
+        """Whether captions keep up with speech."""
+        if self.error is not None:
+            return [from_error(self.error, is_problem=True)]
+        if self.translates and not self.updates_ms:
+            return [Finding.warning("Nothing was recognised in the recording", "install surtitle again")]
+        return [self._speed(), *advised(self.advice)]
+
+    def _speed(self) -> Finding:
+        sentence, typical, slow = (
+            f"A second of speech is recognised in {self.real_time_factor:.2f} s",
+            0.0,
+            0.0,
+        )
+        if self.translates:
+            typical, slow = median(self.updates_ms), self.quantile(0.95)
+            sentence = (
+                f"An update of captions takes {typical:.0f} ms at the median, {slow:.0f} ms at the 95th "
+                f"percentile; recognising a second of speech takes {self.real_time_factor:.2f} s"
             )
-        ]
-    if facts.error is not None:
-        return [from_error(facts.error, is_problem=True), *advised(facts.advice)]
-    sentence = f"{facts.name or facts.path} ({facts.architecture}, {facts.mb:,.0f} MB) can be loaded"
-    if not facts.can_keep:
-        sentence += "; its memory cannot shift, so each update evaluates the whole draft"
-    if facts.is_for_captions:
-        return [Finding.ok(f"{sentence}; it was trained for captions, {facts.direction}")]
-    found = [Finding.ok(f"{sentence}; it translates {facts.direction}, but was not trained for captions")]
-    if facts.captioned and facts.direction not in facts.captioned:
-        found.append(Finding.ok(f"models trained for captions come for {', '.join(facts.captioned)}"))
-    return found
+        if self.others >= _DISTURBED:
+            sentence = f"{sentence} (while other programs used {self.others:.0%} of the processor)"
+        remedy = f"{'choose a smaller model with --model, or ' if self.translates else ''}give it more cores"
+        if self.others >= _DISTURBED:
+            remedy = "end the other programs, and measure again"
+        if self.real_time_factor >= 1 or typical >= _BEHIND_MS:
+            return Finding.problem(f"{sentence}: captions fall behind speech", remedy)
+        if self.busy >= 1 or slow >= FLOWS_MS:
+            return Finding.warning(f"{sentence}: captions come in larger steps", remedy)
+        if self.busy >= _RESERVE:
+            return Finding.warning(
+                f"{sentence}: captions keep up, with little in reserve ({self.busy:.0%} busy)",
+                "close other programs while you caption",
+            )
+        return Finding.ok(f"{sentence}: captions keep up with speech ({self.busy:.0%} busy)")

@@ -1,14 +1,15 @@
 """A part of a run, its recogniser or a sink: what it says of itself, found out in a child process."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from connectors.machine.child_process import Failure, run_child
+from flows.doctor.child import in_child
 from flows.doctor.finding import Finding, from_error
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
+from operators.errors import SurtitleError
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS, unobserved
 
@@ -21,6 +22,19 @@ class PartFacts(msgspec.Struct, frozen=True):
     #: Why it cannot be used as the settings say; None if it can.
     error: str | None = None
     sentence: str = ""
+
+    @classmethod
+    def look(cls, subject: str, given: "Given", limit_s: float) -> Self:
+        """Ask a part in a child process."""
+        file, overrides = str(given.file or ""), msgspec.json.encode(given.overrides).decode()
+        failed = f"the process that loaded the {subject} {{}}; install surtitle again"
+        return in_child(cls, "part.examine", subject, file, overrides, limit_s=limit_s, failed=failed)
+
+    def judge(self) -> list[Finding]:
+        """Whether captions can be made with it."""
+        if self.error is not None:
+            return [from_error(self.error, is_problem=True)]
+        return [Finding.ok(self.sentence)]
 
 
 class Given(NamedTuple):
@@ -40,20 +54,13 @@ def subjects(settings: Settings) -> list[str]:
     return [_RECOGNIZER, *(one.name for one, _file in settings.output.files() if one.examine)]
 
 
-def look(subject: str, given: Given, limit_s: float) -> PartFacts:
-    """Ask a part in a child process."""
-    arguments = [subject, str(given.file or ""), msgspec.json.encode(given.overrides).decode()]
-    facts = run_child("flows.doctor.child", ["part", *arguments], PartFacts, limit_s)
-    if isinstance(facts, Failure):
-        return PartFacts(f"the process that loaded the {subject} {facts.why}; install surtitle again")
-    return facts
-
-
-def judge(facts: PartFacts) -> list[Finding]:
-    """Whether captions can be made with it."""
-    if facts.error is not None:
-        return [from_error(facts.error, is_problem=True)]
-    return [Finding.ok(facts.sentence)]
+def examine(subject: str, file: str, overrides: str) -> PartFacts:
+    """Ask a part, in the child process."""
+    given = Given(Path(file) if file else None, msgspec.json.decode(overrides))
+    try:
+        return PartFacts(sentence=sentence(subject, given.load()))
+    except SurtitleError as error:
+        return PartFacts(error=str(error))
 
 
 def sentence(subject: str, settings: Settings) -> str:
@@ -63,7 +70,7 @@ def sentence(subject: str, settings: Settings) -> str:
 
     if subject != _RECOGNIZER:
         asked = [(one.examine, path) for one, path in settings.output.files() if one.name == subject]
-        return "; ".join(examine(path) for examine, path in asked if examine)
+        return "; ".join(said(path) for said, path in asked if said)
     wanted, spoken = settings.recognize, language(settings.translate.source)
     check_recognizer(wanted, spoken=spoken.name, is_live=True)
     part = RECOGNIZERS[wanted.engine]

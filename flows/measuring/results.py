@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, NamedTuple, TypeVar
@@ -13,11 +12,11 @@ import msgspec
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import named_files
 from connectors.messages import tell
-from flows.pages.table import Table, console, number, percent, print_table
+from flows.pages.table import Table, console, print_named, print_table
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
-from operators.errors import InterruptedRunError, printable
+from operators.errors import InterruptedRunError
 
 T = TypeVar("T")
 
@@ -35,7 +34,6 @@ class Runner:
     def go_on(self, why: str = "interrupted; nothing was written") -> None:
         """Raise `InterruptedRunError` after Ctrl-C."""
         if self.stop.is_set():
-            self.end()
             raise InterruptedRunError(why)
 
     def each(self, items: Sequence[T], doing: str, named: str) -> Iterator[T]:
@@ -79,47 +77,6 @@ def files_of(settings: TranslateSettings) -> Iterator[Path]:
     )
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of one way, setting or number of rooms, with the fields of the ``--json`` file."""
-
-
-class Column(NamedTuple):
-    """A column of a table of rows."""
-
-    heading: str
-    #: The name of the field, after dots inside others, or a function of the row.
-    value: str | Callable[[Any], object]
-    #: The number of decimals, and ``%`` for a share; None for other values than numbers.
-    digits: int | None = None
-    unit: str = ""
-
-    def cell(self, row: Row, absent: str) -> str:
-        """The cell of a row; ``absent`` if there is no value."""
-        value: Any = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
-        if value is None:
-            return absent
-        if self.digits is None:
-            return str(value)
-        return (percent if self.unit == "%" else number)(value, self.digits)
-
-
-def tabulated(
-    title: str,
-    rows: Iterable[Row],
-    columns: Sequence[Column],
-    *,
-    absent: str = "–",
-    notes: tuple[str, ...] = (),
-) -> Table:
-    """The table of ``rows``; the first column names them."""
-    return Table(
-        title,
-        tuple(column.heading for column in columns),
-        tuple(tuple(column.cell(row, absent) for column in columns) for row in rows),
-        notes=notes,
-    )
-
-
 class Results(NamedTuple):
     """What a measurement has found."""
 
@@ -127,8 +84,6 @@ class Results(NamedTuple):
     #: The lists of rows of the ``--json`` file.
     rows: Mapping[str, Sequence[Any]]
     tables: Sequence[Table]
-    #: Sentences below the tables.
-    below: Sequence[str] = ()
     #: More tables for the document.
     more: Sequence[Table] = ()
 
@@ -150,31 +105,25 @@ def publish(
     Raises:
         OutputError: when a file cannot be written.
     """
-    signature = results.signature
-    if json is not None:
-        content = {"signature": signature, **results.rows}
-        write_atomically(json, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
-    if markdown is not None:
-        parts = [table.markdown() for table in (*results.tables, *results.more)]
-        if results.below:
-            parts.append("  \n".join(results.below))
-        parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(signature)))
-        write_atomically(markdown, ("\n\n".join(parts) + "\n").encode())
-    written = [json, markdown]
-    for path, made in others:
-        if path is not None:
-            write_atomically(path, made())
-        written.append(path)
+    content = {"signature": results.signature, **results.rows}
+    files: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (json, lambda: msgspec.json.format(msgspec.json.encode(content)) + b"\n"),
+        (markdown, lambda: _document(results).encode()),
+        *others,
+    ]
+    written = [(path, made) for path, made in files if path is not None]
+    for path, made in written:
+        write_atomically(path, made())
     out = console()
     for table in results.tables:
         print_table(out, table)
-    for line in results.below:
-        out.print(line, soft_wrap=True, markup=False)
-    if results.below:
-        out.print()
-    files = [("written", str(path)) for path in written if path is not None]
-    for name, value in [*_lines(signature), *files]:
-        out.print(f"{name:>17}  {printable(value)}", soft_wrap=True, markup=False)
+    print_named(out, [*_lines(results.signature), *(("written", path) for path, _ in written)], 17)
+
+
+def _document(results: Results) -> str:
+    parts = [table.markdown() for table in (*results.tables, *results.more)]
+    parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(results.signature)))
+    return "\n\n".join(parts) + "\n"
 
 
 def _lines(signature: Mapping[str, Any]) -> list[tuple[str, str]]:

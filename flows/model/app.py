@@ -3,9 +3,8 @@
 import typer
 
 from flows.model.alignment import align, lexicon
-from flows.model.assemble import assemble
+from flows.model.files import assemble, prune
 from flows.model.jobs import DistillJob, HeadsJob, TrainingJob
-from flows.model.prune import prune
 from flows.settings.options import asks_for
 from operators.errors import UsageError
 from operators.extras import needs_extra

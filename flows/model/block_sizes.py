@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from flows.measuring.methods.scores import gpu_cost
-from flows.model.record import BlockSize
+from flows.model.jobs import BlockSize
 from operators.decoding.acceptance import EXACT, Acceptance, TopAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter, FirstOf

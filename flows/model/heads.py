@@ -23,8 +23,7 @@ from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model
 from flows.model.block_sizes import RULES, measured
 from flows.model.in_torch import fast_dtype
-from flows.model.jobs import HeadsJob
-from flows.model.record import BlockSize, HeadsPoint, HeadsRecord, Used, write_record
+from flows.model.jobs import BlockSize, HeadsJob, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
 from operators.errors import InputError, printable

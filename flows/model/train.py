@@ -23,8 +23,7 @@ from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model
 from flows.model.in_torch import ends, fast_dtype, torch_model
-from flows.model.jobs import Lesson, TrainingJob
-from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
+from flows.model.jobs import Lesson, Point, TrainingJob, TrainingRecord, Used, read_record, write_record
 from operators.errors import InputError, UsageError, printable
 from operators.languages import Direction, Language, language
 from operators.models.llama_model import LlamaModel

@@ -1,14 +1,17 @@
-"""A table of text, for a terminal and for a document."""
+"""Tables of text, for a terminal and for a document, and how figures become their cells."""
 
 import sys
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from operators.errors import printable
+from operators.text import cleaned
 
 
 class Table(NamedTuple):
@@ -65,6 +68,59 @@ class Table(NamedTuple):
         return Text(line.rstrip(), style="bold", no_wrap=True)
 
 
+class Column(NamedTuple):
+    """A column of a table of rows, each of which is an object with figures."""
+
+    heading: str
+    #: The name of the field, after dots inside others that may be None, or a function of the row.
+    value: str | Callable[[Any], object]
+    #: The number of decimals; None for other values than numbers.
+    digits: int | None = None
+    #: What follows a number; ``%`` of a share.
+    unit: str = ""
+
+    def of(self, row: object) -> Any:
+        """The value of a row; None if there is none."""
+        if not isinstance(self.value, str):
+            return self.value(row)
+        value: Any = row
+        for name in self.value.split("."):
+            value = None if value is None else getattr(value, name)
+        return value
+
+    def cell(self, row: object, absent: str = "–") -> str:
+        """The cell of a row; ``absent`` if there is no value."""
+        value = self.of(row)
+        if value is None:
+            return absent
+        if self.digits is None:
+            return str(value)
+        return percent(value, self.digits) if self.unit == "%" else number(value, self.digits) + self.unit
+
+
+def tabulated(
+    title: str,
+    rows: Iterable[object],
+    columns: Sequence[Column],
+    *,
+    absent: str = "–",
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """The table of ``rows``; the first column names them."""
+    return Table(
+        title,
+        tuple(column.heading for column in columns),
+        tuple(tuple(column.cell(row, absent) for column in columns) for row in rows),
+        notes=notes,
+    )
+
+
+def snippet(words: str, max_characters: int = 60) -> str:
+    """The beginning of a text from outside, made safe to show."""
+    words = cleaned(words)
+    return words if len(words) <= max_characters else words[: max_characters - 1].rstrip() + "…"
+
+
 def number(value: float | None, digits: int) -> str:
     """A figure, or a dash if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
@@ -78,6 +134,12 @@ def percent(value: float | None, digits: int = 0) -> str:
 def console(width: int = 140) -> Console:
     """Standard output; ``width`` is used if it is not a terminal."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+
+
+def print_named(out: Console, values: Iterable[tuple[str, object]], width: int = 9) -> None:
+    """Print values from outside, each on a line behind its name."""
+    for name, value in values:
+        out.print(f"{name:>{width}}  {printable(str(value))}", soft_wrap=True, markup=False)
 
 
 def print_table(out: Console, table: Table) -> None:

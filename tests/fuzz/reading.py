@@ -18,8 +18,8 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.cli.report import report
 from flows.engine.translation import read_template
+from flows.measuring.corpus import load_corpus
 from flows.measuring.drafts.command import bench_drafts
-from flows.measuring.texts import load_corpus
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.schema import InputSettings, OutputSettings, Settings

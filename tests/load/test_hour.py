@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from flows.measuring.load.run import LoadRow, Memory, row_of
-from flows.measuring.load.target import Meter
+from flows.measuring.load.run import LoadRow, Memory, Meter, row_of
 from flows.measuring.playback import Load
 from tests.load.hour import faults
 

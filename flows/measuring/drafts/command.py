@@ -72,10 +72,10 @@ def bench_drafts(
     give the same output.
     """
     # Imported here because other commands do not need it and should start fast.
+    from flows.measuring.corpus import load_corpus
     from flows.measuring.drafts.results import encode, read_drafts, results_of
-    from flows.measuring.drafts.ways import Sweep, run_drafts
+    from flows.measuring.drafts.run import Sweep, run_drafts
     from flows.measuring.results import publish
-    from flows.measuring.texts import load_corpus
     from operators.research.prediction import Prediction
 
     settings = load_settings(None, overrides).translate
@@ -101,7 +101,7 @@ def bench_drafts(
     elif not sources or draft_model is None:
         raise UsageError("there is nothing to decode; give a source and --draft-model, or --replay")
     elif speech_model is not None:
-        from flows.measuring.drafts.speech import SpeechPair, run_speech_drafts
+        from flows.measuring.drafts.run import SpeechPair, run_speech_drafts
 
         threads = settings.threads or _SPEECH_THREADS
         spoken = settings.source

@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from connectors.files.contents import read_lines
-from flows.measuring.results import Column, Results, Row, tabulated
-from flows.pages.table import Table
+from flows.measuring.results import Results
+from flows.pages.table import Column, Table, tabulated
 from operators.decoding.pass_cost import PassCosts, is_measured
 from operators.errors import InputError
 from operators.research.trajectory import Replayed, Trajectory, autoregressive, replay
@@ -98,7 +98,7 @@ def _at_ratio(ratio: float) -> Costs:
     return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))
 
 
-class Steps(Row, frozen=True, kw_only=True):
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
     """Counts over the trajectories of one way of drafting, independent of the cost of passes."""
 
     method: str
@@ -123,7 +123,7 @@ class Steps(Row, frozen=True, kw_only=True):
         return self.accepted / max(1, self.drafted)
 
 
-class Time(Row, frozen=True, kw_only=True):
+class Time(msgspec.Struct, frozen=True, kw_only=True):
     """The mean cost per text of the trajectories of one way, in milliseconds or in the unit of ``costs``."""
 
     method: str

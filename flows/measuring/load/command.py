@@ -18,7 +18,7 @@ from operators.errors import InputError, UsageError
 from operators.extras import needs_extra
 
 if TYPE_CHECKING:
-    from flows.measuring.load.target import Target
+    from flows.measuring.load.run import Target
 
 _MAX_ROOMS = 1000
 

@@ -11,7 +11,7 @@ from flows.captions.graph import build
 from flows.captions.inputs import Input, ReadAhead
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
-from flows.measuring.load.target import Meter
+from flows.measuring.load.run import Meter
 from flows.measuring.playback import Due, Load, RoomsSource
 from flows.running.dataflow import run
 from flows.settings.schema import Settings

@@ -8,7 +8,7 @@ from time import monotonic
 
 from connectors.kafka.exchange import Exchange, Topic
 from flows.captions.kafka import check_topics, input_cluster, output_cluster
-from flows.measuring.load.target import Meter, told_memory_mb
+from flows.measuring.load.run import Meter, told_memory_mb
 from flows.measuring.playback import Due, Load, partials
 from flows.settings.schema import Settings
 from operators.errors import UsageError

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from connectors.rooms.messages import Opened, Received, Refusal, said_by_server
 from connectors.rooms.room import BYTES_PER_SECOND
 from connectors.web.messages import End, Figures, SegmentUpdate
-from flows.measuring.load.target import Meter, told_memory_mb
+from flows.measuring.load.run import Meter, told_memory_mb
 from flows.measuring.playback import PIECE_S, Load, Sound, begin_s
 from operators.errors import InputError, UsageError
 

@@ -1,10 +1,9 @@
 """The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
 A table of the paper compares models and languages; a run has one of each. Figures that it has not measured
-are dashes, and a line below the table says which command measures them. The paper's are in ``paper.toml``.
+are dashes. The paper's are in ``paper.toml``.
 """
 
-import shlex
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from flows.measuring.methods.plan import USUAL, Grid, columns_of
+from flows.measuring.methods.command import USUAL, columns_of, make_grid
 from flows.measuring.methods.scores import MethodRow
 from flows.pages.table import Table, number
 from operators.decoding.acceptance import BIAS
@@ -24,7 +23,7 @@ MASKS = (3, 5)
 PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
 
 # As in the paper, all tokens are verified (no commits), and a final has the same bias as other updates.
-_SWEEP = Grid(
+_SWEEP = make_grid(
     method=("retranslate", "ssbd", "continuous"),
     bias=BIASES,
     mask_k=(0, *MASKS),
@@ -33,7 +32,7 @@ _SWEEP = Grid(
     accept=("bias",),
 )
 #: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
-GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(BIAS,), mask_k=(), draft_mask=MASKS))
+GRIDS = (_SWEEP, _SWEEP | {"method": ("ssbd",), "bias": (BIAS,), "mask_k": (), "draft_mask": MASKS})
 
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 _SOURCE = (
@@ -43,9 +42,10 @@ _SOURCE = (
 
 
 class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of a table for one model; A/D and A/O are per cent; None where the paper prints nothing."""
+    """One line of a table for one model; A/D and A/O are per cent; None where nothing is printed."""
 
-    comet: float
+    #: None if it was not measured.
+    comet: float | None
     ne: float
     speedup: float
     drafted: float | None = None
@@ -80,10 +80,6 @@ class PaperRun(NamedTuple):
     #: The languages.
     source: str
     target: str
-    #: The files, and the other given options.
-    text: str
-    reference: str | None = None
-    options: tuple[str, ...] = ()
 
     @property
     def is_recorded(self) -> bool:
@@ -95,30 +91,13 @@ class PaperRun(NamedTuple):
         """The languages' codes."""
         return f"{language(self.source).code}→{language(self.target).code}"
 
-    def missing(self, *, recorded: bool) -> list[str]:
-        """A line for each dash that another run can fill.
-
-        Args:
-            recorded: For the table of recognised speech instead of that of a text.
-        """
-        if self.is_recorded != recorded:
-            kind = "PARTIALS.jsonl" if recorded else "TEXT"
-            return [f"Not measured in this run: {self._command(kind, self.target, None)}"]
-        if language(self.source).code != "en":
-            return [f"{', '.join(PAIRS)}: surtitle bench ENGLISH --to LANGUAGE --paper"]
-        others = [(pair, name) for pair, name in PAIRS.items() if pair != self.pair]
-        reference = self.reference and "TRANSLATION"
-        return [f"{pair}: {self._command(self.text, name, reference)}" for pair, name in others]
-
     def closing(self) -> list[str]:
         """Notes about all tables, one sentence per line."""
         model, corpus, tokens = (self.signature[name] for name in ("model", "corpus", "tokenizer"))
-        lines = [f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured."]
-        if self.rows[0].comet is None:
-            reference = self.reference or "TRANSLATION"
-            lines.append(
-                f"COMET: {self._command(self.text, self.target, reference, '--comet', 'MODEL.ckpt')}"
-            )
+        lines = [
+            f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured: a run has "
+            "one language, table 2 needs a text, table 6 recorded partials, and COMET --comet.",
+        ]
         if tokens != "flores101":
             lines.append(f"NE here counts tokens of {tokens}: docs/measuring.md says how to have flores101.")
         return [
@@ -127,19 +106,16 @@ class PaperRun(NamedTuple):
             _SOURCE,
         ]
 
-    def _command(self, text: str, target: str, reference: str | None, *more: str) -> str:
-        references = () if reference is None else ("--reference", reference)
-        command = ("surtitle", "bench", text, *references, "--to", target, *self.options, *more, "--paper")
-        return shlex.join(command)
-
 
 def paper_tables(run: PaperRun) -> tuple[Table, ...]:
-    """Tables 2, 3, 4 and 6. NE is the mean over the segments, as in the paper."""
+    """Tables 2, 3, 4 and 6, and notes about all. NE is the mean over the segments, as in the paper."""
+    text = "Table 2: a text that grows (the paper: Flores, by three words)"
+    speech = _languages(run, "Table 6: a recogniser's updates (the paper: ACL 60/60)", recorded=True)
     return (
-        _languages(run, "Table 2: a text that grows (the paper: Flores, by three words)", recorded=False),
+        _languages(run, text, recorded=False),
         _biases(run),
         _masks(run),
-        _languages(run, "Table 6: a recogniser's updates (the paper: ACL 60/60)", recorded=True),
+        speech._replace(notes=(*speech.notes, *run.closing())),
     )
 
 
@@ -151,14 +127,15 @@ def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
     for pair in dict.fromkeys((*PAIRS, run.pair) if fits else PAIRS):
         lines.append((pair, *[""] * 18))
         for method in ("RT", "SSBD"):
-            figures = _measured(own[method], tps=True) if pair == run.pair and fits else ["–"] * 6
-            theirs = printed.get(pair.removeprefix("en→"), {}).get(method, (None, None))
-            lines.append((method, *figures, *_printed(theirs[0], tps=True), *_printed(theirs[1], tps=True)))
+            figures = _cells(_measured(own[method])) if pair == run.pair and fits else ["–"] * 6
+            theirs = printed.get(pair.removeprefix("en→"), {}).get(method)
+            cells = [""] * 12 if theirs is None else [cell for one in theirs for cell in _cells(one)]
+            lines.append((method, *figures, *cells))
     columns = (*_COLUMNS, "TPS", "×")
     return Table(
         title, ("", *columns * 3), tuple(lines),
         groups=(("here", 6), *((model, 6) for model in paper.models)),
-        notes=(*run.missing(recorded=recorded), *(_by_default(run) if fits else [])),
+        notes=tuple(_by_default(run) if fits else ()),
     )  # fmt: skip
 
 
@@ -168,10 +145,10 @@ def _by_default(run: PaperRun) -> list[str]:
     usual = [columns_of(USUAL, knows_unfinished=knows) for knows in (True, False)]
     for row in run.rows:
         if any(all(getattr(row, name) == one[name] for name in one) for one in usual):
-            _, _, drafted, output, tps, ratio = _measured(row, tps=True)
+            _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
             return [
-                f"surtitle as it runs by default: NE {row.ne_raw_mean:.2f}, A/D {drafted}, A/O {output}, "
-                f"TPS {tps}, × {ratio}; {row.speedup:.2f} by wall time"
+                f"surtitle as it runs by default: NE {ne}, A/D {drafted}, A/O {output}, TPS {tps}, "
+                f"× {ratio}; {row.speedup:.2f} by wall time"
             ]
     return []
 
@@ -209,10 +186,10 @@ def _of_one_pair(
         tuple(
             (
                 name,
-                *_measured(row, tps=False),
+                *_cells(_measured(row), tps=False),
                 f"{row.speedup:.2f}",
                 f"{row.chrf_of_baseline if row.chrf is None else row.chrf:.1f}",
-                *_printed(printed[name], tps=False),
+                *_cells(printed[name], tps=False),
             )
             for name, row in rows.items()
         ),
@@ -235,24 +212,23 @@ def _find(
     )
 
 
-def _measured(row: MethodRow, *, tps: bool) -> list[str]:
-    """Our cells; those of the draft are empty if there is none, as in the paper."""
-    shares = (row.accepted_over_drafted, row.accepted_over_output)
-    return [
-        number(row.comet, 3),
-        f"{row.ne_shown_mean:.2f}",
-        *(_share(None if row.accepted_over_drafted is None else 100 * (share or 0.0)) for share in shares),
-        *([f"{row.tokens_per_second:.0f}"] if tps else []),
-        f"{row.tps_ratio:.2f}",
-    ]
+def _measured(row: MethodRow, *, shown: bool = True) -> Figures:
+    """Our figures; those of the draft are absent if there is none, as in the paper."""
+    drafted, output = row.accepted_over_drafted, row.accepted_over_output
+    return Figures(
+        comet=row.comet,
+        ne=row.ne_shown_mean if shown else row.ne_raw_mean,
+        speedup=row.tps_ratio,
+        drafted=None if drafted is None else 100 * drafted,
+        output=None if drafted is None else 100 * (output or 0.0),
+        tps=round(row.tokens_per_second),
+    )
 
 
-def _printed(figures: Figures | None, *, tps: bool) -> list[str]:
-    """The paper's cells; empty where the paper prints none."""
-    if figures is None:
-        return [""] * (6 if tps else 5)
+def _cells(figures: Figures, *, tps: bool = True) -> list[str]:
+    """The cells of a line; empty where nothing is printed."""
     return [
-        f"{figures.comet:.3f}",
+        number(figures.comet, 3),
         f"{figures.ne:.2f}",
         _share(figures.drafted),
         _share(figures.output),

@@ -1,4 +1,4 @@
-"""Computes the columns of the papers from trials."""
+"""Trials, and the columns of the papers that are computed from them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
@@ -10,9 +10,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
-from flows.measuring.methods.trials import MethodUpdate, SegmentTrial
-from flows.measuring.results import Row
-from flows.measuring.texts import BenchSegment
+from flows.measuring.corpus import BenchSegment
 from operators.decoding.conditioning import Conditioning
 from operators.events import Effort
 from operators.glossary import Occurrence, times_said
@@ -20,6 +18,29 @@ from operators.metrics.erasure import erasure
 from operators.metrics.lifespans import final_prefix, pooled, support
 from operators.metrics.summary import Percentiles
 from operators.metrics.tokenizers import Tokenizer, tokenizer
+from operators.trouble import Trouble
+
+
+class MethodUpdate(msgspec.Struct, frozen=True, array_like=True):
+    """The result of one method for one update."""
+
+    tokens: int
+    text: str
+    #: The text that a display mask of k tokens leaves visible, for each requested k.
+    shown: tuple[str, ...]
+    effort: Effort
+    #: -log P of the tokens, if requested and computable.
+    nats: float | None = None
+    #: What went wrong with the model.
+    trouble: Trouble | None = None
+
+
+class SegmentTrial(msgspec.Struct, frozen=True):
+    """One repeat of one segment: the updates of all methods, and the seconds that they took."""
+
+    repeat: int
+    segment: int
+    updates: tuple[tuple[MethodUpdate, ...], ...]
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -33,7 +54,7 @@ class Times(msgspec.Struct, frozen=True):
     beside: float
 
 
-class MethodRow(Row, frozen=True, kw_only=True):
+class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     """One method with one setting. The first row of a benchmark is its baseline, re-translation."""
 
     method: str

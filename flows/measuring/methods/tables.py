@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 
-from flows.measuring.methods.plan import USUAL
+from flows.measuring.methods.command import USUAL
 from flows.measuring.methods.scores import MethodRow
-from flows.measuring.plot import BLUE, GREEN, GREY, ORANGE, Panel, picture, up_to
-from flows.measuring.results import Column, tabulated
-from flows.pages.table import Table, percent
+from flows.pages.drawing import BLUE, GREEN, GREY, ORANGE, Panel, picture, up_to
+from flows.pages.table import Column, Table, percent, tabulated
 from flows.settings.schema import SPECULATIVE
 
 

@@ -1,11 +1,12 @@
 """Measures rooms on the real model, update by update or through the translate stage, or simulated."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow
 from msgspec.structs import replace
@@ -17,10 +18,10 @@ from connectors.machine.resources import resident_mb
 from flows.engine.serving import make_scheduler
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.playback import Events, Load, RoomsSource, partials, read_recorded
-from flows.measuring.results import Column, Results, Row, Runner, files_of, running, tabulated
+from flows.measuring.results import Results, Runner, files_of, running
 from flows.measuring.rooms.command import RoomsJob
 from flows.measuring.signature import of_engine, sign
-from flows.pages.table import Table
+from flows.pages.table import Column, Table, tabulated
 from flows.running.dataflow import run
 from flows.settings.lists import words
 from flows.settings.loading import load_settings
@@ -49,7 +50,7 @@ MODES: tuple[Mode, ...] = ("batched", "alone", "flow")
 _WARM_UP = "warm-up/000000"
 
 
-class RoomsRow(Row, frozen=True, kw_only=True):
+class RoomsRow(msgspec.Struct, frozen=True, kw_only=True):
     """A number of rooms, translated together (``batched``) or one after the other (``alone``).
 
     In a ``flow`` they are translated together by the translate stage of a run.
@@ -181,25 +182,23 @@ def _live_in_dataflow(
 
 
 def record(
-    engine: Engine, settings: TranslateSettings, source: Events, go_on: Callable[[float], None]
-) -> Sequence[Recorded]:
-    """Record the passes of all updates, one after the other; ``go_on`` gets the fraction that is done.
-
-    Raises `InputError` if the model fails.
-    """
+    engine: Engine, settings: TranslateSettings, source: Events, runner: Runner
+) -> tuple[Recorded, ...]:
+    """Record the effort of all updates, one after the other. Raises `InputError` if the model fails."""
     recorded: list[Recorded] = []
     with _scheduler(engine, settings, 1, "alone") as scheduler:
         model = engine.translator(settings, scheduler)
         state = SegmentState()
         for number, heard in enumerate(source.heard):
-            go_on(number / len(source.heard))
+            runner.doing("measuring each update", number / len(source.heard))
+            runner.go_on()
             update = Update("recorded", heard.segment, heard.text, heard.is_final)
             state, output = model.update(update.key, state, update.text, is_final=update.is_final)
             recorded.append(Recorded.of(_good(output, update).effort, len(output.tokens)))
             if number + 1 == len(source.heard) or source.heard[number + 1].segment != heard.segment:
                 model.release(update.key, state)
                 state = SegmentState()
-    return recorded
+    return tuple(recorded)
 
 
 @contextmanager
@@ -259,26 +258,13 @@ def run_rooms(job: RoomsJob, overrides: Overrides) -> Results:
         if job.simulated:
             # A simulation has no dataflow, whose time does not depend on the machine's passes.
             trials = product(job.simulated, [mode for mode in modes if mode != "flow"])
-            recorded = _recorded(engine, settings, source, runner)
+            recorded = source.recorded
+            if recorded is None:
+                assert engine is not None, "partials are translated by a model"
+                recorded = record(engine, settings, source, runner)
             rows += _simulated(job, trials, source, recorded, costs, runner)
         signature = _sign(job, settings, engine, source, costs)
-        runner.end()
     return Results(signature, {"rows": rows}, [table(rows)])
-
-
-def _recorded(
-    engine: Engine | None, settings: TranslateSettings, source: Events, runner: Runner
-) -> Sequence[Recorded]:
-    """The effort of each update of the recording."""
-
-    def go_on(fraction: float) -> None:
-        runner.doing("measuring each update", fraction)
-        runner.go_on()
-
-    if source.recorded is not None:
-        return source.recorded
-    assert engine is not None, "partials are translated by a model"
-    return record(engine, settings, source, go_on)
 
 
 def _simulated(

@@ -49,8 +49,9 @@ def bench_speech(
     Each recording is decoded as fast as possible; all ways take turns on each of its windows.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.clips import read_clips, samples, sign_clips
+    from flows.measuring.corpus import read_clips, samples
     from flows.measuring.results import Results, publish, running
+    from flows.measuring.signature import of_clips
     from flows.measuring.speech.scores import native_row, rows, tables
     from flows.measuring.speech.trial import NativeLibrary, open_engine, run_trial, ways_of
     from operators.recognizers.moonshine.recognizer import bundled_model
@@ -71,7 +72,6 @@ def bench_speech(
             trials.append(run_trial(engine, sound, methods, [0.0, *certainties], interval))
             if library is not None:
                 heard.append(library.recognize(sound, interval))
-        runner.end()
     if not any(trial.encoder_s for trial in trials):
         raise InputError(f"{audio[0]}: no speech was found; give recordings in which somebody speaks")
     references = [clip.text for clip in clips]
@@ -80,5 +80,5 @@ def bench_speech(
         found.append(native_row(heard, references))
     aggregation = "wer,ne:pooled|times:mean-over-updates,ways-in-turns"
     own = {"interval_s": interval, "margin": engine.margin, "aggregation": aggregation}
-    signature = sign_clips(speech_model or bundled_model(), clips, threads, **own)
+    signature = of_clips(speech_model or bundled_model(), clips, threads, **own)
     publish(Results(signature, {"rows": found}, tables(found)), json=json)

@@ -1,13 +1,13 @@
 """The rows of a speech benchmark: time, passes, errors and erasure of each way to decode."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import regex
 
-from flows.measuring.results import Column, Row, tabulated
-from flows.measuring.speech.trial import NativeTrial, RecordingTrial
-from flows.pages.table import Table
+from flows.measuring.speech.trial import NativeTrial, RecordingTrial, WindowUpdate
+from flows.pages.table import Column, Table, tabulated
 from operators.metrics.erasure import erasure
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.text import common_prefix
@@ -30,7 +30,7 @@ def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
     return row[-1]
 
 
-class SpeechRow(Row, frozen=True, kw_only=True):
+class SpeechRow(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one way of decoding, pooled over all recordings; times are means per update."""
 
     #: ``scratch``, ``draft``, or ``native`` for Moonshine's own library.
@@ -66,13 +66,8 @@ class SpeechRow(Row, frozen=True, kw_only=True):
     finals_equal: int | None = None
 
 
-class _Shown(NamedTuple):
-    """One update as a viewer sees it."""
-
-    shown: str
-    whole: str
-    is_final: bool
-    end_s: float = 0.0
+#: The updates of each recording as a viewer saw them: ``shown`` has one text.
+Said = Sequence[Sequence[WindowUpdate]]
 
 
 def rows(
@@ -93,7 +88,7 @@ def rows(
 
 def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> SpeechRow:
     """The row of Moonshine's own library."""
-    said = [[_Shown(one.text, one.text, one.is_final) for one in trial.updates] for trial in trials]
+    said = [trial.updates for trial in trials]
     updates = sum(map(len, said))
     return SpeechRow(
         method="native",
@@ -118,17 +113,13 @@ def _row(
     shared_s = sum(trial.detector_s + sum(trial.encoder_s) for trial in trials)
     decoder_s, scratch_s = (sum(one.decoder_s for one in updates) for updates in (mine, scratch))
     count = max(1, len(mine))
+    # At no certainty, all is shown as decoded.
     said = [
         [
-            _Shown(
-                one.text if certainties[place] is None else one.shown[place],
-                one.text,
-                one.is_final,
-                one.end_s,
-            )
-            for one in trial.ways[way]
+            one._replace(shown=(one.text if certainties[place] is None else one.shown[place],))
+            for one in updates
         ]
-        for trial in trials
+        for updates in (trial.ways[way] for trial in trials)
     ]
     return SpeechRow(
         method="draft" if method.use_draft else "scratch",
@@ -151,35 +142,35 @@ def _row(
     )
 
 
-def _settled_s(said: Sequence[Sequence[_Shown]]) -> float:
+def _settled_s(said: Said) -> float:
     """The mean over all words of the finals, ignoring case and punctuation."""
     waited: list[float] = []
     for clip in said:
         shown: list[tuple[float, tuple[str, ...]]] = []
         for one in clip:
-            shown.append((one.end_s, spoken_words(one.shown)))
+            shown.append((one.end_s, spoken_words(one.shown[0])))
             if one.is_final:
                 waited += settled(shown)
                 shown = []
     return sum(waited) / max(1, len(waited))
 
 
-def _wer(said: Sequence[Sequence[_Shown]], references: Sequence[str | None]) -> float | None:
+def _wer(said: Said, references: Sequence[str | None]) -> float | None:
     """The word error rate, pooled over the recordings with a reference."""
     errors = words = 0
     for clip, reference in zip(said, references, strict=True):
         if reference is not None:
             spoken = spoken_words(reference)
-            heard = spoken_words(" ".join(one.whole for one in clip if one.is_final))
+            heard = spoken_words(" ".join(one.text for one in clip if one.is_final))
             errors += word_errors(spoken, heard)
             words += len(spoken)
     return 100 * errors / words if words else None
 
 
-def _stability(said: Sequence[Sequence[_Shown]]) -> dict[str, Any]:
+def _stability(said: Said) -> dict[str, Any]:
     """The columns of erasure."""
     partials = [one for clip in said for one in clip if not one.is_final]
-    held = sum(len(one.whole.split()) - len(one.shown.split()) for one in partials)
+    held = sum(len(one.text.split()) - len(one.shown[0].split()) for one in partials)
     ne, revising = _erased(said, lambda text: tuple(text.split()))
     ne_words, revising_words = _erased(said, spoken_words)
     return {
@@ -191,13 +182,13 @@ def _stability(said: Sequence[Sequence[_Shown]]) -> dict[str, Any]:
     }
 
 
-def _erased(said: Sequence[Sequence[_Shown]], split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
+def _erased(said: Said, split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
     """Erased words per word of the finals, and the share of updates that erase any."""
     erased = final = revising = updates = 0
     for clip in said:
         before: tuple[str, ...] = ()
         for one in clip:
-            words = split(one.shown)
+            words = split(one.shown[0])
             count = erasure(before, words)
             erased, revising, updates = erased + count, revising + (count > 0), updates + 1
             final += len(words) if one.is_final else 0

@@ -34,12 +34,13 @@ class WindowUpdate(NamedTuple):
     """The result of one way of decoding for one window."""
 
     is_final: bool
-    tokens: tuple[int, ...]
     #: The text as decoded, and as shown at each requested certainty.
     text: str
     shown: tuple[str, ...]
-    passes: int
-    decoder_s: float
+    #: The rest is unknown of Moonshine's library.
+    tokens: tuple[int, ...] = ()
+    passes: int = 0
+    decoder_s: float = 0.0
     #: Where the window ends in the recording.
     end_s: float = 0.0
 
@@ -83,9 +84,9 @@ class _Variant:
         self.updates.append(
             WindowUpdate(
                 window.is_final,
-                said.tokens,
                 text,
                 tuple(self._shown),
+                said.tokens,
                 said.cost.passes,
                 decoder_s,
                 window.end / SAMPLE_RATE,
@@ -135,18 +136,10 @@ def run_trial(
 _FORCE_UPDATE = 1
 
 
-class NativeUpdate(NamedTuple):
-    """A line of the library's transcript after an update."""
-
-    line: int
-    text: str
-    is_final: bool
-
-
 class NativeTrial(NamedTuple):
     """One recording, recognised by the library."""
 
-    updates: list[NativeUpdate]
+    updates: list[WindowUpdate]
     seconds: float
 
 
@@ -166,7 +159,7 @@ class NativeLibrary:
         began = perf_counter()
         stream = self._transcriber.create_stream(update_interval=3600.0)
         stream.start()
-        updates: list[NativeUpdate] = []
+        updates: list[WindowUpdate] = []
         size = round(interval_s * SAMPLE_RATE)
         finished = 0
         for at in range(0, len(audio), size):
@@ -181,9 +174,5 @@ class NativeLibrary:
         return NativeTrial(updates, seconds)
 
 
-def _updates(lines: Sequence[Any], finished: int) -> list[NativeUpdate]:
-    return [
-        NativeUpdate(number, line.text, line.is_complete)
-        for number, line in enumerate(lines)
-        if number >= finished
-    ]
+def _updates(lines: Sequence[Any], finished: int) -> list[WindowUpdate]:
+    return [WindowUpdate(line.is_complete, line.text, (line.text,)) for line in lines[finished:]]

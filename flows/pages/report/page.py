@@ -1,25 +1,24 @@
 """Builds the page: one self-contained file without external requests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from connectors.files.atomic import write_atomically
-from flows.pages.document import packaged, policy, render
+from flows.pages.drawing import packaged, policy, render
 from flows.pages.report import segments
-from flows.pages.report.cards import cards
+from flows.pages.report.figures import cards, stream_tables
 from flows.pages.report.plots import erasure, histograms
 from flows.pages.report.reading import Gathered
-from flows.pages.report.roll import snippet
 from flows.pages.report.segments import Pair, SegmentDetail, verdict
-from flows.pages.report.tables import stream_tables
-from flows.pages.table import number
+from flows.pages.table import Column, snippet
 from flows.pages.trace.page import section
 from flows.pages.trace.picture import style_sheet
 from operators.decoding.trace import Trace
-from operators.metrics.report import Report
+from operators.metrics.report import Report, SegmentFigures
 from operators.text import cleaned
 
 #: Maximum number of rows.
@@ -45,58 +44,69 @@ class ListedSegment(NamedTuple):
     text: str
 
 
-def _columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[str]:
-    """The column headings of the table, except the first and the last."""
-    timed = any(pair.any.start_s is not None for pair in pairs)
-    each = [f" {name}" for name in names] if len(names) > 1 else [""]
-    made = ["begins"] if timed else []
-    for head in (
-        "updates",
-        "erased",
-        *([] if len(names) == 1 else ["difference"]),
-        "NE shown",
-        "NE raw",
-        "latency",
-    ):
-        made += [head] if head == "difference" else [f"{head}{name}" for name in each]
-    return made + ([f"lag{name}" for name in each] if timed else [])
+#: The figures of a segment in each run.
+_COLUMNS = (
+    Column("updates", "updates", 0),
+    Column("erased", "erased", 0),
+    Column("NE shown", "ne_shown", 2),
+    Column("NE raw", "ne_raw", 2),
+    Column("latency", "latency_s", 2, " s"),
+    Column("lag", "lag_s", 2, " s"),
+)
 
 
-def _listed(pairs: Sequence[Pair], drawn: Mapping[int, SegmentDetail]) -> list[ListedSegment]:
+class Listed(NamedTuple):
+    """A column of the table of segments."""
+
+    heading: str
+    cell: Callable[[Pair], TableCell]
+
+
+def _listed_columns(pairs: Sequence[Pair], names: Sequence[str]) -> Iterator[Listed]:
+    """The columns of the table, except the first and the last."""
+    is_timed, is_pair = any(pair.any.start_s is not None for pair in pairs), len(names) > 1
+    if is_timed:
+        begins = Column("begins", "start_s", 1, " s")
+        yield Listed(begins.heading, lambda pair: _cell(begins, pair.any))
+    for column in _COLUMNS:
+        if (column.heading == "lag" and not is_timed) or (column.heading == "NE raw" and is_pair):
+            continue
+        for place, name in enumerate(names):
+            heading = f"{column.heading} {name}" if is_pair else column.heading
+            yield Listed(heading, partial(_figure, column, place))
+        if column.heading == "erased" and is_pair:
+            yield Listed("difference", _difference)
+
+
+def _figure(column: Column, place: int, pair: Pair) -> TableCell:
+    return _cell(column, pair.figures[place])
+
+
+def _cell(column: Column, one: SegmentFigures | None) -> TableCell:
+    value = column.of(one)
+    return TableCell(column.cell(one), "" if value is None else value)
+
+
+def _difference(pair: Pair) -> TableCell:
+    difference = pair.difference
+    told = "–" if difference is None else f"{difference:+d}".replace("-", "−") if difference else "0"
+    return TableCell(told, "" if difference is None else difference, verdict(difference))
+
+
+def _listed(
+    pairs: Sequence[Pair], drawn: Mapping[int, SegmentDetail], columns: Sequence[Listed]
+) -> list[ListedSegment]:
     """The rows of the table."""
-    timed = any(pair.any.start_s is not None for pair in pairs)
     return [
         ListedSegment(
             id=drawn[place].id if place in drawn else None,
             name=pair.name,
             order=place,
-            cells=tuple(_cells(pair, timed)),
+            cells=tuple(column.cell(pair) for column in columns),
             text=snippet(pair.any.text or ""),
         )
         for place, pair in enumerate(pairs[:MAX_LISTED])
     ]
-
-
-def _cells(pair: Pair, timed: bool) -> list[TableCell]:
-    def each(name: str, digits: int, unit: str = "") -> list[TableCell]:
-        return [_cell(None if one is None else getattr(one, name), digits, unit) for one in pair.figures]
-
-    made = [_cell(pair.any.start_s, 1, " s")] if timed else []
-    made += [*each("updates", 0), *each("erased", 0)]
-    if len(pair.figures) > 1:
-        difference = pair.difference
-        told = "–" if difference is None else f"{difference:+d}".replace("-", "−") if difference else "0"
-        made.append(TableCell(told, "" if difference is None else difference, verdict(difference)))
-    made += [
-        *each("ne_shown", 2),
-        *([] if len(pair.figures) > 1 else each("ne_raw", 2)),
-        *each("latency_s", 2, " s"),
-    ]
-    return made + (each("lag_s", 2, " s") if timed else [])
-
-
-def _cell(value: float | None, digits: int, unit: str) -> TableCell:
-    return TableCell("–", "") if value is None else TableCell(f"{number(value, digits)}{unit}", value)
 
 
 def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path, traces: Sequence[Trace] = ()) -> None:
@@ -110,7 +120,7 @@ def page(runs: Sequence[Gathered], reports: Sequence[Report], traces: Sequence[T
     names = ["A", "B"] if len(runs) > 1 else ["The run"]
     totals = [report.total for report in reports]
     pairs = segments.matched(reports)
-    drawn = segments.opened(pairs, runs, names)
+    drawn, columns = segments.opened(pairs, runs, names), list(_listed_columns(pairs, names))
     script, style = packaged("flows.pages.report", "page.js"), packaged("flows.pages", "page.css")
     style += style_sheet() if traces else ""
     return render(
@@ -137,8 +147,8 @@ def page(runs: Sequence[Gathered], reports: Sequence[Report], traces: Sequence[T
         tables=[stream_tables(report) if len(report.streams) > 1 else [] for report in reports],
         erasure=erasure(runs, names),
         histograms=histograms(runs, totals, names),
-        columns=_columns(pairs, names),
-        listed=_listed(pairs, drawn),
+        columns=[column.heading for column in columns],
+        listed=_listed(pairs, drawn, columns),
         drawn=list(drawn.values()),
         traces=[section(trace, number) for number, trace in enumerate(traces, 1)],
         count=len(pairs),

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.drawing import Scale, drawing, levels, rect, tag, text, ticks
 from flows.pages.report.reading import Gathered
 from operators.metrics.report import StreamFigures
 
@@ -38,17 +38,14 @@ class Bar(NamedTuple):
 
 def bars(run: Gathered, size: int) -> list[Bar]:
     """The updates of a run, ``size`` per bar."""
-    starts = range(0, len(run.raw), size)
-    return [
-        Bar(first, end, sum(run.raw[first:end]), sum(run.shown[first:end]), run.ne[end - 1])
-        for first in starts
-        for end in [min(first + size, len(run.raw))]
-    ]
+    raw, shown, ne = (run.series[name] for name in ("raw", "shown", "ne"))
+    ends = [(first, min(first + size, len(raw))) for first in range(0, len(raw), size)]
+    return [Bar(first, end, sum(raw[first:end]), sum(shown[first:end]), ne[end - 1]) for first, end in ends]
 
 
 def erasure(runs: Sequence[Gathered], names: Sequence[str]) -> list[Plot]:
     """A plot for each run, over its updates."""
-    most = max(len(run.raw) for run in runs)
+    most = max(len(run.series["raw"]) for run in runs)
     size = max(1, -(-most // MAX_BARS))
     made = [bars(run, size) for run in runs]
     high = max([1, *(max(bar.raw, bar.shown) for run in made for bar in run)])
@@ -62,7 +59,7 @@ def _erasure(
     run: Gathered, made: Sequence[Bar], name: str, number: int, most: int, high: int, size: int
 ) -> Plot:
     across, up = Scale(0, most, 44, _WIDTH - 8), Scale(0, high, _HEIGHT - 28, 10)
-    parts = [*levels(up, 44, _WIDTH - 8), *_updates(across)]
+    parts = [*levels(up, 44, _WIDTH - 8, 4), *_updates(across)]
     for bar in made:
         left, right = across.at(bar.first), across.at(bar.first + size)
         gap = 0.15 * (right - left)
@@ -72,31 +69,20 @@ def _erasure(
                 top = up.at(count)
                 hit.append(rect(left + gap, top, right - left - 2 * gap, up.begin - top, class_=kind))
         parts.append(tag("g", Markup("").join(hit), class_="mark", data_tip=_bar_words(run, bar)))
-    updates = "update" if size == 1 else f"{size} updates"
-    words = (
-        f"{sum(run.shown)} tokens that had been shown were erased, {sum(run.raw)} of the whole translations; "
-        f"at most {max(run.shown, default=0)} shown ones by one update. One bar is one {updates}."
-        if size == 1
-        else f"{sum(run.shown)} tokens that had been shown were erased, {sum(run.raw)} of the whole "
-        f"translations. One bar is {updates} together."
-    )
+    raw, shown = run.series["raw"], run.series["shown"]
+    erased = f"{sum(shown)} tokens that had been shown were erased, {sum(raw)} of the whole translations"
+    words = f"{erased}. One bar is {size} updates together."
+    if size == 1:
+        most_shown = max(shown, default=0)
+        words = f"{erased}; at most {most_shown} shown ones by one update. One bar is one update."
     return Plot(name, drawing(_WIDTH, _HEIGHT, parts, f"{name}. {words}", f"plot run{number}"), words)
 
 
 def _bar_words(run: Gathered, bar: Bar) -> str:
     which = f"update {bar.first + 1}" if bar.end - bar.first == 1 else f"updates {bar.first + 1}–{bar.end}"
-    when = f", {run.at_s[bar.end - 1]:.1f} s" if run.at_s else ""
+    times = run.series["at_s"]
+    when = f", {times[bar.end - 1]:.1f} s" if times else ""
     return f"{which}{when}: {bar.shown} shown tokens erased, {bar.raw} of the whole; NE so far {bar.ne:.2f}"
-
-
-def levels(up: Scale, left: float, right: float, most: int = 4, unit: str = "") -> list[Markup]:
-    """The horizontal grid lines of a plot, and their labels on the left."""
-    parts = []
-    for value in ticks(up.low, up.high, most):
-        y = up.at(value)
-        parts.append(line(left, y, right, y, class_="grid"))
-        parts.append(text(left - 5, y + 4, f"{value:g}{unit}", text_anchor="end"))
-    return parts
 
 
 def _updates(across: Scale) -> list[Markup]:
@@ -112,15 +98,18 @@ def _updates(across: Scale) -> list[Markup]:
 
 
 _BINS = 24
-_SMALL_WIDTH, _SMALL_HEIGHT = 300.0, 150.0
+# Left of it is space for "100 %".
+_SMALL_LEFT, _SMALL_WIDTH, _SMALL_HEIGHT = 42.0, 300.0, 150.0
 # The percentage of the latencies that lie on the scale; the rest is in the last bar.
 _ON_SCALE = 99
-_LATENCY = {
+_TITLES = {
     "from_speech": "From speech to caption",
     "recogniser": "Recogniser",
     "queue": "Queue",
     "model": "Model",
     "display": "Display",
+    "accepted_over_drafted": "A/D: of the drafts were accepted",
+    "accepted_over_output": "A/O: of the output came from drafts",
 }
 
 Values = npt.NDArray[np.float64]
@@ -129,19 +118,16 @@ Values = npt.NDArray[np.float64]
 def histograms(runs: Sequence[Gathered], totals: Sequence[StreamFigures], names: Sequence[str]) -> list[Plot]:
     """Histograms of where the time went, and of how much of the drafts was accepted."""
     made = []
-    for part, title in _LATENCY.items():
-        columns = [1000 * np.asarray(run.parts[part]) for run in runs]
-        told = [_late(total, part) for total in totals]
-        made.append(_histogram(title, columns, told, names, "ms"))
-    for title, drafted in (
-        ("A/D: of the drafts were accepted", True),
-        ("A/O: of the output came from drafts", False),
-    ):
-        columns = [100 * np.asarray(run.over_drafted if drafted else run.over_output) for run in runs]
-        shares = [total.accepted_over_drafted if drafted else total.accepted_over_output for total in totals]
-        told = ["no drafts" if share is None else f"{100 * share:.0f} % of all tokens" for share in shares]
-        made.append(_histogram(title, columns, told, names, "%"))
+    for name, title in _TITLES.items():
+        unit, scale, told_of = ("%", 100, _accepted) if name.startswith("accepted") else ("ms", 1000, _late)
+        columns = [scale * np.asarray(run.series[name]) for run in runs]
+        made.append(_histogram(title, columns, [told_of(total, name) for total in totals], names, unit))
     return [plot for plot in made if plot is not None]
+
+
+def _accepted(total: StreamFigures, name: str) -> str:
+    share: float | None = getattr(total, name)
+    return "no drafts" if share is None else f"{100 * share:.0f} % of all tokens"
 
 
 def _late(total: StreamFigures, part: str) -> str:
@@ -160,9 +146,9 @@ def _histogram(
     counts = [np.histogram(np.clip(column, low, high), edges)[0] for column in columns]
     # Shares, so that two runs of different length can be compared.
     shares = [100 * count / max(1, len(column)) for count, column in zip(counts, columns, strict=True)]
-    across = Scale(low, high, 36, _SMALL_WIDTH - 8)
+    across = Scale(low, high, _SMALL_LEFT, _SMALL_WIDTH - 8)
     up = Scale(0, max(float(share.max()) for share in shares), _SMALL_HEIGHT - 26, 10)
-    parts = [*levels(up, 36, _SMALL_WIDTH - 8, 3, " %"), *_marks_below(across, unit)]
+    parts = [*levels(up, _SMALL_LEFT, _SMALL_WIDTH - 8, 3, " %"), *_marks_below(across, unit)]
     for place in range(_BINS):
         many = [
             f"{f'{name}: ' if len(names) > 1 else ''}{count[place]} updates ({share[place]:.1f} %)"

@@ -3,9 +3,10 @@
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -136,9 +137,6 @@ MAX_UPDATES = 300
 #: Maximum characters of a segment's updates; a segment with more is not drawn.
 MAX_CHARACTERS = 300_000
 
-#: The figures of each update that are shown as histograms.
-PARTS = ("from_speech", *LatencyParts.__struct_fields__)
-
 
 class Moment(NamedTuple):
     """One update of a drawn segment. Lengths are in the tokens in which erasure is counted."""
@@ -172,39 +170,40 @@ class Detail(msgspec.Struct):
         return self.characters > MAX_CHARACTERS
 
 
+def _part(name: str, one: Measured) -> float | None:
+    seconds: float | None = getattr(one.record.latency, f"{name}_s", None)
+    return seconds
+
+
+#: What a page draws of each update: erased tokens, NE of the stream so far, when it was shown or ready, the
+#: parts of the latency in seconds, and shares of the draft and of the output; None if it is unknown.
+SERIES: dict[str, Callable[[Measured], float | None]] = {
+    "raw": lambda one: one.record.raw.erased,
+    "shown": lambda one: one.record.shown.erased,
+    "ne": lambda one: one.record.shown.ne_stream,
+    "at_s": lambda one: None if one.caption is None else _seen_s(one),
+    "from_speech": lambda one: one.record.latency_from_speech_s,
+    **{name: partial(_part, name) for name in LatencyParts.__struct_fields__},
+    "accepted_over_drafted": lambda one: one.record.accepted_over_drafted,
+    "accepted_over_output": lambda one: one.record.accepted_over_output,
+}
+
+
 class Gathered:
     """Collects a few numbers for each update of a file, and reads the details later."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        #: For each update: the number of erased tokens, and NE of the stream so far.
-        self.raw, self.shown = array("Q"), array("Q")
-        self.ne = array("d")
-        #: When it was shown, or ready, in seconds; empty if the file has no times.
-        self.at_s = array("d")
-        #: Seconds by part, and shares of the drafts and of the output, as far as known.
-        self.parts = {name: array("d") for name in PARTS}
-        self.over_drafted, self.over_output = array("d"), array("d")
+        #: The known values, update by update; counts as such.
+        self.series: dict[str, array[Any]] = {
+            name: array("Q" if name in ("raw", "shown") else "d") for name in SERIES
+        }
 
     def look(self, one: Measured) -> None:
         """Record one update."""
-        record = one.record
-        self.raw.append(record.raw.erased)
-        self.shown.append(record.shown.erased)
-        self.ne.append(record.shown.ne_stream)
-        if one.caption is not None:
-            self.at_s.append(_seen_s(one))
-        self.parts["from_speech"].append(record.latency_from_speech_s)
-        for name, column in self.parts.items():
-            seconds = getattr(record.latency, f"{name}_s", None)
-            if seconds is not None:
-                column.append(seconds)
-        for share, column in (
-            (record.accepted_over_drafted, self.over_drafted),
-            (record.accepted_over_output, self.over_output),
-        ):
-            if share is not None:
-                column.append(share)
+        for name, column in self.series.items():
+            if (value := SERIES[name](one)) is not None:
+                column.append(value)
 
     def details(self, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], Detail]:
         """Read the file again, for these segments."""

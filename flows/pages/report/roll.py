@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.drawing import Scale, drawing, line, rect, tag, text, ticks
 from flows.pages.report.reading import Detail, Moment
+from flows.pages.table import snippet
 from operators.metrics.lifespans import Lifespan, blocks
-from operators.text import cleaned
 
 _WIDTH, _TOP, _BELOW, _LEFT = 640.0, 8.0, 24.0, 8.0
 # Space for the words of the last text, to the right of their bars.
@@ -17,8 +17,8 @@ _WORDS = 130.0
 _MAX_TOKEN_HEIGHT, _MAX_HEIGHT = 16.0, 640.0
 # Minimum height of a token for words to be written; and the approximate width of a letter.
 _MIN_LEGIBLE_HEIGHT, _LETTER_WIDTH = 10.5, 6.4
-# Maximum characters of a word, and of several.
-_MAX_WORD, _MAX_SNIPPET = 20, 60
+# Maximum characters of a word.
+_MAX_WORD = 20
 
 
 class Frame(NamedTuple):
@@ -168,9 +168,3 @@ def _axis(within: Frame) -> list[Markup]:
         parts.append(line(x, _TOP, x, bottom + 4, class_="grid"))
         parts.append(text(x, bottom + 18, name, text_anchor="middle" if x > 20 else "start"))
     return parts
-
-
-def snippet(words: str, max_characters: int = _MAX_SNIPPET) -> str:
-    """The beginning of a text from outside, made safe to show."""
-    words = cleaned(words)
-    return words if len(words) <= max_characters else words[: max_characters - 1].rstrip() + "…"

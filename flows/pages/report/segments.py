@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.document import line, rect, tag, value_of
+from flows.pages.drawing import line, rect, tag, value_of
 from flows.pages.report.reading import Detail, Gathered, Moment
-from flows.pages.report.roll import Frame, frame, place_of, roll, snippet
+from flows.pages.report.roll import Frame, frame, place_of, roll
+from flows.pages.table import snippet
 from operators.metrics.lifespans import Marks, marks
 from operators.metrics.report import Report, SegmentFigures
 from operators.text import cleaned, common_prefix
@@ -57,14 +58,12 @@ class Piece(NamedTuple):
 class UpdateRow(NamedTuple):
     """One update."""
 
-    revision: int
     #: Its horizontal position in the picture.
     x: str
     #: Its time on the stream's clock, and since the beginning of the segment; empty in an erasure log.
     at: str
     since: str
     erased: int
-    length: int
     pieces: tuple[Piece, ...]
     withheld: tuple[str, str]
     #: The recognised words that were there before, and those after them.
@@ -83,12 +82,10 @@ def rows(detail: Detail, within: Frame) -> list[UpdateRow]:
         heard = words
         made.append(
             UpdateRow(
-                revision=moment.revision,
                 x=value_of(within.across.at(place_of(moment, number, within))),
                 at="" if moment.at_s is None else f"{moment.at_s:.1f} s",
                 since=_since(moment, within),
                 erased=moment.shown.erased,
-                length=moment.shown.length,
                 pieces=pieces(moment.tokens or [], mark),
                 withheld=_safe(moment.withheld),
                 source_kept=cleaned(" ".join(words[:kept])),

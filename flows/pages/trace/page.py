@@ -1,19 +1,20 @@
-"""Writes a trace: as a self-contained page without scripts and external requests, or as files of pictures."""
+"""A trace for a person: a page without scripts and external requests, files of pictures, tables."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup
+from rich.text import Text
 
 from connectors.files.atomic import write_atomically
-from flows.pages.document import packaged, policy, rect, render, tag, text
-from flows.pages.trace.graph import graph
-from flows.pages.trace.grid import FORMS, cells, grid
+from flows.pages.drawing import packaged, policy, rect, render, tag, text
+from flows.pages.table import Column, console, print_named, print_table, tabulated
+from flows.pages.trace.output import FORMS, cells, graph, grid
 from flows.pages.trace.picture import (
-    LETTERS,
-    MEANINGS,
+    KINDS,
     SMALL,
     Labels,
     Picture,
@@ -26,7 +27,7 @@ from flows.pages.trace.picture import (
 )
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import Origin
-from operators.decoding.trace import Decoding, Trace, UpdateTrace
+from operators.decoding.trace import Decoding, Pass, Trace, UpdateTrace
 
 _MARGIN, _HEADING, _LINE = 16.0, 44.0, 20.0
 
@@ -68,7 +69,7 @@ def method_of(trace: Trace) -> str:
 def _legend(windows: Sequence[Decoding]) -> list[tuple[str, str]]:
     occur = {token.origin for window in windows for token in window.output}
     return [
-        *((origin.value, MEANINGS[origin]) for origin in Origin if origin in occur),
+        *((origin.value, KINDS[origin].meaning) for origin in Origin if origin in occur),
         ("bar", "its probability"),
     ]
 
@@ -117,7 +118,7 @@ def _key(what: str, x: float, y: float) -> list[Markup]:
     origin = Origin(what)
     return [
         rect(x, y, 20, 14, rx=3.0, class_=f"cell {kind(origin)}"),
-        text(x + 10, y + 10, LETTERS[origin], class_=f"letter {kind(origin)}", text_anchor="middle"),
+        text(x + 10, y + 10, KINDS[origin].letter, class_=f"letter {kind(origin)}", text_anchor="middle"),
     ]
 
 
@@ -153,7 +154,7 @@ def section(trace: Trace, number: int) -> Markup:
         how=f"{method_of(trace)}, {safe(trace.model)}",
         words=summary(trace),
         origins=[
-            {"kind": kind(origin), "letter": LETTERS[origin], "meaning": MEANINGS[origin]}
+            {"kind": kind(origin), "letter": KINDS[origin].letter, "meaning": KINDS[origin].meaning}
             for origin in Origin
             if origin in occur
         ],
@@ -192,7 +193,7 @@ def summary(trace: Trace) -> str:
 def update_words(update: UpdateTrace) -> str:
     """The outcomes of an update's tokens, counted."""
     tokens = update.tokens
-    counts = [(origin, sum(token.origin is origin for token in tokens)) for origin in Origin]
+    counts = [(origin, _of_origin(origin, update)) for origin in Origin]
     told = ", ".join(f"{count} {origin.value}" for origin, count in counts if count)
     passes = f"{update.passes} pass{'' if update.passes == 1 else 'es'}"
     return f"{len(tokens)} tokens in {passes}{': ' if told else ''}{told}"
@@ -261,3 +262,56 @@ def signature(trace: Trace) -> str:
         if name in _ALWAYS or (value is not None and value != usual.get(name))
     )
     return safe(f"{trace.model}|{told}|surtitle:{trace.surtitle}")
+
+
+def _passes(update: UpdateTrace) -> list[Pass]:
+    return [one for window in update.windows for one in window.passes]
+
+
+def _of_origin(origin: Origin, update: UpdateTrace) -> int:
+    return sum(token.origin is origin for token in update.tokens)
+
+
+_COUNTS = (
+    Column("update", name),
+    Column("passes", lambda update: len(_passes(update))),
+    Column("evaluated", lambda update: sum(one.evaluated for one in _passes(update))),
+    Column("reused", lambda update: sum(one.passes[0].reused for one in update.windows if one.passes)),
+    Column("kept", lambda update: sum(one.kept for one in _passes(update))),
+    Column("rows", lambda update: sum(len(one.rows) for one in _passes(update))),
+    Column("tokens", lambda update: len(update.tokens)),
+    *(Column(origin.value, partial(_of_origin, origin)) for origin in Origin),
+)
+
+
+def print_trace(trace: Trace, written: Sequence[object]) -> None:
+    """Print a trace for a person, and which files were written."""
+    out = console(width=160)
+    labels = Labels(trace.pieces)
+    title = f"How segment {trace.segment} of {safe(trace.stream)} was decoded"
+    print_table(out, tabulated(title, trace.updates, _COUNTS))
+    for update in trace.updates:
+        out.print(_output(update, labels), soft_wrap=True)
+    out.print()
+    occur = {token.origin for update in trace.updates for token in update.tokens}
+    for origin in (one for one in Origin if one in occur):
+        line = Text(f"{KINDS[origin].letter:>9}  {KINDS[origin].meaning}", style=KINDS[origin].style)
+        out.print(line, soft_wrap=True)
+    told = [("all", summary(trace))]
+    if trace.head_tokens:
+        times = "once" if trace.head_evaluations == 1 else f"{trace.head_evaluations} times"
+        told.append(("head", f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"))
+    print_named(out, [*told, ("signature", signature(trace)), *(("written", path) for path in written)])
+
+
+def _output(update: UpdateTrace, labels: Labels) -> Text:
+    """The output, with the letter of each origin before its tokens."""
+    line = Text(f"{name(update):>9} ")
+    before: Origin | None = None
+    for token in update.tokens:
+        label = labels.of(token.id)
+        if token.origin is not before:
+            line.append(f" {KINDS[token.origin].letter}:", "dim")
+            before = token.origin
+        line.append((" " if label.begins else "") + label.text, KINDS[token.origin].style)
+    return line

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.document import line, rect, tag, text
+from flows.pages.drawing import SVG, drawing, line, rect, tag, text
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Token, UpdateTrace
 from operators.text import cleaned, cluster_width, clusters, width
@@ -22,24 +22,24 @@ LETTER, SMALL = 7.6, 5.8
 #: Maximum columns of text of a token.
 MAX_TOKEN_COLUMNS = 16
 
-#: Letters that distinguish origins in addition to their colours.
-LETTERS = {
-    Origin.COMMITTED: "C",
-    Origin.DRAFT: "D",
-    Origin.RECYCLED: "R",
-    Origin.LOOKED_UP: "L",
-    Origin.PARALLEL: "P",
-    Origin.MODEL: "M",
-    Origin.OWN: "O",
-}
-MEANINGS = {
-    Origin.COMMITTED: "committed: from the draft, accepted without a check",
-    Origin.DRAFT: "from the draft, verified",
-    Origin.RECYCLED: "recycled from the draft’s rejected tail",
-    Origin.LOOKED_UP: "looked up in an earlier text",
-    Origin.PARALLEL: "guessed in parallel",
-    Origin.MODEL: "proposed by the draft model",
-    Origin.OWN: "the model’s own next token, alone",
+
+class Kind(NamedTuple):
+    """How the tokens of an origin are told apart."""
+
+    #: In addition to its colour, and the style of the terminal.
+    letter: str
+    style: str
+    meaning: str
+
+
+KINDS = {
+    Origin.COMMITTED: Kind("C", "dim", "committed: from the draft, accepted without a check"),
+    Origin.DRAFT: Kind("D", "blue", "from the draft, verified"),
+    Origin.RECYCLED: Kind("R", "yellow", "recycled from the draft’s rejected tail"),
+    Origin.LOOKED_UP: Kind("L", "magenta", "looked up in an earlier text"),
+    Origin.PARALLEL: Kind("P", "green", "guessed in parallel"),
+    Origin.MODEL: Kind("M", "cyan", "proposed by the draft model"),
+    Origin.OWN: Kind("O", "bold", "the model’s own next token, alone"),
 }
 
 # Characters that XML does not allow.
@@ -67,17 +67,8 @@ class Picture(NamedTuple):
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{self._svg((title, style, ground, *self.parts))}\n'
 
     def _svg(self, parts: tuple[Markup, ...]) -> Markup:
-        return tag(
-            "svg",
-            Markup("").join(parts),
-            xmlns="http://www.w3.org/2000/svg",
-            viewBox=f"0 0 {self.width:g} {self.height:g}",
-            width=f"{self.width:g}",
-            height=f"{self.height:g}",
-            role="img",
-            aria_label=self.label,
-            class_="trace",
-        )
+        size = {"xmlns": SVG, "width": self.width, "height": self.height}
+        return drawing(self.width, self.height, parts, self.label, "trace", **size)
 
 
 class Label(NamedTuple):
@@ -143,7 +134,7 @@ def standing(
 ) -> Markup:
     """The shape of an accepted token: colour and letter of its origin, and its probability as a bar."""
     shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind(origin)}{more}")
-    shape += text(x + 3, y + 9, LETTERS[origin], class_=f"letter {kind(origin)}")
+    shape += text(x + 3, y + 9, KINDS[origin].letter, class_=f"letter {kind(origin)}")
     if p:
         shape += rect(x + 3, y + high - 3.5, (wide - 6) * p, 1.5, class_=f"letter {kind(origin)}")
     return shape
@@ -234,4 +225,4 @@ def token_words(token: Token, label: str, number: int) -> str:
     """The description of a token in words."""
     where = f" in pass {token.decided}" if token.decided else ""
     p = "" if token.p is None else f", probability {token.p:.2f}"
-    return f"{number}: “{label}”, {MEANINGS[token.origin]}{where}{p}"
+    return f"{number}: “{label}”, {KINDS[token.origin].meaning}{where}{p}"

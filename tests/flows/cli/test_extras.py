@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.doctor.extras import all_extras
+from flows.doctor.machine import all_extras
 from tests.program import ROOT, completed
 from tests.tiny_marian import write_tiny
 

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.engine.tracing import partials_of, read_trace
-from flows.pages.trace.graph import graph
-from flows.pages.trace.grid import PlaceState, cells, grid
+from flows.pages.trace.output import PlaceState, cells, graph, grid
 from flows.pages.trace.page import pictures, trace_page, write_pictures
 from flows.pages.trace.picture import MIN_CELL, Labels
 from operators.decoding.acceptance import BiasedAcceptance

@@ -11,9 +11,11 @@ from rich.console import Console
 
 from connectors.callback import CallbackSink
 from connectors.sinks.part import SinkPart
-from flows.doctor import microphone, model, part
 from flows.doctor.examination import checked
 from flows.doctor.finding import Checked, Finding, as_json, print_checked, print_verdict, works
+from flows.doctor.microphone import MicrophoneFacts
+from flows.doctor.model import ModelFacts
+from flows.doctor.part import Given, PartFacts, sentence, subjects
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
 from operators.languages import Direction
@@ -114,24 +116,24 @@ def stage(virtual_microphone: VirtualMicrophone, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_microphone_that_nobody_speaks_into_is_silent(stage: VirtualMicrophone) -> None:  # noqa: ARG001
-    facts = microphone.look(None, 20.0)
-    (finding,) = microphone.judge(facts, is_named=False)
+    facts = MicrophoneFacts.look(None, 20.0)
+    (finding,) = facts.judge(is_named=False)
     assert (facts.error, facts.heard_s >= 2.0, finding.verdict) == (None, True, "warning")
     assert "complete silence" in finding.sentence
 
 
 def test_speech_into_the_microphone_is_heard(stage: VirtualMicrophone, speech: Path) -> None:
     stage.play(speech, wait=False)
-    facts = microphone.look(None, 20.0)
-    (finding,) = microphone.judge(facts, is_named=False)
+    facts = MicrophoneFacts.look(None, 20.0)
+    (finding,) = facts.judge(is_named=False)
     assert facts.peak_dbfs is not None
     assert (finding.verdict, -40 < facts.peak_dbfs <= 0) == ("ok", True)
 
 
 def test_a_sound_system_that_hangs_costs_a_sentence(stage: VirtualMicrophone) -> None:
     stage.freeze()
-    facts = microphone.look(None, 3.0)
-    (finding, _) = microphone.judge(facts, is_named=False)
+    facts = MicrophoneFacts.look(None, 3.0)
+    (finding, _) = facts.judge(is_named=False)
     assert finding.verdict == "warning"
     assert finding.sentence == "The sound system gave no answer within 3 s"
     assert finding.remedy == "restart it, or connect the microphone again"
@@ -140,25 +142,25 @@ def test_a_sound_system_that_hangs_costs_a_sentence(stage: VirtualMicrophone) ->
 def test_a_microphone_of_another_name_is_a_problem_only_if_it_was_asked_for(
     stage: VirtualMicrophone,  # noqa: ARG001
 ) -> None:
-    (finding,) = microphone.judge(microphone.look("no such device", 20.0), is_named=True)
+    (finding,) = MicrophoneFacts.look("no such device", 20.0).judge(is_named=True)
     assert finding.verdict == "problem"
     assert "There is no microphone no such device" in finding.sentence
 
 
 def test_a_model_of_the_hub_is_not_fetched() -> None:
-    facts = model.look(TranslateSettings(model="hub:nobody/nothing:none.gguf"), 60.0)
+    facts = ModelFacts.look(TranslateSettings(model="hub:nobody/nothing:none.gguf"), 60.0)
     assert (facts.is_absent, facts.error) == (True, None)
 
 
 def test_a_model_that_takes_too_long_is_a_problem() -> None:
-    (finding,) = model.judge(model.look(TranslateSettings(), 0.01))
+    (finding,) = ModelFacts.look(TranslateSettings(), 0.01).judge()
     assert finding.verdict == "problem"
     assert finding.sentence == "Loading the model gave no answer within 0.01 s"
 
 
 def test_a_spoken_language_that_the_default_recogniser_does_not_know_is_a_problem() -> None:
-    german = part.Given(None, {"translate": {"from": "German"}})
-    (finding,) = part.judge(part.look("recogniser", german, 60.0))
+    german = Given(None, {"translate": {"from": "German"}})
+    (finding,) = PartFacts.look("recogniser", german, 60.0).judge()
     assert (finding.verdict, finding.sentence) == ("problem", "The default recogniser knows English only")
     assert finding.remedy.startswith("choose --recognizer whisper, azure or vosk for German")
 
@@ -170,5 +172,5 @@ spool = SinkPart(
 
 def test_a_sink_that_is_named_says_its_own_line() -> None:
     settings = load_settings(None, {"output": {"sinks": [f"{__name__}:spool=x"], "captions": "c.jsonl"}})
-    assert part.subjects(settings) == ["recogniser", "sink-0"]
-    assert part.sentence("sink-0", settings) == "The spool x answers"
+    assert subjects(settings) == ["recogniser", "sink-0"]
+    assert sentence("sink-0", settings) == "The spool x answers"

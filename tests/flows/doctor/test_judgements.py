@@ -3,29 +3,21 @@
 import msgspec
 import pytest
 
-from flows.doctor import (
-    disk,
-    extras,
-    memory,
-    microphone,
-    model,
-    part,
-    ports,
-    processor,
-    speed,
-    terminal,
-)
-from flows.doctor.disk import DiskFacts, Folder
-from flows.doctor.extras import ExtraFacts
 from flows.doctor.finding import Checked, Finding, Verdict, from_error
-from flows.doctor.memory import MemoryFacts
+from flows.doctor.machine import (
+    DiskFacts,
+    ExtraFacts,
+    Folder,
+    Library,
+    MemoryFacts,
+    Port,
+    PortFacts,
+    ProcessorFacts,
+    TerminalFacts,
+)
 from flows.doctor.microphone import MicrophoneFacts
-from flows.doctor.model import ModelFacts
+from flows.doctor.model import ModelFacts, SpeedFacts
 from flows.doctor.part import PartFacts
-from flows.doctor.ports import Port, PortFacts
-from flows.doctor.processor import Library, ProcessorFacts
-from flows.doctor.speed import SpeedFacts
-from flows.doctor.terminal import TerminalFacts
 
 
 def worst(findings: list[Finding]) -> Finding:
@@ -55,7 +47,7 @@ PROCESSOR = ProcessorFacts(
     ],
 )
 def test_the_processor(change: dict[str, object], verdict: Verdict, words: str) -> None:
-    found = worst(processor.judge(msgspec.structs.replace(PROCESSOR, **change)))
+    found = worst(msgspec.structs.replace(PROCESSOR, **change).judge())
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
@@ -70,7 +62,7 @@ def test_the_processor(change: dict[str, object], verdict: Verdict, words: str) 
     ],
 )
 def test_the_memory(facts: MemoryFacts, verdict: Verdict, words: str) -> None:
-    found = worst(memory.judge(facts))
+    found = worst(facts.judge())
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
@@ -84,7 +76,7 @@ def test_the_memory(facts: MemoryFacts, verdict: Verdict, words: str) -> None:
     ],
 )
 def test_the_disk(cache: Folder, results: Folder, verdict: Verdict, words: str) -> None:
-    found = worst(disk.judge(DiskFacts(cache, results)))
+    found = worst(DiskFacts(cache, results).judge())
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
@@ -104,12 +96,12 @@ HEARD = MicrophoneFacts(devices=("Stage", "Desk"), name="Stage", heard_s=2.0, pe
     ],
 )
 def test_the_microphone(change: dict[str, object], verdict: Verdict, words: str) -> None:
-    found = worst(microphone.judge(msgspec.structs.replace(HEARD, **change), is_named=False))
+    found = worst(msgspec.structs.replace(HEARD, **change).judge(is_named=False))
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
 def test_a_microphone_that_was_named_has_to_be_there() -> None:
-    found = microphone.judge(MicrophoneFacts(error="there is no microphone Desk; see all"), is_named=True)
+    found = MicrophoneFacts(error="there is no microphone Desk; see all").judge(is_named=True)
     assert found == [Finding("problem", "There is no microphone Desk", "see all")]
 
 
@@ -129,13 +121,13 @@ MODEL = ModelFacts(
     ],
 )
 def test_the_model(change: dict[str, object], verdict: Verdict, words: str) -> None:
-    found = worst(model.judge(msgspec.structs.replace(MODEL, **change)))
+    found = worst(msgspec.structs.replace(MODEL, **change).judge())
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
 def test_a_direction_without_a_captions_model_is_told_which_have_one() -> None:
     facts = msgspec.structs.replace(MODEL, is_for_captions=False, direction="English to Polish")
-    assert "come for English to German" in model.judge(facts)[1].sentence
+    assert "come for English to German" in facts.judge()[1].sentence
 
 
 SPEED = SpeedFacts(
@@ -159,26 +151,26 @@ SPEED = SpeedFacts(
     ],
 )
 def test_the_speed(change: dict[str, object], verdict: Verdict, words: str) -> None:
-    found = worst(speed.judge(msgspec.structs.replace(SPEED, **change)))
+    found = worst(msgspec.structs.replace(SPEED, **change).judge())
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
 def test_the_best_named_model_that_keeps_up_is_recommended() -> None:
     said = "the best named model that keeps up here is captions"
-    assert speed.judge(msgspec.structs.replace(SPEED, advice=said))[1].sentence.endswith(said)
-    assert model.judge(ModelFacts(error="It is missing; get it", advice=said))[1].sentence.endswith(said)
+    assert msgspec.structs.replace(SPEED, advice=said).judge()[1].sentence.endswith(said)
+    assert ModelFacts(error="It is missing; get it", advice=said).judge()[1].sentence.endswith(said)
 
 
 def test_a_part_that_cannot_be_used_is_a_problem() -> None:
-    assert part.judge(PartFacts(sentence="It recognises English")) == [Finding.ok("It recognises English")]
-    found = part.judge(PartFacts("it is missing; install it"))
+    assert PartFacts(sentence="It recognises English").judge() == [Finding.ok("It recognises English")]
+    found = PartFacts("it is missing; install it").judge()
     assert found == [Finding("problem", "It is missing", "install it")]
 
 
 def test_a_port_that_is_taken_is_named_with_the_option_for_another() -> None:
     web, metrics = Port("the web page", "--port", 8080, True), Port("metrics", "--metrics", 9464, False)
-    assert worst(ports.judge(PortFacts((web,)))).verdict == "ok"
-    assert worst(ports.judge(PortFacts((web, metrics)))) == Finding(
+    assert worst(PortFacts((web,)).judge()).verdict == "ok"
+    assert worst(PortFacts((web, metrics)).judge()) == Finding(
         "warning",
         "port 9464 of metrics is taken by another program",
         "choose another one with --metrics 9465, or end that program",
@@ -201,12 +193,12 @@ TERMINAL = TerminalFacts(
     ],
 )
 def test_the_terminal(change: dict[str, object], verdict: Verdict, words: str) -> None:
-    found = worst(terminal.judge(msgspec.structs.replace(TERMINAL, **change)))
+    found = worst(msgspec.structs.replace(TERMINAL, **change).judge())
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
 def test_absent_extras_are_no_defect_and_told_with_how_to_add_them() -> None:
-    found = extras.judge(ExtraFacts(("web",), ("kafka", "train")))
+    found = ExtraFacts(("web",), ("kafka", "train")).judge()
     assert worst(found).verdict == "ok"
     assert found[1].sentence.endswith("python -m pip install 'surtitle[kafka,train]'")
 

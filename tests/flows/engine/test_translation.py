@@ -11,7 +11,7 @@ from connectors.models.terms import tell_limit
 from flows.engine.dictionary import open_dictionary, open_lexicon
 from flows.engine.recognition import tell_terms
 from flows.engine.translation import open_engine, translator_settings
-from flows.measuring.methods.plan import columns_of
+from flows.measuring.methods.command import columns_of
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError

@@ -109,32 +109,6 @@ def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
     assert len(prompts) == 2
 
 
-def test_the_papers_tables_are_laid_out_with_our_own_figures_beside_the_papers(
-    tmp_path: Path, cache: Path, small: list[str]
-) -> None:
-    done = bench(
-        "text.txt", "--reference", "reference.txt", "--paper", "--repeat", 1, *small,
-        "--markdown", "out.md", "--plots", "plots", cwd=tmp_path, cache=cache,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    document = (tmp_path / "out.md").read_text()
-    for text in (done.stdout, document):
-        titles = [text.index(f"Table {number}: ") for number in (2, 3, 4, 6)]
-        assert titles == sorted(titles)
-        for part in (
-            "Tower+ 2B",
-            "Qwen3 4B",
-            "display-only mask-5",
-            "en→zh: surtitle bench text.txt --reference ",
-        ):
-            assert part in text
-        assert "COMET: surtitle bench text.txt --reference reference.txt --to German --model " in text
-        assert "surtitle as it runs by default: NE " in text
-    assert "| 0.3 | – | " in document
-    assert "| 0.870 | 0.83 | 77.3 | 61.4 | 1.58 |" in document
-    assert [path.name for path in sorted((tmp_path / "plots").iterdir())] == ["acceptance.svg", "bias.svg"]
-
-
 def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from flows.cli.app import app, main
-from flows.measuring.methods.plan import Plan
+from flows.measuring.methods.command import Plan
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 

@@ -12,9 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from flows.measuring.load import target
-from flows.measuring.load.run import Memory, plot, row_of, table
-from flows.measuring.load.target import Meter, growth_mb, told_memory_mb
+from flows.measuring.load import run
+from flows.measuring.load.run import Memory, Meter, growth_mb, plot, row_of, table, told_memory_mb
 from flows.measuring.playback import Load
 from operators.errors import InputError
 from tests.broker import a_broker
@@ -190,7 +189,7 @@ def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
 
 
 def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "_MAX_BYTES", 100_000)
+    monkeypatch.setattr(run, "_MAX_BYTES", 100_000)
 
     def floods(peer: socket.socket) -> None:
         peer.sendall(HEAD)
@@ -214,8 +213,8 @@ def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -
     ended = threading.Event()
     with listening(floods) as address:
         assert told_memory_mb(address) is None
-    monkeypatch.setattr(target, "_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(target, "Timer", Slow)
+    monkeypatch.setattr(run, "_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(run, "Timer", Slow)
     with listening(drips) as address, pytest.raises(InputError, match="gives no metrics"):
         told_memory_mb(address)
     ended.set()

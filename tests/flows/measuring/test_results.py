@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import flows.measuring
 from flows.cli.app import app
+from flows.measuring.methods.command import columns_of, make_grid, make_plan
 from flows.measuring.methods.paper import BIASES, GRIDS, MASKS, PaperRun, paper_tables
-from flows.measuring.methods.plan import Grid, columns_of, make_plan
 from flows.measuring.methods.scores import MethodRow, Times
 from flows.measuring.methods.tables import label, plots, sweep, tables
 from flows.measuring.subjects import SUBJECTS, Subject
@@ -61,7 +61,7 @@ def rows(**figures: Any) -> list[MethodRow]:
 def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> PaperRun:
     """A run of the paper's tables."""
     signature = {"model": {"file": "model.gguf"}, "corpus": corpus, "tokenizer": "13a"}
-    return PaperRun(rows(**figures), signature, "English", target, "a.txt")
+    return PaperRun(rows(**figures), signature, "English", target)
 
 
 RECORDED = "talk.jsonl|updates:recorded"
@@ -124,18 +124,8 @@ def test_tables_3_and_4_have_the_papers_lines_and_figures() -> None:
     assert lines(masks)["mask-5 in the draft"][7:] == ("0.881", "0.34", "84.5", "47.2", "1.39")
 
 
-def test_a_line_below_says_which_command_fills_a_dash() -> None:
-    run = made()._replace(reference="a.de", options=("--limit", "9"))
-    table, *_, other = paper_tables(run)
-    assert (
-        table.notes[0] == "en→zh: surtitle bench a.txt --reference TRANSLATION --to Chinese --limit 9 --paper"
-    )
-    assert other.notes == (
-        "Not measured in this run: surtitle bench PARTIALS.jsonl --to German --limit 9 --paper",
-    )
-    comet = "COMET: surtitle bench a.txt --reference a.de --to German --limit 9 --comet MODEL.ckpt --paper"
-    assert comet in run.closing()
-    assert not any("COMET:" in line for line in made(comet=0.8).closing())
+def test_a_line_below_says_in_which_tokens_erasure_is_counted() -> None:
+    run = made()
     assert any("tokens of 13a" in line for line in run.closing())
     flores = run._replace(signature={**run.signature, "tokenizer": "flores101"})
     assert not any("tokens of" in line for line in flores.closing()[:-2])
@@ -161,7 +151,7 @@ KEPT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("kep
 #: A short run of each, with the options that add fields or columns.
 COMMANDS = {
     "bench": "text.txt --reference text.txt --draft-model {draft} --likelihood --repeat 1 {model}",
-    "bench --paper": "text.txt --paper --repeat 1 {model}",
+    "bench --paper": "text.txt --paper --repeat 1 --plots plots --markdown out.md {model}",
     "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7 --native",
     "bench-drafts": "text.txt --draft-model {draft} --lengths 4 --thresholds 0.4 --ratio 8.8 {model}",
     "bench-rooms": "{partials} --rooms 1 --modes batched,flow --simulate 2 --seconds 0.5 {model}",
@@ -179,14 +169,10 @@ def fields(value: Any, name: str = "") -> set[str]:
 
 
 def printed(text: str) -> list[str]:
-    """Titles, columns, notes and a signature's names, without the figures, which differ from run to run."""
-    lines = []
-    for line in text.splitlines():
-        is_signature = line[:17].strip().replace("_", "").isalpha() and line[16:17] != " "
-        words = (line[:17] if is_signature else re.sub(r"\d[\d.]*", "0", line)).split()
-        if words and words.count("0") < 3:
-            lines.append(" ".join(words))
-    return lines
+    """Titles, columns and notes, without figures, which differ, and the signature, which the JSON has."""
+    tables = text[: text.index(f"{'surtitle':>17}  ")]
+    lines = [re.sub(r"\d[\d.]*", "0", line).split() for line in tables.splitlines()]
+    return [" ".join(words) for words in lines if words and words.count("0") < 3]
 
 
 @pytest.fixture
@@ -239,8 +225,14 @@ def test_markdown_has_as_many_cells_in_each_line() -> None:
 
 
 def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -> None:
-    grid = Grid(("ssbd",), (0.0, 0.2), (3,), (0, 1), accept=("bias", "worth-0.6", "exact", "top-2"))
-    plan = make_plan({}, [grid, Grid(final_bias=("same",))])
+    grid = make_grid(
+        method=("ssbd",),
+        bias=(0.0, 0.2),
+        mask_k=(3,),
+        commit=(0, 1),
+        accept=("bias", "worth-0.6", "exact", "top-2"),
+    )
+    plan = make_plan({}, [grid, make_grid(final_bias=("same",))])
     assert [label(row(columns_of(one), 3), mask=False) for one in plan.variants] == [
         "retranslate",
         "ssbd β=0 commit=0", "ssbd accept=worth-0.6 commit=0", "ssbd accept=exact commit=0",
@@ -251,16 +243,21 @@ def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -
 
 
 def test_a_picture_against_the_bias_takes_the_longest_sweep() -> None:
-    plan = make_plan({}, [Grid(accept=("worth-0.6", "bias")), *GRIDS])
+    plan = make_plan({}, [make_grid(accept=("worth-0.6", "bias")), *GRIDS])
     mixed = [row(columns_of(one), mask) for one, mask in product(plan.variants, plan.masks)]
     assert tuple(one.bias for one in sweep(mixed, 0)) == BIASES
     assert "bias.svg" in plots([one for one in mixed if one.bias is None or one.bias == 0.2], "caption")
 
 
 @pytest.mark.parametrize(
-    "grid", [Grid(("ssbd",), accept=("worth-0.6", "top-2")), Grid(("continuous",)), Grid(("retranslate",))]
+    "grid",
+    [
+        make_grid(method=("ssbd",), accept=("worth-0.6", "top-2")),
+        make_grid(method=("continuous",)),
+        make_grid(method=("retranslate",)),
+    ],
 )
-def test_without_a_bias_there_is_the_picture_that_needs_none(grid: Grid) -> None:
+def test_without_a_bias_there_is_the_picture_that_needs_none(grid: dict[str, Any]) -> None:
     plan = make_plan({}, [grid])
     assert [*plots([row(columns_of(one), 3) for one in plan.variants], "caption")] == ["acceptance.svg"]
 
@@ -276,7 +273,7 @@ def test_pictures_are_valid_and_the_same_figures_give_the_same_file() -> None:
 
 
 def test_a_higher_speedup_stands_higher_in_the_picture_under_a_number_that_the_legend_explains() -> None:
-    plan = make_plan({}, [Grid(("ssbd",), (0.2, 0.4), accept=("bias",))])
+    plan = make_plan({}, [make_grid(method=("ssbd",), bias=(0.2, 0.4), accept=("bias",))])
     picture = ET.fromstring(plots([row(columns_of(one), 3) for one in plan.variants], "")["acceptance.svg"])
     heights = {one.text: float(one.get("y", 0)) for one in picture.iter() if one.text}
     assert heights["1"] > heights["2"] > heights["3"]

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
-from flows.measuring.methods.scores import MethodRow, Scorer, mean_delay_s
-from flows.measuring.methods.trials import MethodUpdate, SegmentTrial
-from flows.measuring.texts import BenchSegment
+from flows.measuring.corpus import BenchSegment
+from flows.measuring.methods.scores import MethodRow, MethodUpdate, Scorer, SegmentTrial, mean_delay_s
 from operators.decoding.conditioning import Conditioning
 from operators.events import Effort
 from operators.glossary import Occurrence

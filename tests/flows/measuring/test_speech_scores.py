@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.measuring.clips import read_clips
+from flows.measuring.corpus import read_clips
 from flows.measuring.speech.scores import native_row, rows, spoken_words, word_errors
-from flows.measuring.speech.trial import NativeTrial, NativeUpdate, RecordingTrial, WindowUpdate
+from flows.measuring.speech.trial import NativeTrial, RecordingTrial, WindowUpdate
 from operators.errors import InputError
 from operators.recognizers.windowed.method import SpeechMethod
 
 
 def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> WindowUpdate:
-    return WindowUpdate(is_final, tokens, text, (text, text if is_final else shown), 4, 0.02)
+    return WindowUpdate(is_final, text, (text, text if is_final else shown), tokens, 4, 0.02)
 
 
 SCRATCH = [
@@ -67,7 +67,10 @@ def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> No
 
 
 def test_the_native_library_is_counted_in_the_same_way() -> None:
-    said = [NativeUpdate(0, "The cat sad.", False), NativeUpdate(0, "The cat sat.", True)]
+    said = [
+        WindowUpdate(final, text, (text,))
+        for text, final in (("The cat sad.", False), ("The cat sat.", True))
+    ]
     row = native_row([NativeTrial(said, 0.5)], ["the cat sat"])
 
     assert (row.wer, row.updates, row.finals) == (0.0, 2, 1)

@@ -13,10 +13,10 @@ from connectors.files.contents import read_lines
 from connectors.scoring import Journal
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
-from flows.measuring.methods.plan import Grid, make_plan
-from flows.measuring.methods.run import mixing_key
-from flows.measuring.methods.trials import Likelihood, SegmentTrial, run_trials, warm_up
-from flows.measuring.texts import BenchSegment, Corpus, load_corpus
+from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
+from flows.measuring.methods.command import make_grid, make_plan
+from flows.measuring.methods.run import Likelihood, mixing_key, run_trials, warm_up
+from flows.measuring.methods.scores import SegmentTrial
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
@@ -28,7 +28,7 @@ from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import ToyCache, ToyStore, ToyVocabulary
 
 CORPUS = Corpus("toy", tuple(BenchSegment(f"s/{n}", ("a b", "a b c a", "a c c a b")) for n in range(3)))
-PLAN = make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1))])
+PLAN = make_plan({}, [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))])
 
 
 VOCABULARY = ToyVocabulary()
@@ -124,10 +124,15 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
     key = mixing_key(SIGNATURE, *PLAN)
     assert mixing_key({**SIGNATURE, "repeats": 9, "comet": "x"}, *PLAN) == key
     others = [
-        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (1, 0))]),
-        make_plan({}, [Grid(("continuous", "ssbd"), (0.0, 0.2), (0, 1))]),
-        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), hold_back=(1,))]),
-        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_bias=("same",))]),
+        make_plan({}, [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(1, 0))]),
+        make_plan({}, [make_grid(method=("continuous", "ssbd"), bias=(0.0, 0.2), mask_k=(0, 1))]),
+        make_plan(
+            {}, [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), hold_back=(1,))]
+        ),
+        make_plan(
+            {},
+            [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), final_bias=("same",))],
+        ),
     ]
     assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
 
@@ -153,7 +158,10 @@ def test_a_journal_gives_back_all_trials_but_the_one_that_was_cut_short(cut: int
 
 
 def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
-    grids = [Grid(("ssbd", "retranslate"), (0.2, 0.2, 0.0), (3, 0)), Grid(("ssbd",), (0.0, 0.4), (0, 5))]
+    grids = [
+        make_grid(method=("ssbd", "retranslate"), bias=(0.2, 0.2, 0.0), mask_k=(3, 0)),
+        make_grid(method=("ssbd",), bias=(0.0, 0.4), mask_k=(0, 5)),
+    ]
     plan = make_plan({"to": "French"}, grids)
     assert [(one.method, one.bias) for one in plan.variants] == [
         ("retranslate", None), ("ssbd", 0.2), ("ssbd", 0.0), ("ssbd", 0.4)
@@ -164,7 +172,16 @@ def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
 
 def test_conditioning_is_crossed_with_every_method_and_never_the_baselines() -> None:
     plan = make_plan(
-        {}, [Grid(("retranslate", "ssbd"), (0.2,), (0,), hold_back=(0, 1), strip_punctuation=(False, True))]
+        {},
+        [
+            make_grid(
+                method=("retranslate", "ssbd"),
+                bias=(0.2,),
+                mask_k=(0,),
+                hold_back=(0, 1),
+                strip_punctuation=(False, True),
+            )
+        ],
     )
     found = [(one.method, one.hold_back, one.strip_punctuation) for one in plan.variants]
     assert found[0] == ("retranslate", 0, False)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.engine.translation import open_engine
-from flows.research.draft_model import prediction
+from flows.research import prediction
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
@@ -149,28 +149,6 @@ def test_drafting_is_measured_and_replayed(tmp_path: Path, pair: tuple[Path, Pat
     invoke("bench-drafts", "--replay", trajectories, "--json", again, "--ratio", "8.8")
     assert json.loads(again.read_text()) == results
     assert (tmp_path / "made.md").read_text().count("| plain, 4 |") == 3
-
-
-def test_a_benchmark_has_rows_with_and_without_a_draft_model(
-    tmp_path: Path, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    model, draft = pair
-    (tmp_path / "text.txt").write_text("the weather in the hills\n")
-    shown = invoke(
-        "bench", tmp_path / "text.txt", "--model", model, "--draft-model", draft, "--draft-tree",
-        "--threads", 1, "--methods", "ssbd,jacobi", "--bias", "0.2", "--repeat", 1,
-        "--json", tmp_path / "bench.json",
-    )  # fmt: skip
-    results = json.loads((tmp_path / "bench.json").read_text())
-    rows = [(row["method"], row["draft_model"], row["draft_tree"]) for row in results["rows"]]
-    assert rows == [
-        ("retranslate", None, False), ("ssbd", None, False), ("ssbd", str(draft), False),
-        ("ssbd", str(draft), True), ("jacobi", None, False),
-    ]  # fmt: skip
-    assert [row["draft_passes_per_token"] > 0 for row in results["rows"]] == [False, False, True, True, False]
-    assert results["signature"]["draft_model"]["file"] == "draft.gguf"
-    assert "+ draft model tree" in shown
 
 
 def test_drafting_of_speech_is_measured_and_replayed(tmp_path: Path) -> None:

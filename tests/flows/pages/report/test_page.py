@@ -79,6 +79,16 @@ def test_worst_flickers_come_first_and_a_head_sorts(browser: Browser, tmp_path: 
     assert page.locator("th[aria-sort=ascending]").inner_text().startswith("begins")
 
 
+def test_in_a_comparison_each_head_is_above_its_figures(browser: Browser, tmp_path: Path) -> None:
+    talk = write(tmp_path / "talk.jsonl", captions())
+    page, _ = opened(browser, tmp_path, talk, talk)
+    heads = page.locator("#list thead th").count()
+    assert [row.locator("th, td").count() for row in page.locator("#list tbody tr").all()] == [heads] * len(
+        SHOWN
+    )
+    assert set(column(page, "latency B")) == {"0.45 s"}
+
+
 def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
     page, _ = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
     closed = page.locator("details:not([open])")

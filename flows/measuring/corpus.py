@@ -1,17 +1,20 @@
-"""The corpus of a benchmark: texts that grow by a few words at a time, or recorded partials."""
+"""The corpora of benchmarks: texts that grow by a few words at a time, recorded partials, or recordings."""
 
 import codecs
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
-from connectors.files.contents import LineReader, read_lines
+from connectors.audio.decoder import AudioDecoder
+from connectors.files.contents import DAMAGED, LineReader, read_lines
 from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
+from operators.recognizers.windowed.segmenter import Samples
 
 # Maximum characters of all updates together: they are kept in memory.
 _MAX_CHARACTERS = 300_000_000
@@ -114,3 +117,47 @@ def _grow(text: str, lag: int) -> tuple[str, ...]:
     words = text.split()
     ends = [*range(lag, len(words), lag), len(words)]
     return tuple(" ".join(words[:end]) for end in ends)
+
+
+class Clip(NamedTuple):
+    """One recording."""
+
+    path: Path
+    #: The reference transcript; None if there is none.
+    text: str | None
+
+
+class _Entry(msgspec.Struct):
+    file: str
+    text: str
+
+
+def read_clips(audio: Sequence[Path], manifest: Path | None) -> list[Clip]:
+    """The recordings, with transcripts from a manifest: a JSON object per line with ``file`` and ``text``.
+
+    Raises `InputError` if the manifest cannot be read or lacks all of them.
+    """
+    texts = _read_manifest(manifest) if manifest else {}
+    clips = [Clip(path, texts.get(path.name)) for path in audio]
+    if manifest and all(clip.text is None for clip in clips):
+        raise InputError(f"{manifest}: it names none of the recordings; give their own list")
+    return clips
+
+
+def samples(clip: Clip) -> Samples:
+    """All samples of a recording, at 16 kHz. Raises `InputError` if it cannot be read."""
+    pcm = b"".join(AudioDecoder(clip.path).blocks())
+    return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768.0
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    texts = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            entry = msgspec.json.decode(line, type=_Entry)
+        except DAMAGED as error:
+            raise InputError(
+                f"{path}, line {number}: {error}; write each line as an object with 'file' and 'text'"
+            ) from error
+        texts[entry.file] = entry.text
+    return texts
