@@ -29,8 +29,7 @@ from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
-from operators.models.open_sessions import OpenSessions
-from operators.models.pool import SessionPool
+from operators.models.pool import OpenSessions, SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
 from operators.prompts.prompt import EndOfTurn, Prompt

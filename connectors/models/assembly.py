@@ -13,7 +13,7 @@ from connectors.models.adapter import read_adapter
 from connectors.models.vocabulary import list_entries, read_list, special_ids, tokenizer_of
 from operators.errors import InputError
 from operators.models.adapter import Adapter
-from operators.models.pruning.tokenizer import Tokenizer
+from operators.models.pruning import Tokenizer
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import Types, group_of, number_of
 from operators.observed import Progress
@@ -195,7 +195,7 @@ def _merged(
 def _changed(name: str, tensor: Tensor, kind: int, adapter: Adapter, parts: Parts) -> Tensor:
     try:
         matrix = dequantize(rows_of(tensor), tensor.kind)
-    except (ValueError, NotImplementedError):
+    except ValueError:
         raise InputError(
             f"{parts.base}: the type {tensor.kind} of its tensor {name} is not supported; "
             "use a base model in F16, Q8_0 or Q4_K_M"

@@ -11,11 +11,11 @@ from connectors.metrics.counters import CountMessages, RunMetrics
 from connectors.metrics.server import MetricsServer, parse_address
 from flows.settings.schema import Settings
 from operators.health import Health, Rule, Verdict
-from operators.losses import Losses
-from operators.models.open_sessions import Usage
+from operators.models.pool import Usage
 from operators.observed import (
     LoadingBegan,
     LoadingEnded,
+    Losses,
     MessageSkipped,
     MicrophoneChanged,
     ModelLoaded,

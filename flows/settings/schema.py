@@ -23,7 +23,7 @@ from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.health import Rule
 from operators.languages import Direction
-from operators.option import Option
+from operators.parts import Option
 from operators.prompts.template import NAMES as TEMPLATE_NAMES
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret

@@ -12,7 +12,7 @@ import numpy as np
 
 from operators.decoding.forward import TreeForward
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.decoding.tree_session import BranchingSession
+from operators.models.branches import BranchingSession
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool

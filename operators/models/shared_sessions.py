@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from operators.models.open_sessions import OpenSession, OpenSessions
+from operators.models.pool import OpenSession, OpenSessions
 from operators.models.store import Part, SharedStore
 from operators.serving.passes import Answered, Asked
 from operators.trouble import ModelTrouble, NoRoom

@@ -86,7 +86,7 @@ def labels_of(source: str, target: str) -> TrainedPrompt:
 
     Raises `UsageError` for a direction without examples.
     """
-    from operators.prompts.few_shot import find_examples
+    from operators.prompts.template import find_examples
 
     examples = find_examples(source, target)
     return TrainedPrompt(

@@ -15,8 +15,7 @@ from operators.errors import UsageError
 from operators.extras import Extra
 from operators.languages import Language, is_language, language
 from operators.observed import RecognizerChanged, SpeechCut
-from operators.option import Option
-from operators.parts import Parts
+from operators.parts import Option, Parts
 from operators.recognizers.protocol import Recognizer
 
 #: Called with a recogniser's events, on any thread.

@@ -13,7 +13,7 @@ import numpy as np
 from operators.decoding.drafts import Draft, Drafter, Drafting, Verified
 from operators.decoding.forward import Origin
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.research.tree_draft import tree_draft, tree_of
+from operators.research.prediction import tree_draft, tree_of
 
 _NO_ROWS = np.empty((0, 0), np.float32)
 

@@ -8,7 +8,6 @@ That is tried at the start (`is_causal`).
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError
-from operators.seq2seq.folder import MarianFolder
-from operators.seq2seq.vocabulary import TargetVocabulary
+from operators.models.onnx_files import onnx_session
+from operators.seq2seq.folder import MarianFolder, TargetVocabulary
 from operators.trouble import ModelTrouble, Trouble
 
 _Array = NDArray[Any]
@@ -48,7 +47,9 @@ class MarianModel:
         self.folder = folder
         self.path = folder.path
         self.vocabulary = TargetVocabulary(folder.path, folder.ends)
-        self._encoder, self._decoder = (_open(path, threads) for path in (folder.encoder, folder.decoder))
+        self._encoder, self._decoder = (
+            onnx_session(path, threads, keeps_memory=False) for path in (folder.encoder, folder.decoder)
+        )
         shapes = {one.name: one.shape for one in self._decoder.get_inputs()}
         past = [name for name in shapes if name.startswith(_PAST)]
         if not past or "use_cache_branch" not in shapes:
@@ -146,12 +147,3 @@ class MarianModel:
         # later tokens makes it 0.4 in a trained model.
         noise, difference = (np.sqrt(((rows - right) ** 2).mean()) for rows in (whole, together))
         return bool(difference < 3 * noise + 0.01 * right.std())
-
-
-def _open(path: Path, threads: int) -> Any:
-    from operators.onnx_session import onnx_session  # takes a moment, and most models need no ONNX Runtime
-
-    try:
-        return onnx_session(path, threads, keeps_memory=False)
-    except Exception as error:
-        raise InputError(f"{path}: ONNX Runtime cannot load this file; fetch the model again") from error

@@ -18,8 +18,7 @@ from operators.decoding.session import PrefixSession
 from operators.errors import InputError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel, load_model
+from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, silero
 from operators.research.respelled import Respelled

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError, is_folder, unreadable
-from operators.onnx_session import onnx_session
+from operators.models.onnx_files import onnx_session
 from operators.recognizers.windowed.segmenter import Samples
 from operators.trouble import ModelTrouble, Trouble
 
@@ -138,9 +138,9 @@ class MoonshineModel:
                 f"{folder}: there is no such folder; name the folder that holds the speech model's files"
             )
         self.tokenizer: Tokenizer = load_tokenizer(folder)
-        self._encoder = _session(_find(folder, "encoder_model"), threads)
+        self._encoder = onnx_session(_find(folder, "encoder_model"), threads)
         path = _find(folder, "decoder_model_merged")
-        self._decoder = _session(path, threads)
+        self._decoder = onnx_session(path, threads)
         self._encoder_inputs = _inputs(self._encoder)
         self._decoder_inputs = _inputs(self._decoder)
         self._past = [name for name in self._decoder_inputs if name.startswith(_PAST)]
@@ -252,15 +252,6 @@ def _find(folder: Path, name: str) -> Path:
     raise InputError(
         f"{folder}: it holds no {name}.ort and no {name}.onnx; name the folder of a merged Moonshine model"
     )
-
-
-def _session(path: Path, threads: int) -> Any:
-    try:
-        return onnx_session(path, threads)
-    except Exception as error:  # the library's classes share no other base
-        raise InputError(
-            f"{path}: the speech model cannot be loaded; fetch it again, or name another folder"
-        ) from error
 
 
 def _inputs(session: Any) -> dict[str, list[Any]]:

@@ -18,8 +18,16 @@ from operators.languages import Language
 from operators.observed import SpeechCut
 from operators.recognizers.moonshine.model import BEGIN, END, MoonshineModel, load_model
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
-from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of, hear, method_of
+from operators.recognizers.windowed.method import (
+    CERTAINTY,
+    DraftingTranscriber,
+    SpeechMethod,
+    WindowResult,
+    doubt_of,
+    hear,
+    method_of,
+    recognizer_of,
+)
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Window
 

@@ -18,10 +18,17 @@ from operators.decoding.speech import Doubt
 from operators.languages import Language, language
 from operators.observed import SpeechCut
 from operators.recognizers.part import Observe, RecognizerSettings, named_model, unobserved
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel, load_model
-from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of, hear, method_of
+from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
+from operators.recognizers.windowed.method import (
+    CERTAINTY,
+    DraftingTranscriber,
+    SpeechMethod,
+    WindowResult,
+    doubt_of,
+    hear,
+    method_of,
+    recognizer_of,
+)
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 

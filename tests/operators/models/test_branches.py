@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from operators.decoding.forward import Forward, Logits, TreeForward
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.decoding.tree_session import BranchingSession
-from operators.models.branches import Placed
+from operators.models.branches import BranchingSession, Placed
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.models.checkpoints import DRAFT_STEP, FRONTIER_STEP, Checkpoints, Place
+from operators.models.recurrent import DRAFT_STEP, FRONTIER_STEP, Checkpoints, Place
 
 HEAD = 100
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from operators.decoding.forward import Forward, Logits
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.open_sessions import OpenSessions
-from operators.models.pool import SessionPool
+from operators.models.pool import OpenSessions, SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
 from operators.serving.passes import Asked

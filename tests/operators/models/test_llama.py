@@ -20,8 +20,8 @@ from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
-from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
+from operators.prompts.template import few_shot_prompt, find_examples
 from operators.research.heads import StateSolver
 from tests.near_ties import NOISE, agree, gap_where_they_part
 

@@ -13,8 +13,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Logits, Task, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.models.open_sessions import OpenSessions
-from operators.models.pool import SessionPool
+from operators.models.pool import OpenSessions, SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.serving.scheduler import Scheduler
 from operators.trouble import ModelTrouble, NoRoom

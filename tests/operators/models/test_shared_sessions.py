@@ -13,12 +13,11 @@ from operators.decoding.session import Evaluation
 from operators.decoding.ssbd import ssbd
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.open_sessions import OpenSessions
-from operators.models.pool import SessionPool
+from operators.models.pool import OpenSessions, SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
-from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
+from operators.prompts.template import few_shot_prompt, find_examples
 from operators.serving.scheduler import Scheduler
 from tests.near_ties import NOISE, agree, gap_where_they_part
 

@@ -3,9 +3,8 @@
 import pytest
 
 from operators.errors import InputError, UsageError
-from operators.prompts.few_shot import find_examples
 from operators.prompts.select import select_prompt
-from operators.prompts.template import Template
+from operators.prompts.template import Template, find_examples
 from operators.prompts.trained import (
     TEMPLATES_KEY,
     TrainedPrompts,

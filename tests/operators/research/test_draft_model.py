@@ -18,8 +18,7 @@ from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
 from operators.models.pool import SessionPool
 from operators.research.draft_model import ModelDrafts
-from operators.research.prediction import Prediction
-from operators.research.tree_draft import tree_draft
+from operators.research.prediction import Prediction, tree_draft
 from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyCache, ToyStore
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.tree import TokenTree
-from operators.research.tree_draft import tree_draft, tree_of
+from operators.research.prediction import tree_draft, tree_of
 from tests.operators.decoding.test_session import grown, spelled, texts
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from operators.decoding.decoder import Decode
 from operators.decoding.forward import Forward, Logits
 from operators.decoding.translator import Output, SegmentState, Updating
-from operators.models.open_sessions import OpenSessions
+from operators.models.pool import OpenSessions
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
 from operators.serving.job import Job

@@ -14,8 +14,7 @@ from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
-from operators.models.open_sessions import OpenSessions
-from operators.models.pool import SessionPool
+from operators.models.pool import OpenSessions, SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.research.draft_model import ModelDrafts

@@ -9,7 +9,7 @@ from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
-from operators.training.blocks import mean_block, passes
+from operators.research.heads import mean_block, passes
 from tests.says import END, Says, script
 
 said = st.lists(st.integers(1, 3), min_size=1, max_size=11)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from operators.lexicon import Translation
-from operators.training.lexicon import LinkedPair, lexicon_entries
+from operators.training.alignment import LinkedPair, lexicon_entries
 
 
 def pair(source: str, target: str, *links: tuple[int, int]) -> LinkedPair:

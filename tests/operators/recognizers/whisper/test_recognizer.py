@@ -10,8 +10,7 @@ import pytest
 from operators.decoding.session import PrefixSession
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel
+from operators.recognizers.whisper.model import Encoded, WhisperModel
 from operators.recognizers.whisper.recognizer import (
     WhisperTranscriber,
     compression,

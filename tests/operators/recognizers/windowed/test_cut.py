@@ -12,8 +12,7 @@ from operators.languages import language
 from operators.observed import SpeechCut
 from operators.recognizers.moonshine.model import MoonshineModel, Tokenizer
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber
-from operators.recognizers.windowed.drafting import DraftingTranscriber
-from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.method import DraftingTranscriber, SpeechMethod
 from operators.recognizers.windowed.segmenter import Window
 
 METHOD = SpeechMethod(use_draft=False)

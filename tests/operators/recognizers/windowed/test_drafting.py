@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.recognizers.windowed.drafting import steady_text
+from operators.recognizers.windowed.method import steady_text
 
 SAID = [b" I", b" have", b" a", b" dr", b"eam", b"."]
 

@@ -10,8 +10,7 @@ from typing_extensions import override
 from operators.decoding.drive import Cost
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
-from operators.recognizers.windowed.drafting import DraftingTranscriber
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of
+from operators.recognizers.windowed.method import DraftingTranscriber, SpeechMethod, WindowResult, doubt_of
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 from tests.operators.recognizers.speaking import pcm
 
