@@ -14,9 +14,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from operators.errors import InputError, unreadable
-from operators.glossary import words_of
+from operators.glossary import MAX_TRANSLATIONS, MAX_WORDS, Lexicon, Translation, lexicon_of, words_of
 from operators.languages import Direction
-from operators.lexicon import MAX_TRANSLATIONS, MAX_WORDS, Lexicon, Translation, lexicon_of
 from operators.text import cleaned
 
 #: Unpacked; Ding's German dictionary has 26 MB.

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from connectors.http.access import Access
 from connectors.http.guard import Guard
-from operators.health import Verdict
+from operators.metrics.health import Verdict
 
 _NOT_KEPT = {"cache-control": "no-store"}
 

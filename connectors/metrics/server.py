@@ -12,7 +12,7 @@ from connectors.http.access import LOCAL, Access, is_local
 from connectors.http.listener import listen, max_sockets, shown
 from operators.errors import UsageError
 from operators.extras import needs_extra
-from operators.health import Verdict
+from operators.metrics.health import Verdict
 
 if TYPE_CHECKING:
     from connectors.http.background import BackgroundServer

@@ -10,8 +10,8 @@ from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
 from operators.errors import UsageError, printable
+from operators.glossary import lexicon_lines
 from operators.languages import language
-from operators.lexicon import lexicon_lines
 
 
 def align(

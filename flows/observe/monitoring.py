@@ -10,7 +10,7 @@ from connectors.messages.log import tell
 from connectors.metrics.counters import CountMessages, RunMetrics
 from connectors.metrics.server import MetricsServer, parse_address
 from flows.settings.schema import Settings
-from operators.health import Health, Rule, Verdict
+from operators.metrics.health import Health, Rule, Verdict
 from operators.models.pool import Usage
 from operators.observed import (
     LoadingBegan,

@@ -5,7 +5,7 @@ distinguished by the key that each must have: ``pairs``, ``message`` or ``prompt
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Annotated
@@ -37,14 +37,14 @@ class Pair(_Template, frozen=True):
     target: str
 
 
-class FewShotTemplate(_Template, frozen=True):
+class FewShotTemplate(_Template, frozen=True, omit_defaults=True):
     """Example pairs for one direction, for pretrained models; none for one trained on the labels."""
 
     language: str
     source_language: str
     source_label: str
     target_label: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Pair, ...] = ()
     #: Text before the first pair.
     head: str = ""
     #: The target's label behind unfinished text, for a model trained with one; empty: the same as a final's.
@@ -187,33 +187,25 @@ def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str
     return text
 
 
-#: Templates are registered by a file: its name is theirs, and those of examples have this beginning.
-_EXAMPLES = "few-shot-"
-
-
 @cache
 def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
-    """The templates for any languages, by name: each file of ``templates/`` that has no examples."""
-    found = {
-        name: template_of(tomllib.loads(text)) for name, text in _files() if not name.startswith(_EXAMPLES)
-    }
-    return {name: one for name, one in found.items() if not isinstance(one, FewShotTemplate)}
+    """The templates for any languages, by the names of their files."""
+    return {name: one for name, one in _ours().items() if not isinstance(one, FewShotTemplate)}
 
 
 @cache
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     """All directions for which there are examples."""
-    return tuple(
-        msgspec.toml.decode(text, type=FewShotTemplate)
-        for name, text in _files()
-        if name.startswith(_EXAMPLES)
-    )
+    return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
 
 
-def _files() -> Iterator[tuple[str, str]]:
-    """The names of our templates, and what is in their files."""
-    for entry in sorted(_FOLDER.iterdir(), key=lambda entry: entry.name):
-        yield entry.name.removesuffix(".toml"), entry.read_text("utf-8")
+@cache
+def _ours() -> Mapping[str, Template]:
+    entries = sorted(_FOLDER.iterdir(), key=lambda entry: entry.name)
+    return {
+        entry.name.removesuffix(".toml"): template_of(tomllib.loads(entry.read_text("utf-8")))
+        for entry in entries
+    }
 
 
 #: What ``--template`` can be besides a file.
@@ -244,17 +236,29 @@ def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt
 
 def find_examples(source: str, target: str) -> FewShotTemplate:
     """Our examples for one direction. Raises `UsageError` for a direction without examples."""
+    found = of_direction(few_shot_templates(), source, target)
+    if found is not None:
+        return found
     wanted = language(source).name, language(target).name
-    for template in few_shot_templates():
-        if (template.source_language, template.language) == wanted:
-            return template
     if wanted[0] == wanted[1]:
         raise UsageError(
             f"speech and captions would both be {wanted[0]}; choose another language with --to or --from"
         )
-    known = ", ".join(f"{one.source_language} to {one.language}" for one in few_shot_templates())
     raise UsageError(
         f"there are no examples for {wanted[0]} to {wanted[1]}, and this pretrained model needs them; "
-        f"choose one of {known}, another model (`surtitle models --from {wanted[0]} --to {wanted[1]}` lists "
-        "them), or give examples of your own with --template"
+        f"choose one of {directions(few_shot_templates())}, another model (`surtitle models --from "
+        f"{wanted[0]} --to {wanted[1]}` lists them), or give examples of your own with --template"
     )
+
+
+def of_direction(templates: Iterable[FewShotTemplate], source: str, target: str) -> FewShotTemplate | None:
+    """The first of these templates for one direction; None if there is none."""
+    wanted = language(source), language(target)
+    return next(
+        (one for one in templates if (language(one.source_language), language(one.language)) == wanted), None
+    )
+
+
+def directions(templates: Iterable[FewShotTemplate]) -> str:
+    """Their directions, for a sentence."""
+    return ", ".join(f"{one.source_language} to {one.language}" for one in templates)

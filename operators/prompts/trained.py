@@ -10,40 +10,29 @@ import msgspec
 
 from operators.errors import InputError, UsageError
 from operators.languages import language
-from operators.prompts.template import FewShotTemplate
+from operators.prompts.template import FewShotTemplate, directions, find_examples, of_direction
 
 #: The header's entry: a JSON list.
 TEMPLATES_KEY = "surtitle.templates"
 
 
-class TrainedPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The prompt for one direction: ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``.
+class TrainedPrompts(NamedTuple):
+    """All directions that a model was trained on, as templates that have labels and no examples.
 
-    Behind unfinished text it is ``UNFINISHED_LABEL``, if the model was trained to be told.
+    A prompt is ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``. Behind unfinished text it is
+    ``UNFINISHED_LABEL``, if the model was trained to be told.
     """
 
-    source_language: str
-    language: str
-    source_label: str
-    target_label: str
-    unfinished_label: str = ""
-
-
-class TrainedPrompts(NamedTuple):
-    """All directions that a model was trained on."""
-
-    prompts: tuple[TrainedPrompt, ...]
+    prompts: tuple[FewShotTemplate, ...]
 
     def find(self, source: str, target: str) -> FewShotTemplate:
         """The prompt for one direction. Raises `UsageError` for one that the model was not trained on."""
-        wanted = language(source).name, language(target).name
-        for one in self.prompts:
-            if (language(one.source_language).name, language(one.language).name) == wanted:
-                return FewShotTemplate(**msgspec.structs.asdict(one), pairs=())
-        known = ", ".join(f"{one.source_language} to {one.language}" for one in self.prompts)
+        found = of_direction(self.prompts, source, target)
+        if found is not None:
+            return found
         raise UsageError(
-            f"this model was not trained for {wanted[0]} to {wanted[1]}, but for {known}; "
-            "choose another model with --model, such as base"
+            f"this model was not trained for {language(source).name} to {language(target).name}, but for "
+            f"{directions(self.prompts)}; choose another model with --model, such as base"
         )
 
 
@@ -64,7 +53,7 @@ def trained_prompts(model: Header) -> TrainedPrompts | None:
 def parse_prompts(said: str) -> TrainedPrompts:
     """The prompts in the JSON list ``said``. Raises `InputError` if it is something else."""
     try:
-        prompts = msgspec.json.decode(said, type=tuple[TrainedPrompt, ...])
+        prompts = msgspec.json.decode(said, type=tuple[FewShotTemplate, ...])
         for one in prompts:
             language(one.source_language), language(one.language)
     except (msgspec.DecodeError, UsageError) as error:
@@ -81,20 +70,15 @@ def spell_prompts(prompts: TrainedPrompts) -> str:
     return msgspec.json.encode(prompts.prompts).decode()
 
 
-def labels_of(source: str, target: str) -> TrainedPrompt:
+def labels_of(source: str, target: str) -> FewShotTemplate:
     """The labels of our own examples for a direction, which training uses too.
 
     Raises `UsageError` for a direction without examples.
     """
-    from operators.prompts.template import find_examples
-
-    examples = find_examples(source, target)
-    return TrainedPrompt(
-        examples.source_language, examples.language, examples.source_label, examples.target_label
-    )
+    return msgspec.structs.replace(find_examples(source, target), pairs=(), head="")
 
 
-def telling_unfinished(labels: TrainedPrompt) -> TrainedPrompt:
+def telling_unfinished(labels: FewShotTemplate) -> FewShotTemplate:
     """The same labels, and one for unfinished text.
 
     Without it a model takes a final that does not look finished for a prefix, and withholds its end. One

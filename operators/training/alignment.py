@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from operators.errors import UsageError
 from operators.extras import installing
-from operators.glossary import words_of
-from operators.lexicon import MAX_TRANSLATIONS, MAX_WORDS, Translation
+from operators.glossary import MAX_TRANSLATIONS, MAX_WORDS, Translation, words_of
 
 # Scripts without spaces between words; other text stays together up to the next space.
 _PIECE = regex.compile(

@@ -3,8 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.glossary import Glossary, words_of
-from operators.lexicon import MAX_TRANSLATIONS, Dictionary, Lexicon, Translation, Wanted, lexicon_of
+from operators.glossary import (
+    MAX_TRANSLATIONS,
+    Dictionary,
+    Glossary,
+    Lexicon,
+    Translation,
+    Wanted,
+    lexicon_of,
+    words_of,
+)
 
 words = st.text(st.sampled_from("abcß词é -'"), min_size=1, max_size=4).map(str.strip).filter(bool)
 translations = st.lists(

@@ -1,6 +1,6 @@
 """Sessions of a pool are only a cache: nothing but the time taken tells whether one was evicted."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 import pytest
@@ -23,10 +23,15 @@ HEAD = [1, 2, 3]
 updates = st.lists(st.tuples(st.sampled_from("abcd"), st.lists(st.integers(1, 6), max_size=6)), max_size=12)
 
 
-def translate_all(work: list[tuple[str, list[int]]], pool: SessionPool) -> list[Decoded]:
+def translate_all(
+    work: list[tuple[str, list[int]]], pool: SessionPool, released: Container[int] = ()
+) -> list[Decoded]:
+    """Translate each update with the last output as its draft; before some, their session is released."""
     drafts: dict[str, tuple[int, ...]] = {}
     results = []
-    for key, source in work:
+    for number, (key, source) in enumerate(work):
+        if number in released:
+            pool.release(key)
         task = Task([*HEAD, *source], drafts.get(key, ()), frozenset([END]), 10)
         with pool.session(key) as session:
             decoded, _ = drive(ssbd(task, BiasedAcceptance(0.2)), session)
@@ -35,26 +40,13 @@ def translate_all(work: list[tuple[str, list[int]]], pool: SessionPool) -> list[
     return results
 
 
-@given(updates, st.integers(1, 3))
-def test_evicting_never_changes_a_result(work: list[tuple[str, list[int]]], size: int) -> None:
+@given(updates, st.integers(1, 3), st.sets(st.integers(0, 11)))
+def test_neither_evicting_nor_releasing_changes_a_result(
+    work: list[tuple[str, list[int]]], size: int, released: set[int]
+) -> None:
     small = SessionPool(ToyStore(size + 1), HEAD, size)
     large = SessionPool(ToyStore(9), HEAD, 8)
-    assert translate_all(work, small) == translate_all(work, large)
-
-
-@given(updates, st.sets(st.integers(0, 11)))
-def test_releasing_at_any_point_changes_nothing(work: list[tuple[str, list[int]]], when: set[int]) -> None:
-    pool = SessionPool(ToyStore(3), HEAD, 2)
-    steady = translate_all(work, SessionPool(ToyStore(9), HEAD, 8))
-    drafts: dict[str, tuple[int, ...]] = {}
-    for number, (key, source) in enumerate(work):
-        if number in when:
-            pool.release(key)
-        task = Task([*HEAD, *source], drafts.get(key, ()), frozenset([END]), 10)
-        with pool.session(key) as session:
-            decoded, _ = drive(ssbd(task, BiasedAcceptance(0.2)), session)
-        assert decoded == steady[number]
-        drafts[key] = decoded.tokens
+    assert translate_all(work, small, released) == translate_all(work, large)
 
 
 OTHERS = ((1, 5), (2, 3, 4))
@@ -88,31 +80,6 @@ def test_each_head_is_evaluated_once_for_all_sessions_that_begin_with_it() -> No
         session = sessions.open(str(number), request.tokens).session
         session.forward(request)
         assert session.reused == len(head)
-
-
-def test_the_head_is_evaluated_once_for_all_sessions() -> None:
-    store = ToyStore(3)
-    pool = SessionPool(store, HEAD, 2)
-    for key in "abc":
-        with pool.session(key) as session:
-            session.forward(Forward([*HEAD, 4], 3))
-            assert session.reused == len(HEAD)
-    assert sum(cache.evaluated for cache in store.caches) == len(HEAD) + 3
-
-
-def test_a_session_that_failed_is_made_anew() -> None:
-    pool = SessionPool(ToyStore(2), HEAD, 1)
-
-    def fail() -> None:
-        with pool.session("a") as session:
-            session.forward(Forward([*HEAD, 4], 3))
-            raise RuntimeError("broken off")
-
-    with pytest.raises(RuntimeError, match="broken off"):
-        fail()
-    with pool.session("a") as session:
-        row = session.forward(Forward([*HEAD, 5], 3))
-    assert row.tobytes() == PrefixSession(ToyCache()).forward(Forward([*HEAD, 5], 3)).tobytes()
 
 
 class Crowded(ToyStore):

@@ -133,13 +133,6 @@ def test_parts_of_a_prompt_have_the_tokens_of_the_whole(name: str, tiny: LlamaMo
     assert list(prompt.build(prompt.source(text), is_final=True)) == tiny.begin + tokens
 
 
-def test_the_label_before_the_end_of_towers_turn_keeps_its_space(model: LlamaModel) -> None:
-    prompt = turn_prompt(model, turn_template("tower"), "English", "German")
-    pieces = [model.piece(token).decode() for token in prompt.tail]
-    (end,) = model.tokenize("<end_of_turn>", special=True)
-    assert "".join(pieces[: prompt.tail.index(end)]) == "\nGerman: "
-
-
 def test_gemma_ends_its_turn_with_the_templates_token(model: LlamaModel) -> None:
     prompt: Prompt = turn_prompt(model, turn_template("tower"), "English", "German")
     (end,) = model.tokenize("<end_of_turn>", special=True)

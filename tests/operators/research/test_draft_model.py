@@ -56,17 +56,6 @@ def run(method: Method, branches: int = 0, error: float = 0.0) -> tuple[Decoded,
         return drive(method, *sessions(stack, branches, error))
 
 
-@given(prompts, limits, predictions, errors, spare)
-def test_a_draft_model_changes_no_output_and_saves_passes(
-    prompt: list[int], limit: int, prediction: Prediction, error: float, branches: int
-) -> None:
-    task = make_task(prompt, limit=limit)
-    want, most = run(retranslate(task))
-    got, cost = run(decode(task, ModelDrafts(task, prediction)), branches, error)
-    assert (got.tokens, got.cut) == (want.tokens, want.cut)
-    assert cost.passes <= most.passes
-
-
 @given(prompts, tokens, limits, st.floats(0.0, 0.6), predictions, errors, spare)
 def test_the_last_output_keeps_its_bias_and_its_precedence(
     prompt: list[int], draft: list[int], limit: int, bias: float, prediction: Prediction, error: float,

@@ -9,7 +9,6 @@ from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
@@ -44,17 +43,6 @@ heads_of_noise = st.builds(noise_heads, st.integers(1, 4), st.integers(0, 99))
 
 def run(method: Method) -> tuple[Decoded, Cost]:
     return drive(method, PrefixSession(ToyCache()))
-
-
-@given(prompts, limits, heads_of_noise, lengths)
-def test_any_heads_change_no_output_and_take_no_more_passes(
-    prompt: list[int], limit: int, heads: Heads, length: BlockLength
-) -> None:
-    task = Task(prompt, (), frozenset([END]), limit)
-    want, most = run(retranslate(task))
-    got, cost = run(decode(task, HeadProposals(heads, length)))
-    assert (got.tokens, got.cut) == (want.tokens, want.cut)
-    assert cost.passes <= most.passes
 
 
 @given(prompts, drafts, limits, st.floats(0.0, 0.6), heads_of_noise, lengths)

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from operators.lexicon import Translation
+from operators.glossary import Translation
 from operators.training.alignment import LinkedPair, lexicon_entries
 
 
