@@ -18,15 +18,16 @@ from typing import NamedTuple
 
 import regex
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+from operators.languages import UNSPACED
+
 _HYPHENS = r"\-‐‑‒–—"
 #: A character of a script without spaces, a word of another script, or a symbol ("C++" has three words).
 _WORD = regex.compile(
-    rf"(?V1)[{_UNSPACED}]\p{{M}}*|[\w--[{_UNSPACED}]]+|[^\s\w{_HYPHENS}]",
+    rf"(?V1)[{UNSPACED}]\p{{M}}*|[\w--[{UNSPACED}]]+|[^\s\w{_HYPHENS}]",
 )
-_IS_UNSPACED = regex.compile(f"[{_UNSPACED}]").match
+_IS_UNSPACED = regex.compile(f"[{UNSPACED}]").match
 #: The first letter of a word that other letters before it would make another word.
-_BEGINS_WORD = regex.compile(rf"(?V1)[\w--[{_UNSPACED}]]")
+_BEGINS_WORD = regex.compile(rf"(?V1)[\w--[{UNSPACED}]]")
 #: Shorter words have no plural: "it" and "its" are different words.
 _MIN_SINGULAR = 3
 _PLURAL = "s"

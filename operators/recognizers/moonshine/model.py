@@ -143,14 +143,15 @@ class MoonshineModel:
         self._decoder = onnx_session(path, threads)
         self._encoder_inputs = _inputs(self._encoder)
         self._decoder_inputs = _inputs(self._decoder)
-        self._past = [name for name in self._decoder_inputs if name.startswith(_PAST)]
-        if not self._past or "input_ids" not in self._decoder_inputs:
+        #: The names of the decoder's inputs for keys and values, and empty ones.
+        self.past = [name for name in self._decoder_inputs if name.startswith(_PAST)]
+        if not self.past or "input_ids" not in self._decoder_inputs:
             raise InputError(
                 f"{path}: this is not a merged Moonshine decoder; choose a model that does not stream"
             )
-        shape = self._decoder_inputs[self._past[0]]
-        self._empty = np.zeros((1, int(shape[1]), 0, int(shape[3])), np.float32)
-        self._all = ["logits", *(_present(name) for name in self._past)]
+        shape = self._decoder_inputs[self.past[0]]
+        self.empty = np.zeros((1, int(shape[1]), 0, int(shape[3])), np.float32)
+        self._all = ["logits", *(_present(name) for name in self.past)]
         self._own = [name for name in self._all if ".encoder." not in name]
         # One pass at a time: two would compete for the cores.
         self._lock = Lock()
@@ -173,16 +174,6 @@ class MoonshineModel:
         names = self._all if is_first else self._own
         rows = self._run(self._decoder, names, {name: fed[name] for name in self._decoder_inputs})
         return dict(zip(names, rows, strict=True))
-
-    @property
-    def past(self) -> list[str]:
-        """The names of the decoder's inputs for keys and values."""
-        return self._past
-
-    @property
-    def empty(self) -> _Array:
-        """Empty keys or values."""
-        return self._empty
 
     def _run(self, session: Any, names: list[str] | None, fed: dict[str, _Array]) -> list[_Array]:
         try:

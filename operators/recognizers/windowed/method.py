@@ -25,6 +25,7 @@ from operators.decoding.session import KvCache, PrefixSession
 from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_doubtful
 from operators.decoding.ssbd import ssbd
 from operators.events import SAMPLE_RATE
+from operators.languages import UNSPACED
 from operators.observed import SpeechCut
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings
 from operators.recognizers.windowed.recognizer import Transcriber, WindowedRecognizer
@@ -137,7 +138,7 @@ def doubt_of(method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Pi
 
 _UNCLOSED = Conditioning(strip_punctuation=True)
 # Scripts that put no space between words: there each token is one.
-_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+_UNSPACED = regex.compile(f"[{UNSPACED}]")
 
 
 def steady_text(

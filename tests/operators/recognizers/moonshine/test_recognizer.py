@@ -32,10 +32,10 @@ from operators.recognizers.moonshine.recognizer import (
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of
-from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
+from operators.recognizers.windowed.segmenter import Samples, Window
 from operators.trouble import ModelTrouble
 from tests.near_ties import NOISE, agree, gap_where_they_part
-from tests.operators.recognizers.speaking import chunks, pcm
+from tests.operators.recognizers.speaking import chunks, pcm, voiced
 from tests.operators.recognizers.test_protocol import hear as heard_by_any
 from tests.toy import ToyCache
 
@@ -56,15 +56,6 @@ def finals(heard: list[Hypothesis]) -> list[Hypothesis]:
 @cache
 def beckett() -> list[Hypothesis]:
     return hear(chunks(pcm("beckett.wav")))
-
-
-def samples(name: str, seconds: float) -> Samples:
-    return np.frombuffer(pcm(name, seconds), "<i2").astype(np.float32) / 32768.0
-
-
-def windows(name: str, seconds: float) -> list[Window]:
-    segmenter = Segmenter(silero(), 0.5)
-    return [*segmenter.accept(samples(name, seconds)), *segmenter.finish()]
 
 
 def model() -> MoonshineModel:
@@ -99,7 +90,7 @@ def test_unfinished_text_has_no_closing_punctuation_and_finals_have_theirs() -> 
 
 @cache
 def two_cities() -> list[tuple[Window, Encoded]]:
-    return [(window, model().encode(window.samples)) for window in windows("two_cities.wav", 9)]
+    return [(window, model().encode(window.samples)) for window in voiced("two_cities.wav", 9)]
 
 
 @cache
@@ -132,7 +123,7 @@ def test_finals_are_greedy_decodings_whatever_the_partials_leant_towards(
 
 def test_several_tokens_in_one_pass_are_judged_as_one_by_one() -> None:
     """Up to the rounding of activations, which a pass over one token does by other ranges."""
-    window = windows("two_cities.wav", 5)[-1]
+    window = voiced("two_cities.wav", 5)[-1]
     greedy = decode(
         SpeechMethod(use_draft=False), model().encode(window.samples), (), len(window.samples), is_final=True
     )

@@ -15,6 +15,7 @@ from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
 from operators.recognizers.whisper.model import Encoded, WhisperModel, log_mel
 from tests.near_ties import agree
+from tests.operators.recognizers.speaking import samples
 from tests.operators.recognizers.whisper.model_folder import (
     TINY_EN,
     copy_of_tiny_en,
@@ -22,7 +23,6 @@ from tests.operators.recognizers.whisper.model_folder import (
     model_file,
     tiny_en,
 )
-from tests.operators.recognizers.whisper.speech import samples
 
 RATE = 16_000
 
