@@ -17,7 +17,7 @@ from operators.models.pruning import Tokenizer
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import Types, group_of, number_of
 from operators.observed import Progress
-from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, spell_prompts
+from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
 #: The header entry that says that, and how, a model was changed.
 NOTICE_KEY = "surtitle.notice"

@@ -48,7 +48,7 @@ def assemble(
     from connectors.models.resolve import resolve_model
     from connectors.models.writer import check_place, write_model
     from operators.models.tensor_types import parse_types
-    from operators.prompts.trained import TrainedPrompts, labels_of
+    from operators.prompts.template import TrainedPrompts, labels_of
 
     if (source is None) != (target is None):
         raise UsageError("give both --from and --to, or neither")

@@ -30,10 +30,10 @@ from operators.languages import Direction, Language, language
 from operators.models.llama_model import LlamaModel
 from operators.models.tensor_types import TYPES_KEY, spell_types
 from operators.prompts.prompt import Prompt
-from operators.prompts.template import few_shot_prompt
-from operators.prompts.trained import (
+from operators.prompts.template import (
     TEMPLATES_KEY,
     TrainedPrompts,
+    few_shot_prompt,
     labels_of,
     spell_prompts,
     telling_unfinished,

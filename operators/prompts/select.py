@@ -16,8 +16,8 @@ from operators.prompts.template import (
     few_shot_prompt,
     find_examples,
     named_templates,
+    trained_prompts,
 )
-from operators.prompts.trained import trained_prompts
 
 
 class Model(ChatVocabulary, Protocol):

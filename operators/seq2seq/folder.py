@@ -16,7 +16,7 @@ import msgspec
 
 from operators.errors import InputError, is_visible_file, unreadable
 from operators.extras import needs_extra
-from operators.models.onnx_files import read_json
+from operators.models.onnx_graphs import read_json
 
 #: Endings of the files with the weights, the preferred ones first. Where rows of activations share a scale,
 #: as in the quantised ones, a draft in a pass changes the logits of all its tokens a little.

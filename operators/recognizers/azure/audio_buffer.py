@@ -24,8 +24,8 @@ class AudioBuffer:
     def __init__(self, longest_s: float) -> None:
         self._longest = round(longest_s * SAMPLE_RATE)
         self._pieces: deque[bytes] = deque()
-        #: Positions of the oldest kept sample, of the next one to send, and of the next one to come. If more was
-        #: dropped, what is sent begins later than where it was rewound to.
+        #: Positions of the oldest kept sample, of the next one to send, and of the next one to come. If more
+        #: was dropped, what is sent begins later than where it was rewound to.
         self.begin = self.sent = self.heard = 0
         #: Pairs of a position and its time on the clock; a new one wherever audio is missing.
         self._anchors: list[tuple[int, float]] = []

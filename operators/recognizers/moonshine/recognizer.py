@@ -26,7 +26,6 @@ from operators.recognizers.windowed.method import (
     doubt_of,
     hear,
     method_of,
-    recognizer_of,
 )
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Window
@@ -140,7 +139,7 @@ def moonshine_recognizer(
     transcriber = MoonshineTranscriber(
         model, method_of(settings), settings.certainty, spoken=spoken, observe=observe
     )
-    return recognizer_of(transcriber, settings, observe)
+    return WindowedRecognizer(transcriber, update_interval_s=settings.update_interval_s, observe=observe)
 
 
 def bundled_model() -> Path:

@@ -4,7 +4,6 @@ Tokens are spelled in GPT-2's alphabet, in which each byte is a printable charac
 the rank of the merge that makes it, so no other table is needed.
 """
 
-import os
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +14,10 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from operators.errors import InputError, UsageError, is_folder, unreadable
+from operators.errors import InputError, UsageError, is_visible_file, unreadable
 from operators.languages import Language
-from operators.models.onnx_files import read_json
+from operators.models.onnx_graphs import read_json
+from operators.recognizers.part import check_folder
 from operators.recognizers.whisper.weights import Weights
 from operators.text import BYTE_OF_LETTER
 
@@ -136,12 +136,15 @@ class Vocabulary:
         return self._numbers[spelling]
 
 
+_VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+
+
 def load_vocabulary(folder: Path) -> Vocabulary:
     """Read ``vocabulary.json`` or ``vocabulary.txt`` of a model's folder.
 
     Raises `InputError` if neither can be read.
     """
-    json, lines = folder / "vocabulary.json", folder / "vocabulary.txt"
+    json, lines = (folder / name for name in _VOCABULARIES)
     if json.is_file():
         return Vocabulary(read_json(json, list[str], "the vocabulary of a Whisper model"), json)
     try:
@@ -257,13 +260,9 @@ def _indices(numbers: set[int], most: int) -> NDArray[np.int64]:
 
 
 def _check(folder: Path) -> None:
-    if not is_folder(folder):
-        raise InputError(f"{folder}: there is no such folder; name the folder that holds the Whisper model")
-    missing = [name for name in ("model.bin", "config.json") if not os.access(folder / name, os.R_OK)]
-    if not any(os.access(folder / name, os.R_OK) for name in ("vocabulary.json", "vocabulary.txt")):
-        missing.append("vocabulary.json")
-    if missing:
-        raise InputError(
-            f"{folder}: it holds no {', '.join(missing)}; name the folder of a Whisper model in the "
-            "format of CTranslate2"
-        )
+    spellings = [name for name in _VOCABULARIES if is_visible_file(folder / name)]
+    check_folder(
+        folder,
+        ("model.bin", "config.json", *(spellings or _VOCABULARIES[:1])),
+        "a Whisper model in the format of CTranslate2",
+    )

@@ -18,11 +18,11 @@ from operators.decoding.forward import Logits
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.extras import installing
-from operators.models.onnx_files import onnx_session
+from operators.models.onnx_graphs import OnnxGraph
 from operators.recognizers.whisper.folder import POSITIONS, WhisperFolder, read_folder
 from operators.recognizers.whisper.weights import Weights
 from operators.recognizers.windowed.segmenter import Samples
-from operators.trouble import ModelTrouble, Trouble
+from operators.trouble import ModelTrouble
 
 #: ONNX Runtime's tensors, by name.
 Tensors = dict[str, Any]
@@ -213,12 +213,10 @@ class WhisperModel:
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
         self.files, weights = read_folder(folder)
         encoder, decoder = _graphs(self.files, weights, is_exact=is_exact)
-        self._encoder = onnx_session(folder, threads, encoder, keeps_memory=False)
-        self._decoder = onnx_session(folder, threads, decoder, keeps_memory=False)
-        self._crossed = [one.name for one in self._encoder.get_outputs() if one.name != "states"]
-        self._made = [one.name for one in self._decoder.get_outputs()]
-        # One pass at a time: two would compete for the cores.
-        self._lock = Lock()
+        lock = Lock()
+        self._encoder = OnnxGraph(folder, threads, lock, encoder, keeps_memory=False)
+        self._decoder = OnnxGraph(folder, threads, lock, decoder, keeps_memory=False)
+        self._crossed = [name for name in self._encoder.outputs if name != "states"]
         try:
             self._silence = self._encode_silence()
         except ModelTrouble as trouble:
@@ -242,30 +240,17 @@ class WhisperModel:
         features = log_mel(padded, self.files.size.bands)
         position = features.shape[1] // 2
         appended = self._silence[position : position + _APPENDED]
-        tensors = self._run(
-            self._encoder, self._crossed, {"features": tensor(features[None]), "appended": tensor(appended)}
+        tensors = self._encoder.run(
+            {"features": tensor(features[None]), "appended": tensor(appended)}, self._crossed
         )
-        return Encoded(self.decode, self.files, tensors, prompt, len(samples) / SAMPLE_RATE)
-
-    def decode(self, fed: Tensors) -> Tensors:
-        """One pass of the decoder."""
-        return self._run(self._decoder, self._made, fed)
+        return Encoded(self._decoder.run, self.files, tensors, prompt, len(samples) / SAMPLE_RATE)
 
     def _encode_silence(self) -> NDArray[np.float32]:
         features = np.full((1, self.files.size.bands, 2 * POSITIONS), _SILENCE, np.float32)
         nothing = np.zeros((0, self.files.size.width), np.float32)
-        made = self._run(
-            self._encoder, ["states"], {"features": tensor(features), "appended": tensor(nothing)}
-        )
+        made = self._encoder.run({"features": tensor(features), "appended": tensor(nothing)}, ["states"])
         states: NDArray[np.float32] = made["states"].numpy()
         return states
-
-    def _run(self, session: Any, names: list[str], fed: Tensors) -> Tensors:
-        try:
-            with self._lock:
-                return dict(zip(names, session.run_with_ort_values(names, fed), strict=True))
-        except Exception as error:  # the library's classes share no other base
-            raise ModelTrouble(Trouble.FAILED_PASS, f"the speech model failed: {error}") from error
 
 
 @cache

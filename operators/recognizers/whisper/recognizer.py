@@ -27,7 +27,6 @@ from operators.recognizers.windowed.method import (
     doubt_of,
     hear,
     method_of,
-    recognizer_of,
 )
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
@@ -177,4 +176,4 @@ def whisper_recognizer(
     model = load_model(str(named_model(settings).absolute()), settings.usual_threads)
     prompt = model.files.vocabulary.prompt(spoken or language("English"))
     transcriber = WhisperTranscriber(model, prompt, method_of(settings), settings.certainty, observe)
-    return recognizer_of(transcriber, settings, observe)
+    return WindowedRecognizer(transcriber, update_interval_s=settings.update_interval_s, observe=observe)

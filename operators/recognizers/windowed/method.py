@@ -27,8 +27,8 @@ from operators.decoding.ssbd import ssbd
 from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
 from operators.observed import SpeechCut
-from operators.recognizers.part import USUAL, Observe, RecognizerSettings
-from operators.recognizers.windowed.recognizer import Transcriber, WindowedRecognizer
+from operators.recognizers.part import USUAL, RecognizerSettings
+from operators.recognizers.windowed.recognizer import Transcriber
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 from operators.trouble import Trouble
 
@@ -192,7 +192,6 @@ class DraftingTranscriber(Transcriber):
         observe: Told of each final that was cut.
     """
 
-    #: When an utterance is over; None for the usual rules.
     rules: SegmentRules | None = None
     #: Smallest gap between two logits that passes over many tokens can distinguish; see `decode_speech`.
     margin: float
@@ -251,16 +250,6 @@ class DraftingTranscriber(Transcriber):
         self._stopped = 0 if heard.is_whole else stopped + 1
         self._shown = steady_text([*map(self.piece, heard.tokens)], heard.probability, self._certainty, shown)
         return self._shown
-
-
-def recognizer_of(
-    transcriber: DraftingTranscriber, settings: RecognizerSettings, observe: Observe
-) -> WindowedRecognizer:
-    """The recogniser of one stream."""
-    interval_s = settings.update_interval_s
-    return WindowedRecognizer(
-        transcriber, update_interval_s=interval_s, observe=observe, rules=transcriber.rules
-    )
 
 
 def _cut(seconds: float) -> SpeechCut:

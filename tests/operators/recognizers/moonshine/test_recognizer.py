@@ -1,11 +1,11 @@
 """Moonshine hears what is said, the same each time, decoded with its last hypothesis as the draft."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from operators.decoding.forward import Forward, Logits
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.models.onnx_graphs import OnnxGraph
 from operators.recognizers.moonshine.model import (
     BEGIN,
     END,
@@ -150,13 +151,13 @@ def test_silence_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_that_fails_costs_one_update_and_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     recognizer = moonshine_recognizer(observe=lambda event: said.append(event.sentence))
-    run = MoonshineModel._run
+    run = OnnxGraph.run
     calls = iter(range(10_000))
 
-    def failing(self: MoonshineModel, session: object, *rest: object) -> object:
-        return run(self, None if 40 <= next(calls) < 60 else session, *rest)  # type: ignore[arg-type]
+    def failing(self: OnnxGraph, fed: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
+        return run(self, fed, ["unknown"] if 40 <= next(calls) < 60 else names)
 
-    monkeypatch.setattr(MoonshineModel, "_run", failing)
+    monkeypatch.setattr(OnnxGraph, "run", failing)
     heard = hear(chunks(pcm("beckett.wav")), recognizer)
 
     assert len(said) == 1
@@ -200,7 +201,7 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
         moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path)
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path / "decoder_model_merged.ort")
-    with pytest.raises(InputError, match="not a merged Moonshine decoder"):
+    with pytest.raises(InputError, match="not a merged decoder"):
         moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
 
 
@@ -217,4 +218,4 @@ def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:
 
 def test_a_pass_that_fails_is_trouble_and_no_defect() -> None:
     with pytest.raises(ModelTrouble):
-        model()._run(None, None, {})
+        model().decoder.run(dict.fromkeys(model().decoder.inputs, np.zeros(0)))
