@@ -126,8 +126,13 @@ class _Head(NamedTuple):
     tokens: list[int]
 
 
-class OpenSessions:
-    """At most ``size`` sessions that start with one of the heads; the least recently used is evicted."""
+class SessionPool:
+    """At most ``size`` sessions that start with one of the heads; the least recently used is evicted.
+
+    Workers of one process share a pool, which lends a session to one of them at a time (`session`), because
+    logits are views of a buffer that the next pass overwrites. Methods other than `session` and `release` are
+    for an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread.
+    """
 
     def __init__(
         self,
@@ -178,6 +183,7 @@ class OpenSessions:
         # The sequence in which tokens of a session wait has the session's number and this more.
         self._aside_from = size + branches + len(self._heads) - 1
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
+        self._lock = Lock()
         self._failures = 0
         self._is_head_there = False
         #: How often the heads have been evaluated: more than once only after failures.
@@ -191,6 +197,24 @@ class OpenSessions:
     def is_recurrent(self) -> bool:
         """Whether the memory cannot be cut at any position, so that sessions split passes as they need."""
         return self._memory is not None
+
+    @contextmanager
+    def session(self, key: str) -> Iterator[PrefixSession]:
+        """Lend the session of ``key``, created if it is not in the pool."""
+        with self._lock:
+            self.refresh()
+            session = self.open(key).session
+            try:
+                yield session
+            except BaseException:
+                self.fail(key)
+                raise
+            else:
+                self.succeed()
+                if isinstance(session, BranchingSession):
+                    session.settle()
+            finally:
+                self.count()
 
     def refresh(self) -> None:
         """Evaluate the heads again if repeated failures suggest that they are broken.
@@ -223,7 +247,8 @@ class OpenSessions:
 
     def fail(self, key: str) -> None:
         """Drop a session after a failure, because the contents of its cache are unknown then."""
-        self.release(key)
+        if key in self._open:
+            self._drop(key)
         self._failures += 1
 
     def succeed(self) -> None:
@@ -232,8 +257,10 @@ class OpenSessions:
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are allowed."""
-        if key in self._open:
-            self._drop(key)
+        with self._lock:
+            if key in self._open:
+                self._drop(key)
+            self.count()
 
     def drop_oldest(self, keys: Collection[str]) -> bool:
         """Drop half of the sessions, the oldest first, but none of ``keys``; whether there were any."""
@@ -311,60 +338,3 @@ class OpenSessions:
         sequence = self._open.pop(key).sequence
         sequence.cut(0)
         self._free.append(sequence.number)
-
-
-class SessionPool:
-    """Lends the sessions of one model (`OpenSessions`).
-
-    Workers of one process share one pool. A session is lent to one worker at a time, because logits are views
-    of a buffer that the next pass overwrites.
-    """
-
-    HEAD = HEAD
-
-    def __init__(
-        self,
-        store: SequenceStore,
-        head: Sequence[int],
-        size: int,
-        memory: RecurrentMemory | None = None,
-        *,
-        branches: int = 0,
-        further: Sequence[Sequence[int]] = (),
-        least_kept: int | None = None,
-    ) -> None:
-        """Evaluate the heads once; takes the arguments of `OpenSessions` and raises the same errors."""
-        #: For an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread.
-        self.sessions = OpenSessions(
-            store, head, size, memory, branches=branches, further=further, least_kept=least_kept
-        )
-        self._lock = Lock()
-
-    @property
-    def usage(self) -> Usage:
-        """Usage when a session was last returned; it can be read on any thread."""
-        return self.sessions.usage
-
-    @contextmanager
-    def session(self, key: str) -> Iterator[PrefixSession]:
-        """Lend the session of ``key``, created if it is not in the pool."""
-        with self._lock:
-            self.sessions.refresh()
-            session = self.sessions.open(key).session
-            try:
-                yield session
-            except BaseException:
-                self.sessions.fail(key)
-                raise
-            else:
-                self.sessions.succeed()
-                if isinstance(session, BranchingSession):
-                    session.settle()
-            finally:
-                self.sessions.count()
-
-    def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are allowed."""
-        with self._lock:
-            self.sessions.release(key)
-            self.sessions.count()

@@ -20,7 +20,7 @@ from operators.decoding.ssbd import ssbd
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.pool import OpenSessions, SessionPool
+from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
 from operators.prompts.prompt import Prompt
@@ -137,7 +137,7 @@ def test_rooms_in_one_pass_say_what_each_says_alone_but_for_near_ties(
 ) -> None:
     with opened(model) as first, opened(model) as second:
         pool = SessionPool(first, prompt.head, 3)
-        served = Scheduler(SharedSessions(second, OpenSessions(second, prompt.head, 3)), fill=64)
+        served = Scheduler(SharedSessions(second, SessionPool(second, prompt.head, 3)), fill=64)
         drafts: dict[str, tuple[int, ...]] = dict.fromkeys(ROOMS, ())
         for update in range(2):
             tasks = {

@@ -13,7 +13,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Logits, Task, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.models.pool import OpenSessions, SessionPool
+from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.serving.scheduler import Scheduler
 from operators.trouble import ModelTrouble, NoRoom
@@ -59,8 +59,8 @@ def test_sessions_of_several_prompts_say_what_each_says_alone(
     """The key of a segment decides its prompt: the first head, a further one, or none of them."""
     heads = dict(zip("abcd", ((*HEAD,), *OTHERS, (6,)), strict=True))
     store = ToyStore(size + 1 + len(OTHERS))
-    shared = SharedSessions(store, OpenSessions(store, HEAD, size, further=OTHERS))
-    alone = Scheduler(SharedSessions(other := ToyStore(9), OpenSessions(other, (), 8)), fill=64)
+    shared = SharedSessions(store, SessionPool(store, HEAD, size, further=OTHERS))
+    alone = Scheduler(SharedSessions(other := ToyStore(9), SessionPool(other, (), 8)), fill=64)
     together = Scheduler(shared, fill=64)
     drafts: dict[str, tuple[int, ...]] = {}
     for key, source in work:
@@ -73,7 +73,7 @@ def test_sessions_of_several_prompts_say_what_each_says_alone(
 
 def test_each_head_is_evaluated_once_for_all_sessions_that_begin_with_it() -> None:
     store = ToyStore(2 + 1 + len(OTHERS))
-    sessions = OpenSessions(store, HEAD, 2, further=OTHERS)
+    sessions = SessionPool(store, HEAD, 2, further=OTHERS)
     for number, head in enumerate((HEAD, *OTHERS, HEAD, *OTHERS)):
         request = Forward([*head, 6], len(head))
         assert sessions.size(str(number), request) == 1
@@ -115,7 +115,7 @@ def test_where_one_session_alone_has_no_room_the_pass_fails_and_the_next_may_go_
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
     store = Poisoned(4, poison=-1)
     pool = SessionPool(store, HEAD, 3)
-    store.caches[SessionPool.HEAD].tokens[1] = -1
+    store.caches[0].tokens[1] = -1
 
     def ask() -> bytes:
         with pool.session("a") as session:

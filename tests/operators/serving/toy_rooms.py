@@ -14,7 +14,7 @@ from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
-from operators.models.pool import OpenSessions, SessionPool
+from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.research.draft_model import ModelDrafts
@@ -111,7 +111,7 @@ def scheduler(
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Scheduler:
     stores = [store or ToyStore(sessions + 1), ToyStore(sessions + 1, error=ERROR)]
-    passes = [SharedSessions(one, OpenSessions(one, HEAD, sessions)) for one in stores]
+    passes = [SharedSessions(one, SessionPool(one, HEAD, sessions)) for one in stores]
     return Scheduler(*passes, fill=fill, most=most, clock=clock)
 
 
