@@ -40,7 +40,8 @@ class OnnxGraph:
     ) -> None:
         """Open ``source``, or ``graph`` that was made of it; raises `InputError` if that fails.
 
-        Without ``keeps_memory`` none is kept for the next pass: it would grow where sizes ever differ.
+        Without ``keeps_memory`` a pass leaves no memory to the next one; where tensors have another size in
+        each pass, kept memory only grows.
         """
         import onnxruntime  # takes a moment, and most models need none
 
