@@ -5,13 +5,12 @@ So it uses the same generators of forward passes (SSBD; Zeng et al., section 3).
 the last hypothesis; the final is that of greedy decoding. `DraftingTranscriber` does so for one stream.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import regex
-from typing_extensions import override
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.conditioning import Conditioning
@@ -28,7 +27,6 @@ from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
 from operators.observed import SpeechCut
 from operators.recognizers.part import USUAL, RecognizerSettings
-from operators.recognizers.windowed.recognizer import Transcriber
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 from operators.trouble import Trouble
 
@@ -183,7 +181,7 @@ def _starts_with(text: str, shown: str) -> bool:
 CERTAINTY = 0.7
 
 
-class DraftingTranscriber(Transcriber):
+class DraftingTranscriber(ABC):
     """Decodes the windows of one stream, each with the last hypothesis of its utterance as the draft.
 
     Args:
@@ -192,8 +190,9 @@ class DraftingTranscriber(Transcriber):
         observe: Told of each final that was cut.
     """
 
+    #: When an utterance is over; None for the usual rules.
     rules: SegmentRules | None = None
-    #: Smallest gap between two logits that passes over many tokens can distinguish; see `decode_speech`.
+    #: Smallest gap between two logits that passes over many tokens can distinguish; see `hear`.
     margin: float
 
     def __init__(
@@ -232,9 +231,11 @@ class DraftingTranscriber(Transcriber):
     def text(self, tokens: Sequence[int]) -> str:
         """The text of a transcript."""
 
-    @override
     def transcribe(self, window: Window) -> str:
-        """The text of a window; that of the window before if the model is lost."""
+        """The text of a window; that of the window before if the model is lost.
+
+        Raises `ModelTrouble` if the model fails.
+        """
         draft, shown, stopped = self._draft, self._shown, self._stopped
         if window.is_final:
             # Even if it fails, nothing of it remains for the next utterance.

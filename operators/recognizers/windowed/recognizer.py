@@ -1,10 +1,9 @@
 """A recogniser of growing windows: cuts the stream into utterances and transcribes each of their windows.
 
-An engine adds only one method, from a window of audio to a text.
+An engine adds what encodes and decodes a window (`DraftingTranscriber`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 from typing_extensions import override
@@ -13,25 +12,14 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecognizerChanged
 from operators.recognizers.part import MIN_GAP_S, USUAL, check_interval
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.windowed.method import DraftingTranscriber
 from operators.recognizers.windowed.segmenter import (
     Samples,
     Segmenter,
-    SegmentRules,
     Window,
     silero,
 )
 from operators.trouble import ModelTrouble
-
-
-class Transcriber(Protocol):
-    """Transcribes the windows of one stream, one utterance after the other."""
-
-    #: When an utterance is over; None for the usual rules.
-    rules: SegmentRules | None
-
-    def transcribe(self, window: Window) -> str:
-        """The text of an utterance so far. Raises `ModelTrouble` if the model fails."""
-        ...
 
 
 class WindowedRecognizer(Recognizer):
@@ -45,7 +33,7 @@ class WindowedRecognizer(Recognizer):
 
     def __init__(
         self,
-        transcriber: Transcriber,
+        transcriber: DraftingTranscriber,
         *,
         update_interval_s: float = USUAL.update_interval_s,
         observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
