@@ -13,9 +13,17 @@ from xml.etree import ElementTree
 
 from connectors.files.contents import read_text
 from operators.errors import InputError
-from operators.glossary import Glossary, spelling, words_of
+from operators.glossary import (
+    MAX_TRANSLATIONS,
+    MAX_WORDS,
+    Glossary,
+    Lexicon,
+    Translation,
+    lexicon_of,
+    spelling,
+    words_of,
+)
 from operators.languages import Direction
-from operators.lexicon import MAX_TRANSLATIONS, MAX_WORDS, Lexicon, Translation, lexicon_of
 from operators.text import cleaned
 
 #: Some 200,000 terms of ordinary length, in 160 MB of memory.

@@ -11,7 +11,8 @@ from operators.errors import UsageError, nearest
 
 #: Marks at the end of a sentence, in all scripts.
 SENTENCE_MARKS = ".!?…。！？．؟۔।॥။།።։"
-#: Scripts that put no space between words.
+#: A regular expression's class of the letters of scripts that put no space between words.
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = {"Han", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"}
 _RIGHT_TO_LEFT = {"Arabic", "Hebrew"}
 #: sacrebleu's tokenizers that need no download, by a language's first script; the others have ``13a``.

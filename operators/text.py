@@ -1,4 +1,4 @@
-"""Text: what is safe to show of it, its width, its lines and columns, and the common prefix of two.
+"""Text: what is safe to show of it, its width, lines, columns and bytes, and the common prefix of two.
 
 Broadcast practice: at most 42 columns per line, 30 for Chinese and Japanese, whose characters take two
 columns each; `operators.languages` has the number for each language.
@@ -145,3 +145,13 @@ def common_prefix(left: Sequence[object], right: Sequence[object]) -> int:
         else:
             high = middle
     return low
+
+
+def _bytes_of_letters() -> dict[str, int]:
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(one): one for one in printable} | {chr(256 + at): one for at, one in enumerate(others)}
+
+
+#: The byte for each letter of GPT-2's alphabet, in which byte pairs are written (Radford et al. 2019).
+BYTE_OF_LETTER = _bytes_of_letters()

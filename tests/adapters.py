@@ -8,7 +8,7 @@ from connectors.gguf.file import encode, write_gguf
 from connectors.models.adapter import adapter_file
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.models.tensor_types import TYPES_KEY
-from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
+from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 
 NAMES = ("blk.0.attn_q.weight", "blk.0.ffn_down.weight")
 

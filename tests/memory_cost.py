@@ -20,7 +20,7 @@ from operators.decoding.forward import Forward
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import recurrent_memory
-from operators.models.pool import SessionPool
+from operators.models.pool import HEAD, SessionPool
 from operators.models.recurrent import RecurrentMemory
 from tests.tiny_kinds import write_kind
 from tests.tiny_layers import Size
@@ -120,7 +120,7 @@ def _state(context: LlamaContext, memory: RecurrentMemory) -> str:
     for _ in range(9):
         context.cut_sequence(spare, 0)
         began = perf_counter()
-        context.copy_sequence(SessionPool.HEAD, spare)
+        context.copy_sequence(HEAD, spare)
         times.append(perf_counter() - began)
     return f"a state has {memory.state_bytes / 1000:.0f} kB; to keep one takes {1e6 * median(times):.0f} µs"
 

@@ -29,7 +29,6 @@ from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
-from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
@@ -67,7 +66,7 @@ class ToyShared(Shared):
             if self._toy_rooms is None:
                 sessions, store = 4, _SlowStore(5)
                 scheduler = Scheduler(
-                    SharedSessions(store, OpenSessions(store, _PROMPT.head, sessions)), fill=16
+                    SharedSessions(store, SessionPool(store, _PROMPT.head, sessions)), fill=16
                 )
                 rooms = rooms_of(scheduler, self._of(Translator, scheduler), keep_up=self._settings.keeps_up)
                 self._toy_rooms = RoomsThread(rooms)

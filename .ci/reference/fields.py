@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect as types
 
-from operators.option import Option
+from operators.parts import Option
 
 # Modules of bases that have no fields.
 _BASES = ("builtins", "enum", "msgspec")

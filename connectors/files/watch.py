@@ -6,8 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from connectors.files.output import WriteError, inherited, lock, open_to_write
-from operators.losses import Missing
-from operators.observed import OutputChanged
+from operators.observed import Missing, OutputChanged
 
 
 class OutputWatch:

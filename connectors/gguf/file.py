@@ -217,7 +217,7 @@ def matrix_of(tensor: Tensor, rows: NDArray[np.int32] | slice = slice(None)) -> 
         return None
     try:
         return dequantize(rows_of(tensor)[rows], tensor.kind)
-    except (ValueError, NotImplementedError):
+    except ValueError:
         # A type that this llama.cpp does not know, or cannot convert to numbers.
         return None
 

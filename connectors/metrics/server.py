@@ -20,7 +20,7 @@ from connectors.http.background import BackgroundServer
 from connectors.http.guard import Guard
 from connectors.http.listener import listen, max_sockets, shown
 from operators.errors import UsageError
-from operators.health import Verdict
+from operators.metrics.health import Verdict
 
 # A scraper or two, a probe, and a person.
 _MAX_CONNECTIONS = 32

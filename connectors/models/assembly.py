@@ -23,11 +23,11 @@ from connectors.models.vocabulary import list_entries, read_list, special_ids, t
 from connectors.models.writer import remove_abandoned, write_model
 from operators.errors import InputError, OutputError
 from operators.models.adapter import Adapter
-from operators.models.pruning.tokenizer import Tokenizer
+from operators.models.pruning import Tokenizer
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import Types, group_of, number_of
 from operators.observed import Progress
-from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, spell_prompts
+from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
 #: The header entry that says that, and how, a model was changed.
 NOTICE_KEY = "surtitle.notice"
@@ -205,7 +205,7 @@ def _merged(
 def _changed(name: str, tensor: Tensor, kind: int, adapter: Adapter, parts: Parts) -> Tensor:
     try:
         matrix = dequantize(rows_of(tensor), tensor.kind)
-    except (ValueError, NotImplementedError):
+    except ValueError:
         raise InputError(
             f"{parts.base}: the type {tensor.kind} of its tensor {name} is not supported; "
             "use a base model in F16, Q8_0 or Q4_K_M"

@@ -5,8 +5,8 @@ from importlib.resources.abc import Traversable
 from mmap import ACCESS_READ, mmap
 
 from operators.errors import InputError, UsageError
+from operators.glossary import Lexicon
 from operators.languages import Direction
-from operators.lexicon import Lexicon
 
 #: The file that marks a folder as one of a direction, and the list of tokens next to it.
 ADAPTER, VOCABULARY = "adapter.gguf", "vocabulary.gguf"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from connectors.gguf.file import Entry, GgufFile, count_of, encode, read_gguf
 from operators.errors import InputError
-from operators.models.pruning.tokenizer import Table, Tokenizer
+from operators.models.pruning import Table, Tokenizer
 
 _TOKENIZERS = {"llama": "scores", "gpt2": "merges"}
 

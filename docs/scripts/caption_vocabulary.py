@@ -22,8 +22,8 @@ from connectors.models.resolve import resolve_model
 from connectors.models.vocabulary import list_file, tokenizer_of
 from connectors.models.writer import write_model
 from operators.languages import language
-from operators.models.pruning.choice import Choice
-from operators.models.text_tokens import TextTokenizer
+from operators.models.llama_model import TextTokenizer
+from operators.models.pruning import Choice
 
 MAIN, OTHERS, LOWER, ORDER, LEVEL = 0.7, 0.02, 0.2, 0.1, 2000
 

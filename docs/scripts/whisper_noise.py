@@ -13,8 +13,7 @@ import numpy as np
 from flows.measuring.corpus import read_clips, samples
 from operators.decoding.speech import gaps_to_next
 from operators.languages import language
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel
+from operators.recognizers.whisper.model import Encoded, WhisperModel
 from operators.recognizers.whisper.recognizer import MARGIN, RULES, decode
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.recognizers.windowed.segmenter import Segmenter, silero

@@ -23,7 +23,7 @@ from operators.decoding.translator import SegmentState, Translates, TranslatorOf
 from operators.languages import Direction, Language, language
 from operators.models.continuations import Continuations, open_continuations
 from operators.models.llama_model import LlamaModel
-from operators.models.open_sessions import Usage
+from operators.models.pool import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState

@@ -31,7 +31,7 @@ from flows.settings.options import (
     takes,
 )
 from flows.settings.schema import Settings
-from operators.option import Option
+from operators.parts import Option
 
 
 @takes(RECOVERY, WORKERS, CLUSTER, WATCHING)

@@ -7,8 +7,8 @@ from connectors.models.captions_folder import captions_lexicon
 from connectors.models.resolve import is_captions_model
 from connectors.terminology import read_dictionary
 from flows.settings.schema import TranslateSettings
+from operators.glossary import Dictionary, Lexicon
 from operators.languages import Direction, language
-from operators.lexicon import Dictionary, Lexicon
 from operators.observed import Progress, silent
 
 #: Opens the lexicon in a file, for a direction; None for the one that comes with the captions model.

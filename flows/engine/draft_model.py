@@ -12,12 +12,11 @@ from connectors.models.terms import tell_limit
 from flows.settings.schema import TranslateSettings
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
-from operators.models.llama_model import LlamaModel
+from operators.models.llama_model import LlamaModel, first_difference
 from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.terms import licence_limit
-from operators.models.vocabulary import first_difference
 from operators.observed import Progress
 from operators.trouble import ModelTrouble
 

@@ -7,9 +7,8 @@ from flows.settings.schema import RecognizeSettings
 from operators.extras import require_extra
 from operators.languages import language
 from operators.models.terms import NON_COMMERCIAL, Limit
-from operators.recognizers.part import RECOGNIZERS, Observe, RecognizerSettings
+from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Recognizer
-from operators.recognizers.windowed.recognizer import MAX_INTERVAL_S
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:

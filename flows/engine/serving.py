@@ -75,8 +75,8 @@ def share_passes(
     most: int | None = None,
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
-    second = None if draft is None else SharedSessions(draft.context, draft.pool.sessions)
-    first = SharedSessions(opened.context, opened.pool.sessions)
+    second = None if draft is None else SharedSessions(draft.context, draft.pool)
+    first = SharedSessions(opened.context, opened.pool)
     return Scheduler(first, second, fill=fill, costs=costs, most=most)
 
 

@@ -90,7 +90,7 @@ def record(
         segment=partials[0].segment,
         model=engine.path.name,
         head_tokens=len(engine.prompt.head),
-        head_evaluations=engine.pool.sessions.head_evaluations,
+        head_evaluations=engine.pool.head_evaluations,
         settings=msgspec.to_builtins(settings)
         | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used(),
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},

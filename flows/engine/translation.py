@@ -30,9 +30,8 @@ from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.translator import Translates, Translator, TranslatorSettings
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError
-from operators.glossary import Glossary
+from operators.glossary import Dictionary, Glossary
 from operators.languages import Direction, language
-from operators.lexicon import Dictionary
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import Footprint, footprint, recurrent_memory

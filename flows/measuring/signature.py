@@ -50,7 +50,7 @@ def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
         "row_step": context.row_step,
         "cells": context.cells,
         # Fewer tokens of a draft are not kept when the source grows; None if none are ever.
-        "least_kept": engine.pool.sessions.least_kept,
+        "least_kept": engine.pool.least_kept,
         "max_source": asked.max_source,
         # Whether the model saw unfinished text with a full stop after it, and was trained on such.
         "close_unfinished": closes_unfinished(asked, engine.prompt),

@@ -10,8 +10,8 @@ from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
 from operators.errors import UsageError, printable
+from operators.glossary import lexicon_lines
 from operators.languages import language
-from operators.lexicon import lexicon_lines
 
 
 def align(
@@ -79,8 +79,7 @@ def lexicon(
     """
     # Imported here because other commands do not need it and should start fast.
     from connectors.corpora import read_texts
-    from operators.training.alignment import align, pieces
-    from operators.training.lexicon import LinkedPair, lexicon_entries
+    from operators.training.alignment import LinkedPair, align, lexicon_entries, pieces
 
     check_distinct([("--output", output)], pairs)
     code = language(target).code

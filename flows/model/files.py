@@ -54,7 +54,7 @@ def prune(
     from connectors.models.resolve import resolve_model
     from connectors.models.vocabulary import list_entries, list_file, tokenizer_of
     from connectors.models.writer import check_place, write_model
-    from operators.models.pruning.choice import Choice
+    from operators.models.pruning import Choice
 
     scripts = {script for name in languages or ["English"] for script in language(name).scripts}
     with Waiting(quiet=False, captions=False) as waiting:
@@ -91,7 +91,7 @@ def prune(
 def _counts(path: Path, texts: list[Path], waiting: Waiting) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The count of each token in the texts."""
     from connectors.corpora import each_text
-    from operators.models.text_tokens import TextTokenizer
+    from operators.models.llama_model import TextTokenizer
 
     counter = TextTokenizer(path)
     counts = np.zeros(counter.size, np.int64)
@@ -139,7 +139,7 @@ def assemble(
     from connectors.models.resolve import resolve_model
     from connectors.models.writer import check_place, write_model
     from operators.models.tensor_types import parse_types
-    from operators.prompts.trained import TrainedPrompts, labels_of
+    from operators.prompts.template import TrainedPrompts, labels_of
 
     if (source is None) != (target is None):
         raise UsageError("give both --from and --to, or neither")

@@ -32,11 +32,10 @@ from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
-from operators.research.heads import EQUATIONS, StateSolver
+from operators.research.heads import EQUATIONS, StateSolver, mean_block
 from operators.research.many_answers import Answer, many_answers
-from operators.training.blocks import mean_block
 from operators.training.heads import Epochs, HeadsFit, places
-from operators.training.mixture import Corpus, mixture
+from operators.training.packing import Corpus, mixture
 from operators.trouble import ModelTrouble
 
 #: Number of answers that are generated at a time.

@@ -28,20 +28,19 @@ from operators.errors import InputError, UsageError, printable
 from operators.languages import Direction, Language, language
 from operators.models.llama_model import LlamaModel
 from operators.models.tensor_types import TYPES_KEY, spell_types
-from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
-from operators.prompts.trained import (
+from operators.prompts.template import (
     TEMPLATES_KEY,
     TrainedPrompts,
+    few_shot_prompt,
     labels_of,
     spell_prompts,
     telling_unfinished,
 )
 from operators.training.fit import Fit, Schedule, Step
-from operators.training.judge import judge
-from operators.training.mixture import Corpus, mixture
+from operators.training.generate import judge
 from operators.training.noise import Lexicon, Noise
-from operators.training.packing import Asked, Rows, asked, pack
+from operators.training.packing import Asked, Corpus, Rows, asked, mixture, pack
 
 #: Number of tokens of a row. The longest examples, 60 words on each side, have about 200.
 _LENGTH = 256

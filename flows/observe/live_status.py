@@ -7,8 +7,8 @@ from connectors.terminal.screen import Screen
 from connectors.view import Status
 from flows.observe.audience import Audience
 from operators.events import ErasureRecord
-from operators.losses import Losses
 from operators.observed import (
+    Losses,
     MicrophoneChanged,
     Observed,
     OutputChanged,

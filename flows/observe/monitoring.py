@@ -10,12 +10,12 @@ from connectors.messages import tell
 from connectors.metrics.counters import CountMessages, RunMetrics
 from flows.settings.schema import Settings
 from operators.extras import needs_extra
-from operators.health import Health, Rule, Verdict
-from operators.losses import Losses
-from operators.models.open_sessions import Usage
+from operators.metrics.health import Health, Rule, Verdict
+from operators.models.pool import Usage
 from operators.observed import (
     LoadingBegan,
     LoadingEnded,
+    Losses,
     MessageSkipped,
     MicrophoneChanged,
     ModelLoaded,

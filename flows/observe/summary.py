@@ -12,10 +12,9 @@ from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
 from operators.events import ErasureRecord
 from operators.languages import language
-from operators.losses import Losses, Missing
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import Summary, SummaryMeter
-from operators.observed import Observed, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
+from operators.observed import Losses, Missing, Observed, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
 from operators.secret import to_plain
 from operators.sound import level
 

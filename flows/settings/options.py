@@ -12,7 +12,7 @@ import typer
 
 from connectors.sinks.part import SINKS, Step
 from flows.settings.schema import Settings
-from operators.option import Option
+from operators.parts import Option
 
 
 class Override(NamedTuple):

@@ -21,9 +21,9 @@ from flows.settings.lists import words
 from flows.settings.methods import METHODS
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
-from operators.health import Rule
 from operators.languages import Direction
-from operators.option import Option
+from operators.metrics.health import Rule
+from operators.parts import Option
 from operators.prompts.template import NAMES as TEMPLATE_NAMES
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret

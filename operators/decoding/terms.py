@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from operators.decoding.adjusted import adjusted
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.pieces import Piece, spelled
-from operators.glossary import Glossary, said_at, words_of
-from operators.lexicon import Dictionary, Translation
+from operators.glossary import Dictionary, Glossary, Translation, said_at, words_of
 from operators.prompts.prompt import Prompt
 
 #: After these, a word follows without a space.

@@ -18,8 +18,7 @@ from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import Leaning, with_terms
 from operators.events import Effort
-from operators.glossary import Glossary
-from operators.lexicon import Dictionary
+from operators.glossary import Dictionary, Glossary
 from operators.prompts.prompt import Prompt
 from operators.text import cleaned
 from operators.trouble import ModelTrouble, Trouble, judge

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from operators.events import Effort, Erasure, ErasureRecord
-from operators.losses import Missing
 from operators.metrics.quantiles import Quantiles
+from operators.observed import Missing
 
 
 class Percentiles(msgspec.Struct, frozen=True):

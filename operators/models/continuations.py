@@ -12,7 +12,7 @@ import numpy as np
 
 from operators.decoding.forward import TreeForward
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.decoding.tree_session import BranchingSession
+from operators.models.branches import BranchingSession
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
@@ -39,11 +39,8 @@ class Continuations:
         """log P of each continuation behind ``context``, in nats; its first `LONGEST` tokens count.
 
         Raises:
-            ModelTrouble: the model failed.
-            ValueError: for more than `MOST` continuations.
+            ModelTrouble: the model failed, or there are more than `MOST` continuations.
         """
-        if len(continuations) > MOST:
-            raise ValueError(f"{len(continuations)} continuations are more than {MOST}")
         return list(self._answered(context, tuple(continuations)))
 
     def _answer(self, context: str, continuations: tuple[str, ...]) -> list[float]:

@@ -1,15 +1,16 @@
-"""The weights and the vocabulary of a model in llama.cpp: tokens to text and back."""
+"""The weights and the vocabulary of a model in llama.cpp: its kind, and tokens to text and back."""
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
 import llama_cpp as llama
+import numpy as np
+from numpy.typing import NDArray
 
 from operators.errors import InputError
-from operators.models.kinds import USE_ANOTHER, is_recurrent, other_kind
 
 _ROTARY = (llama.LLAMA_ROPE_TYPE_NORM, llama.LLAMA_ROPE_TYPE_NEOX)
 
@@ -179,3 +180,98 @@ def be_quiet() -> None:
     if not library.ggml_backend_reg_count() and any(folder.glob("*ggml-cpu-*")):
         library.ggml_backend_load_all_from_path(os.fsencode(folder))
     llama.llama_backend_init()
+
+
+USE_ANOTHER = "use a decoder-only language model, such as an instruct model"
+#: The kind of a model whose context has no memory, such as BERT.
+WITHOUT_MEMORY = "an embedding model that writes no text"
+
+
+def is_recurrent(model: ctypes.c_void_p | None) -> bool:
+    """Whether the memory, or part of it, is a state that cannot be cut at any position."""
+    return bool(llama.llama_model_is_recurrent(model) or llama.llama_model_is_hybrid(model))
+
+
+def other_kind(model: ctypes.c_void_p | None) -> str | None:
+    """The kind of a model that does not continue a text token by token; None for one that does."""
+    if llama.llama_model_is_diffusion(model):
+        return "a diffusion model, which does not write from left to right"
+    if not llama.llama_model_has_decoder(model):
+        return "an encoder that writes no text"
+    if llama.llama_model_has_encoder(model):
+        return "a model with an encoder, which reads the whole of a text before it writes"
+    return None
+
+
+#: Tokens by which vocabularies of one family may differ: padding at the end, or marks of images. llama.cpp
+#: allows its own draft models as many.
+MAX_PADDING = 128
+
+
+def first_difference(one: LlamaModel, other: LlamaModel) -> str | None:
+    """How the vocabulary of ``other`` differs, in words; None if all tokens have the same texts.
+
+    One of them may have some extra tokens at the end.
+    """
+    if one is other:
+        return None
+    sizes = one.vocabulary_size, other.vocabulary_size
+    if max(sizes) - min(sizes) > MAX_PADDING:
+        return f"it has {other.vocabulary_size} tokens and not {one.vocabulary_size}"
+    for token in range(min(sizes)):
+        if one.spelled(token) != other.spelled(token):
+            return f"its token {token} is {other.spelled(token)!r} and not {one.spelled(token)!r}"
+        if one.is_end(token) != other.is_end(token):
+            return f"only one of them ends its texts with {one.spelled(token)!r}"
+    return None
+
+
+class TextTokenizer:
+    """The tokenizer inside a GGUF file."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises `InputError` if llama.cpp cannot read the file."""
+        be_quiet()
+        params = llama.llama_model_default_params()
+        params.vocab_only = True
+        self._model = llama.llama_model_load_from_file(str(path).encode(), params)
+        if not self._model:
+            raise InputError(
+                f"{path}: llama.cpp cannot load this vocabulary; use a GGUF file that it supports"
+            )
+        self._vocab = llama.llama_model_get_vocab(self._model)
+        self.size = int(llama.llama_vocab_n_tokens(self._vocab))
+        self._buffer = (llama.llama_token * 4096)()
+
+    def close(self) -> None:
+        """Free the vocabulary."""
+        if self._model:
+            llama.llama_model_free(self._model)
+            self._model = None
+
+    def tokenize(self, text: str) -> NDArray[np.int32]:
+        """Token ids of a text that cannot spell control tokens; the next call overwrites them."""
+        data = text.encode("utf-8", "replace")
+        while (count := self._tokenize(data)) < 0:
+            self._buffer = (llama.llama_token * (-count + 8))()
+        return np.ctypeslib.as_array(self._buffer)[:count]
+
+    def count(self, texts: Iterable[str]) -> NDArray[np.int64]:
+        """How often each token occurs in the texts, both as they are and after a space, as in prompts."""
+        counts = np.zeros(self.size, np.int64)
+        for text in texts:
+            for form in (text, f" {text}"):
+                np.add.at(counts, self.tokenize(form), 1)
+        return counts
+
+    def _tokenize(self, data: bytes) -> int:
+        count: int = llama.llama_tokenize(
+            self._vocab,
+            data,
+            len(data),
+            ctypes.cast(self._buffer, llama.llama_token_p),
+            len(self._buffer),
+            False,
+            False,
+        )
+        return count

@@ -55,14 +55,14 @@ def block_of(kind: int) -> tuple[int, int]:
 def dequantize(rows: Bytes, kind: int) -> Matrix:
     """The values of a matrix; ``rows`` are its bytes, ``kind`` is ggml's number of their type.
 
-    Raises `NotImplementedError` for a type that ggml cannot convert to numbers.
+    Raises `ValueError` for a type that ggml cannot convert to numbers.
     """
     rows = np.ascontiguousarray(rows)
     if kind == _F32:
         return rows.view(np.float32)
     traits = _traits_of(kind)
     if not traits or not traits.to_float:
-        raise NotImplementedError(f"tensors of type {kind}")
+        raise ValueError(f"tensors of type {kind}")
     count, row_bytes = rows.shape
     matrix = np.empty((count, row_bytes // traits.block_bytes * traits.block), np.float32)
     traits.to_float(rows.ctypes.data, matrix.ctypes.data, matrix.size)

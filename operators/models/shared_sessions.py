@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from operators.models.open_sessions import OpenSession, OpenSessions
+from operators.models.pool import OpenSession, SessionPool
 from operators.models.store import Part, SharedStore
 from operators.serving.passes import Answered, Asked
 from operators.trouble import ModelTrouble, NoRoom
@@ -15,7 +15,7 @@ class SharedSessions:
     states must be saved. A request larger than a pass is also answered alone.
     """
 
-    def __init__(self, store: SharedStore, sessions: OpenSessions) -> None:
+    def __init__(self, store: SharedStore, sessions: SessionPool) -> None:
         self._store = store
         self._sessions = sessions
         #: Maximum number of sessions.
@@ -47,7 +47,6 @@ class SharedSessions:
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are allowed."""
         self._sessions.release(key)
-        self._sessions.count()
 
     def _alone(self, asked: Asked) -> Answered:
         try:

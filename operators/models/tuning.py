@@ -160,9 +160,7 @@ class LlamaProbe:
 
     def seconds(self, threads: int, ubatch: int) -> float:
         """Seconds of a verification and some single tokens after it."""
-        context = self._context(threads, ubatch)
-        context.use_threads(threads)
-        self._begin(context)
+        context = self._begun(threads, ubatch)
         began = perf_counter()
         context.evaluate(0, self._tokens[_PROMPT : _PROMPT + _DRAFT], _PROMPT, _DRAFT)
         for number in range(_SINGLE):
@@ -171,32 +169,28 @@ class LlamaProbe:
 
     def pass_s(self, threads: int, ubatch: int, tokens: int, rows: int | None = None) -> float:
         """Seconds of one pass over so many tokens, with the logits of the last ``rows`` or of all."""
-        context = self._context(threads, ubatch)
-        context.use_threads(threads)
-        self._begin(context)
+        context = self._begun(threads, ubatch)
         began = perf_counter()
         context.evaluate(0, self._tokens[:tokens], _PROMPT, tokens if rows is None else rows)
         return perf_counter() - began
 
     def turned_s(self, threads: int, ubatch: int) -> float:
         """Seconds of a pass over one token, without logits, that has to turn the keys of all cells first."""
-        context = self._context(threads, ubatch)
-        context.use_threads(threads)
-        self._begin(context)
+        context = self._begun(threads, ubatch)
         context.evaluate(0, self._tokens[:1], _PROMPT, 0)
         context.shift(0, _PROMPT, _PROMPT + 1, 1)
         began = perf_counter()
         context.evaluate(0, self._tokens[:1], _PROMPT + 2, 0)
         return perf_counter() - began
 
-    def _begin(self, context: LlamaContext) -> None:
-        """Go back to the prompt by copying it, because not every memory can be cut."""
-        context.cut_sequence(0, 0)
-        context.copy_sequence(_PROMPT_SEQUENCE, 0)
-
-    def _context(self, threads: int, ubatch: int) -> LlamaContext:
-        if ubatch not in self._contexts:
+    def _begun(self, threads: int, ubatch: int) -> LlamaContext:
+        """A context that holds the prompt, which is copied, because not every memory can be cut."""
+        context = self._contexts.get(ubatch)
+        if context is None:
             settings = ContextSettings(cells=self._cells, sequences=2, ubatch=ubatch, threads=threads)
             context = self._contexts[ubatch] = LlamaContext(self._model, settings)
             context.evaluate(_PROMPT_SEQUENCE, self._tokens[:_PROMPT], 0, 1)
-        return self._contexts[ubatch]
+        context.use_threads(threads)
+        context.cut_sequence(0, 0)
+        context.copy_sequence(_PROMPT_SEQUENCE, 0)
+        return context

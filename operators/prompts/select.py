@@ -7,10 +7,17 @@ from typing import Protocol
 from operators.errors import UsageError
 from operators.languages import language
 from operators.prompts.chat import ChatVocabulary, chat_prompt, missing_controls, turn_prompt
-from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
-from operators.prompts.template import ChatTemplate, FewShotTemplate, Template, TurnTemplate, named_templates
-from operators.prompts.trained import trained_prompts
+from operators.prompts.template import (
+    ChatTemplate,
+    FewShotTemplate,
+    Template,
+    TurnTemplate,
+    few_shot_prompt,
+    find_examples,
+    named_templates,
+    trained_prompts,
+)
 
 
 class Model(ChatVocabulary, Protocol):

@@ -2,18 +2,23 @@
 
 Ours are in ``templates/``, a small file each; a user's file has the same format. There are three kinds,
 distinguished by the key that each must have: ``pairs``, ``message`` or ``prompt``.
+
+The prompts that a model was trained on are stored in its own file: two labels for each direction. A model
+trained to translate is prompted exactly as in training: a single example pair, of which training had none,
+ruins its answers (docs/training.md).
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
-from operators.errors import UsageError
+from operators.errors import InputError, UsageError
 from operators.languages import language
+from operators.prompts.prompt import EndOfLine, Prompt, Vocabulary
 
 #: The place of the recognised text, and of notes before it.
 SOURCE, NOTES = "{source}", "{notes}"
@@ -36,14 +41,14 @@ class Pair(_Template, frozen=True):
     target: str
 
 
-class FewShotTemplate(_Template, frozen=True):
+class FewShotTemplate(_Template, frozen=True, omit_defaults=True):
     """Example pairs for one direction, for pretrained models; none for one trained on the labels."""
 
     language: str
     source_language: str
     source_label: str
     target_label: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Pair, ...] = ()
     #: Text before the first pair.
     head: str = ""
     #: The target's label behind unfinished text, for a model trained with one; empty: the same as a final's.
@@ -186,34 +191,153 @@ def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str
     return text
 
 
-#: Templates are registered by a file: its name is theirs, and those of examples have this beginning.
-_EXAMPLES = "few-shot-"
-
-
 @cache
 def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
-    """The templates for any languages, by name: each file of ``templates/`` that has no examples."""
-    found = {
-        name: template_of(tomllib.loads(text)) for name, text in _files() if not name.startswith(_EXAMPLES)
-    }
-    return {name: one for name, one in found.items() if not isinstance(one, FewShotTemplate)}
+    """The templates for any languages, by the names of their files."""
+    return {name: one for name, one in _ours().items() if not isinstance(one, FewShotTemplate)}
 
 
 @cache
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     """All directions for which there are examples."""
-    return tuple(
-        msgspec.toml.decode(text, type=FewShotTemplate)
-        for name, text in _files()
-        if name.startswith(_EXAMPLES)
-    )
+    return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
 
 
-def _files() -> Iterator[tuple[str, str]]:
-    """The names of our templates, and what is in their files."""
-    for entry in sorted(_FOLDER.iterdir(), key=lambda entry: entry.name):
-        yield entry.name.removesuffix(".toml"), entry.read_text("utf-8")
+@cache
+def _ours() -> Mapping[str, Template]:
+    entries = sorted(_FOLDER.iterdir(), key=lambda entry: entry.name)
+    return {
+        entry.name.removesuffix(".toml"): template_of(tomllib.loads(entry.read_text("utf-8")))
+        for entry in entries
+    }
 
 
 #: What ``--template`` can be besides a file.
 NAMES = ("auto", "few-shot", *named_templates())
+
+
+def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt:
+    """A prompt of example pairs with an empty line between them; without pairs, only the labels."""
+    shots = "".join(
+        f"{template.source_label} {pair.source}\n{template.target_label} {pair.target}\n\n"
+        for pair in template.pairs
+    )
+    head = vocabulary.tokenize(template.head + shots + template.source_label)
+    return Prompt(
+        vocabulary=vocabulary,
+        head=(*vocabulary.begin, *head),
+        lead=" ",
+        tail=tuple(vocabulary.tokenize("\n" + template.target_label)),
+        unfinished_tail=tuple(vocabulary.tokenize("\n" + template.unfinished_label))
+        if template.unfinished_label
+        else None,
+        stop=EndOfLine(vocabulary),
+        joint=language(template.language).joint,
+        # Only models that were trained to translate speech are prompted without examples.
+        knows_unfinished=not template.pairs,
+    )
+
+
+def find_examples(source: str, target: str) -> FewShotTemplate:
+    """Our examples for one direction. Raises `UsageError` for a direction without examples."""
+    found = of_direction(few_shot_templates(), source, target)
+    if found is not None:
+        return found
+    wanted = language(source).name, language(target).name
+    if wanted[0] == wanted[1]:
+        raise UsageError(
+            f"speech and captions would both be {wanted[0]}; choose another language with --to or --from"
+        )
+    raise UsageError(
+        f"there are no examples for {wanted[0]} to {wanted[1]}, and this pretrained model needs them; "
+        f"choose one of {directions(few_shot_templates())}, another model (`surtitle models --from "
+        f"{wanted[0]} --to {wanted[1]}` lists them), or give examples of your own with --template"
+    )
+
+
+def of_direction(templates: Iterable[FewShotTemplate], source: str, target: str) -> FewShotTemplate | None:
+    """The first of these templates for one direction; None if there is none."""
+    wanted = language(source), language(target)
+    return next(
+        (one for one in templates if (language(one.source_language), language(one.language)) == wanted), None
+    )
+
+
+def directions(templates: Iterable[FewShotTemplate]) -> str:
+    """Their directions, for a sentence."""
+    return ", ".join(f"{one.source_language} to {one.language}" for one in templates)
+
+
+#: The header's entry: a JSON list.
+TEMPLATES_KEY = "surtitle.templates"
+
+
+class TrainedPrompts(NamedTuple):
+    """All directions that a model was trained on, as templates that have labels and no examples.
+
+    A prompt is ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``. Behind unfinished text it is
+    ``UNFINISHED_LABEL``, if the model was trained to be told.
+    """
+
+    prompts: tuple[FewShotTemplate, ...]
+
+    def find(self, source: str, target: str) -> FewShotTemplate:
+        """The prompt for one direction. Raises `UsageError` for one that the model was not trained on."""
+        found = of_direction(self.prompts, source, target)
+        if found is not None:
+            return found
+        raise UsageError(
+            f"this model was not trained for {language(source).name} to {language(target).name}, but for "
+            f"{directions(self.prompts)}; choose another model with --model, such as base"
+        )
+
+
+class Header(Protocol):
+    """A model file's header."""
+
+    def metadata(self, key: str) -> str | None:
+        """A value of it."""
+        ...
+
+
+def trained_prompts(model: Header) -> TrainedPrompts | None:
+    """What the model's file says about its training; None if it says nothing. Raises `InputError`."""
+    said = model.metadata(TEMPLATES_KEY)
+    return None if said is None else parse_prompts(said)
+
+
+def parse_prompts(said: str) -> TrainedPrompts:
+    """The prompts in the JSON list ``said``. Raises `InputError` if it is something else."""
+    try:
+        prompts = msgspec.json.decode(said, type=tuple[FewShotTemplate, ...])
+        for one in prompts:
+            language(one.source_language), language(one.language)
+    except (msgspec.DecodeError, UsageError) as error:
+        raise InputError(
+            f"the model's header has no valid prompt in {TEMPLATES_KEY}: {error}; assemble it again"
+        ) from None
+    if not prompts:
+        raise InputError(f"the model's header names no direction in {TEMPLATES_KEY}; assemble it again")
+    return TrainedPrompts(prompts)
+
+
+def spell_prompts(prompts: TrainedPrompts) -> str:
+    """The JSON list for the header."""
+    return msgspec.json.encode(prompts.prompts).decode()
+
+
+def labels_of(source: str, target: str) -> FewShotTemplate:
+    """The labels of our own examples for a direction, which training uses too.
+
+    Raises `UsageError` for a direction without examples.
+    """
+    return msgspec.structs.replace(find_examples(source, target), pairs=(), head="")
+
+
+def telling_unfinished(labels: FewShotTemplate) -> FewShotTemplate:
+    """The same labels, and one for unfinished text.
+
+    Without it a model takes a final that does not look finished for a prefix, and withholds its end. One
+    token, as it is evaluated at each update.
+    """
+    return msgspec.structs.replace(labels, unfinished_label="…")

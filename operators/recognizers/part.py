@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
@@ -11,14 +11,17 @@ import msgspec
 from msgspec import Meta
 
 from operators.decoding.acceptance import BIAS
-from operators.errors import UsageError
+from operators.errors import InputError, UsageError, is_folder
 from operators.extras import Extra
 from operators.languages import Language, is_language, language
 from operators.observed import RecognizerChanged, SpeechCut
-from operators.option import Option
-from operators.parts import Parts
+from operators.parts import Option, Parts
 from operators.recognizers.protocol import Recognizer
 
+#: Maximum seconds between two hypotheses of an utterance.
+MAX_INTERVAL_S = 10.0
+#: A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
+MIN_GAP_S = 0.05
 #: Called with a recogniser's events, on any thread.
 Observe = Callable[[RecognizerChanged | SpeechCut], None]
 
@@ -121,6 +124,21 @@ def named_model(settings: RecognizerSettings) -> Path:
             f"{settings.engine} comes without a model: name the folder of one with --speech-model"
         )
     return Path(settings.model)
+
+
+def check_folder(folder: Path, files: Iterable[str], what: str) -> None:
+    """Raise `InputError` if there is no such folder, or if files of ``what`` cannot be read in it."""
+    if not is_folder(folder):
+        raise InputError(f"{folder}: there is no such folder; name the folder of {what}")
+    missing = [name for name in files if not os.access(folder / name, os.R_OK)]
+    if missing:
+        raise InputError(f"{folder}: it holds no {', '.join(missing)}; name the folder of {what}")
+
+
+def check_interval(seconds: float) -> None:
+    """Raise `UsageError` if hypotheses cannot be so far apart."""
+    if not 0.1 <= seconds <= MAX_INTERVAL_S:
+        raise UsageError(f"update_interval_s is {seconds}; give a value from 0.1 to 10 seconds")
 
 
 def check_published(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> None:

@@ -7,7 +7,6 @@ that the same audio gives the same hypotheses.
 """
 
 import atexit
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -18,22 +17,23 @@ import msgspec
 import numpy as np
 from typing_extensions import override
 
-from operators.errors import InputError, UsageError, is_folder
+from operators.errors import InputError, is_visible_file
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.extras import Extra
 from operators.languages import Language
 from operators.recognizers.part import (
+    MIN_GAP_S,
     USUAL,
     Observe,
     RecognizerSettings,
+    check_folder,
+    check_interval,
     check_published,
     named_model,
     recognizer,
 )
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
-# A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
-_MIN_GAP_S = 0.05
 _NEEDED = ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf")
 # A model's graph is either complete, or in parts that are combined while decoding.
 _WHOLE_GRAPH = ("graph/HCLG.fst", "graph/words.txt")
@@ -69,8 +69,7 @@ class VoskRecognizer(Recognizer):
     """
 
     def __init__(self, *, model_path: str | Path, update_interval_s: float = USUAL.update_interval_s) -> None:
-        if not 0.1 <= update_interval_s <= 10:
-            raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
+        check_interval(update_interval_s)
         self._library = _library()
         path = Path(model_path)
         _check(path)
@@ -89,7 +88,7 @@ class VoskRecognizer(Recognizer):
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
-        if self._decoder is None or abs(chunk.start_s - self._next_s()) > _MIN_GAP_S:
+        if self._decoder is None or abs(chunk.start_s - self._next_s()) > MIN_GAP_S:
             hypotheses += self.finish()
             self._begin(chunk.start_s)
         self._pending += chunk.pcm
@@ -221,14 +220,5 @@ def _without_dither(model: Path, folder: Path) -> str:
 
 
 def _check(path: Path) -> None:
-    if not is_folder(path):
-        raise InputError(
-            f"{path}: there is no such folder; name the folder that holds the Vosk model's files"
-        )
-    graph = _WHOLE_GRAPH if (path / _WHOLE_GRAPH[0]).is_file() else _GRAPH_IN_PARTS
-    missing = [name for name in (*_NEEDED, *graph) if not os.access(path / name, os.R_OK)]
-    if missing:
-        raise InputError(
-            f"{path}: it holds no {', '.join(missing)}; name the folder of a Vosk model, "
-            "in which 'am', 'conf' and 'graph' are folders"
-        )
+    graph = _WHOLE_GRAPH if is_visible_file(path / _WHOLE_GRAPH[0]) else _GRAPH_IN_PARTS
+    check_folder(path, (*_NEEDED, *graph), "a Vosk model, in which 'am', 'conf' and 'graph' are folders")

@@ -18,8 +18,7 @@ from typing import NamedTuple
 from operators.decoding.drafts import Drafting, Verified
 from operators.decoding.forward import AskDraftModel, Forward, Logits, Origin, Request, Task, TreeForward
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.research.prediction import Prediction, Rest, Step, predicted, rejected
-from operators.research.tree_draft import tree_draft
+from operators.research.prediction import Prediction, Rest, Step, predicted, rejected, tree_draft
 
 
 class Branching(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from operators.decoding.acceptance import EXACT, Acceptance
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.forward import Origin, Task
-from operators.decoding.tail import Tail
+from operators.decoding.recycling import Tail
 
 #: Guesses of a whole output (Parallel Jacobi) if there is no old output to estimate its length.
 UNKNOWN_LENGTH = 16

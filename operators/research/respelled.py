@@ -11,11 +11,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from operators.decoding.drafts import Draft, Drafter, Drafting, Verified
+from operators.decoding.drive import NO_ROWS
 from operators.decoding.forward import Origin
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.research.tree_draft import tree_draft, tree_of
-
-_NO_ROWS = np.empty((0, 0), np.float32)
+from operators.research.prediction import tree_draft, tree_of
 
 
 class Spelling(Protocol):
@@ -61,7 +60,7 @@ class Respelled:
         tree = tree_of(offered.draft)
         path = _spelled(tree, [self._own.piece(token) for token in tree.tokens], stood)
         # It uses neither choices nor rows: both would be in tokens that it does not have.
-        self._drafter.learn(Verified(offered.begin, offered.draft, path, [-1] * (tree.size + 1), _NO_ROWS))
+        self._drafter.learn(Verified(offered.begin, offered.draft, path, [-1] * (tree.size + 1), NO_ROWS))
 
     def draft(self, output: Sequence[int]) -> Drafting:
         """What the drafter has to offer after the text of ``output``."""

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from operators.decoding.forward import Logits
+from operators.models.onnx_graphs import Held
 from operators.models.store import Part
-from operators.seq2seq.marian import Held, MarianModel, Read
+from operators.seq2seq.marian import MarianModel, Read
 
 
 class _Sequence:

@@ -25,9 +25,8 @@ from flows.settings.loading import load_settings
 from flows.settings.schema import InputSettings, OutputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
-from operators.glossary import times_said, words_of
+from operators.glossary import Dictionary, times_said, words_of
 from operators.languages import Direction
-from operators.lexicon import Dictionary
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.report import Report
 from operators.metrics.summary import Summary

@@ -103,27 +103,22 @@ def test_text_of_other_scripts_stays_as_it_is() -> None:
         assert cleaned(text) == text
 
 
-def test_hostile_text_costs_no_more_than_its_length() -> None:
-    # Each of these would take minutes if matching went back and forth.
-    for hostile in (
-        "\x1b]" * 50_000,
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *(begun * 100_000 for begun in ("\x9d", "\x90", "\x1b]", "\x9b", "\x9dx", "「", "、", "\u0301")),
         "\x1b[" + "0" * 100_000,
-        "「" * 50_000,
-        "、" * 50_000,
-        "\u0301" * 50_000,
-    ):
-        wrap(cleaned(hostile), 42)
+    ],
+)
+def test_hostile_text_costs_no_more_than_its_length(hostile: str) -> None:
+    began = time.process_time()
+    # Each of these would take minutes if matching went back and forth.
+    assert wrap(cleaned(hostile + " the text"), 42)[-1].endswith("text")
+    assert time.process_time() - began < 2
 
 
 def test_flags_without_end_take_no_longer_than_other_characters() -> None:
     began = time.process_time()
     assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
     assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
-    assert time.process_time() - began < 2
-
-
-@pytest.mark.parametrize("begun", ["\x9d", "\x90", "\x1b]", "\x9b", "\x9dx"])
-def test_escape_sequences_that_never_end_take_no_longer_than_other_text(begun: str) -> None:
-    began = time.process_time()
-    assert cleaned(begun * 100_000 + " the text").endswith("text")
     assert time.process_time() - began < 2

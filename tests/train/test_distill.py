@@ -20,7 +20,7 @@ from operators.errors import InputError, UsageError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
-from operators.prompts.trained import TrainedPrompts, labels_of, spell_prompts
+from operators.prompts.template import TrainedPrompts, labels_of, spell_prompts
 from operators.training.generate import Answer, answers, together
 from tests.train.tiny_gemma import write_gemma
 

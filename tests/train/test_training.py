@@ -21,8 +21,7 @@ from flows.model.in_torch import torch_model
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.prompts.few_shot import few_shot_prompt
-from operators.prompts.trained import TrainedPrompts, labels_of, trained_prompts
+from operators.prompts.template import TrainedPrompts, few_shot_prompt, labels_of, trained_prompts
 from operators.training.fit import Fit, Schedule, losses
 from operators.training.packing import IGNORED, Asked, Rows, asked, pack
 from tests.train.tiny_gemma import write_gemma

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
+from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 from tests.tiny_gguf import pieces, write_gguf
 
 HIDDEN, HEADS, WIDTH, INNER, LAYERS = 64, 2, 32, 96, 2

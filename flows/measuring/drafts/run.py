@@ -29,8 +29,7 @@ from operators.errors import InputError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
 from operators.prompts.prompt import Prompt
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel, load_model
+from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, silero
 from operators.research.draft_model import ModelDrafts, TwoBeams

@@ -17,7 +17,7 @@ from flows.settings.options import MODEL, Group, Override, Overrides, asks_for, 
 from flows.settings.schema import MASK_K, METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import BIAS, names
 from operators.errors import UsageError
-from operators.option import Option
+from operators.parts import Option
 
 _VALUES: dict[Any, Callable[[str, str], Any]] = {
     int: integers, float: floats, str: words, bool: lambda _flag, _given: (False, True)

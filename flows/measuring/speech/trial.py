@@ -11,8 +11,7 @@ from operators.errors import UsageError
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.recognizers.part import RecognizerSettings, unobserved
-from operators.recognizers.windowed.drafting import DraftingTranscriber, steady_text
-from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.method import DraftingTranscriber, SpeechMethod, steady_text
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 

@@ -24,8 +24,9 @@ class AudioBuffer:
     def __init__(self, longest_s: float) -> None:
         self._longest = round(longest_s * SAMPLE_RATE)
         self._pieces: deque[bytes] = deque()
-        #: Positions of the oldest kept sample, of the next one to send, and of the next one to come.
-        self.begin = self._sent = self.heard = 0
+        #: Positions of the oldest kept sample, of the next one to send, and of the next one to come. If more
+        #: was dropped, what is sent begins later than where it was rewound to.
+        self.begin = self.sent = self.heard = 0
         #: Pairs of a position and its time on the clock; a new one wherever audio is missing.
         self._anchors: list[tuple[int, float]] = []
         self._dropped = 0
@@ -43,36 +44,31 @@ class AudioBuffer:
 
     def forget(self, position: int) -> None:
         """Drop the audio before a position, which will not be needed again."""
-        while self._pieces and self.begin + len(self._pieces[0]) // 2 <= min(position, self._sent):
+        while self._pieces and self.begin + len(self._pieces[0]) // 2 <= min(position, self.sent):
             self._drop_piece()
 
     def rewind(self, position: int) -> int:
         """Send again from a position on, or from the oldest sample left; returns where that is."""
-        self._sent = min(max(position, self.begin), self.heard)
-        return self._sent
+        self.sent = min(max(position, self.begin), self.heard)
+        return self.sent
 
     def take_unsent(self) -> bytes:
         """The audio to send; it counts as sent from now on."""
-        if self._sent >= self.heard:
+        if self.sent >= self.heard:
             return b""
         pieces, at = [], self.heard
         for piece in reversed(self._pieces):
-            if at <= self._sent:
+            if at <= self.sent:
                 break
             at -= len(piece) // 2
-            pieces.append(piece[max(0, 2 * (self._sent - at)) :])
-        self._sent = self.heard
+            pieces.append(piece[max(0, 2 * (self.sent - at)) :])
+        self.sent = self.heard
         return b"".join(reversed(pieces))
-
-    @property
-    def sent(self) -> int:
-        """Position of the next sample to send; later than the rewind position if more was dropped."""
-        return self._sent
 
     @property
     def has_unsent(self) -> bool:
         """Whether there is audio to send."""
-        return self._sent < self.heard
+        return self.sent < self.heard
 
     def take_lost_s(self) -> float:
         """Seconds of audio dropped unsent since the last call."""
@@ -93,9 +89,9 @@ class AudioBuffer:
     def _drop_piece(self) -> None:
         size = len(self._pieces.popleft()) // 2
         self.begin += size
-        if self._sent < self.begin:
-            self._dropped += self.begin - self._sent
-            self._sent = self.begin
+        if self.sent < self.begin:
+            self._dropped += self.begin - self.sent
+            self.sent = self.begin
 
     @staticmethod
     def _at(anchor: tuple[int, float], position: int) -> float:

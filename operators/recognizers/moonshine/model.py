@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
-from operators.errors import InputError, is_folder, unreadable
-from operators.onnx_session import onnx_session
+from operators.errors import InputError, unreadable
+from operators.models.onnx_graphs import MergedDecoder, OnnxGraph
+from operators.recognizers.part import check_folder
 from operators.recognizers.windowed.segmenter import Samples
-from operators.trouble import ModelTrouble, Trouble
 
 #: SentencePiece's mark for a space.
 _SPACE = "▁".encode()
@@ -123,7 +123,6 @@ def _piece(spelling: bytes) -> bytes:
 BEGIN, END = 1, 2
 
 _Array = NDArray[Any]
-_PAST, _PRESENT = "past_key_values.", "present."
 #: The encoder's convolutions need this many samples for one state.
 MIN_SAMPLES = 1024
 
@@ -133,27 +132,11 @@ class MoonshineModel:
 
     def __init__(self, folder: Path, threads: int) -> None:
         """Load the files of ``folder``; raises `InputError` if it contains no merged Moonshine model."""
-        if not is_folder(folder):
-            raise InputError(
-                f"{folder}: there is no such folder; name the folder that holds the speech model's files"
-            )
+        check_folder(folder, (), "a Moonshine model")
         self.tokenizer: Tokenizer = load_tokenizer(folder)
-        self._encoder = _session(_find(folder, "encoder_model"), threads)
-        path = _find(folder, "decoder_model_merged")
-        self._decoder = _session(path, threads)
-        self._encoder_inputs = _inputs(self._encoder)
-        self._decoder_inputs = _inputs(self._decoder)
-        self._past = [name for name in self._decoder_inputs if name.startswith(_PAST)]
-        if not self._past or "input_ids" not in self._decoder_inputs:
-            raise InputError(
-                f"{path}: this is not a merged Moonshine decoder; choose a model that does not stream"
-            )
-        shape = self._decoder_inputs[self._past[0]]
-        self._empty = np.zeros((1, int(shape[1]), 0, int(shape[3])), np.float32)
-        self._all = ["logits", *(_present(name) for name in self._past)]
-        self._own = [name for name in self._all if ".encoder." not in name]
-        # One pass at a time: two would compete for the cores.
-        self._lock = Lock()
+        lock = Lock()
+        self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, lock)
+        self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, lock)
 
     def encode(self, samples: Samples) -> "Encoded":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
@@ -163,41 +146,12 @@ class MoonshineModel:
         if len(samples) < MIN_SAMPLES:
             samples = np.concatenate((samples, np.zeros(MIN_SAMPLES - len(samples), np.float32)))
         mask = np.ones((1, len(samples)), np.int64)
-        fed: dict[str, _Array] = {"input_values": samples[np.newaxis], "attention_mask": mask}
-        states = self._run(self._encoder, None, {name: fed[name] for name in self._encoder_inputs})[0]
-        return Encoded(self, states, mask)
-
-    def decode(self, fed: dict[str, _Array], *, is_first: bool) -> dict[str, _Array]:
-        """One pass of the decoder; only the first pass computes the encoder's keys and values."""
-        fed["use_cache_branch"] = np.array([not is_first])
-        names = self._all if is_first else self._own
-        rows = self._run(self._decoder, names, {name: fed[name] for name in self._decoder_inputs})
-        return dict(zip(names, rows, strict=True))
-
-    @property
-    def past(self) -> list[str]:
-        """The names of the decoder's inputs for keys and values."""
-        return self._past
-
-    @property
-    def empty(self) -> _Array:
-        """Empty keys or values."""
-        return self._empty
-
-    def _run(self, session: Any, names: list[str] | None, fed: dict[str, _Array]) -> list[_Array]:
-        try:
-            with self._lock:
-                return session.run(names, fed)  # type: ignore[no-any-return]  # onnxruntime has no annotations
-        except Exception as error:  # the library's classes share no other base
-            raise ModelTrouble(Trouble.FAILED_PASS, f"the speech model failed: {error}") from error
+        made = self._encoder.run({"input_values": samples[np.newaxis], "attention_mask": mask})
+        return Encoded(self, next(iter(made.values())), mask)
 
 
 class Encoded:
-    """A window's encoder states, and the decoder's KV cache over them: a `KvCache`.
-
-    The merged decoder has two branches. The first pass over a window also computes the keys and values of
-    the encoder's states for cross-attention; later passes take any number of tokens after the held ones.
-    """
+    """A window's encoder states, and the decoder's KV cache over them: a `KvCache`."""
 
     def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
         self._model = model
@@ -217,31 +171,24 @@ class Encoded:
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
         assert start == self._length, "a pass continues where the cache ends"
-        is_first = not self._kept
-        fed = {**self._given, "input_ids": np.array([list(tokens)], np.int64)}
-        for name in self._model.past:
-            if is_first:
-                fed[name] = self._model.empty
-            else:
-                held = self._kept[name]
-                fed[name] = held if ".encoder." in name else held[:, :, : self._length]
-        made = self._model.decode(fed, is_first=is_first)
-        for name in self._model.past:
-            if _present(name) in made:
-                self._kept[name] = made[_present(name)]
+        decoder, is_first = self._model.decoder, not self._kept
+        past = self._kept or dict.fromkeys((*decoder.own, *decoder.cross), decoder.empty)
+        fed = {
+            **self._given,
+            **past,
+            **{name: past[name][:, :, : self._length] for name in decoder.own},
+            "input_ids": np.array([list(tokens)], np.int64),
+        }
+        logits, made = decoder.step(fed, past if is_first else decoder.own, is_first=is_first)
+        self._kept |= made
         self._length += len(tokens)
-        logits: Logits = made["logits"][0, -rows:]
-        return logits
+        return logits[-rows:]
 
 
 @cache
 def load_model(folder: str, threads: int) -> MoonshineModel:
     """The process's model of a folder. Raises `InputError` if the folder does not contain one."""
     return MoonshineModel(Path(folder), threads)
-
-
-def _present(past: str) -> str:
-    return _PRESENT + past.removeprefix(_PAST)
 
 
 def _find(folder: Path, name: str) -> Path:
@@ -252,16 +199,3 @@ def _find(folder: Path, name: str) -> Path:
     raise InputError(
         f"{folder}: it holds no {name}.ort and no {name}.onnx; name the folder of a merged Moonshine model"
     )
-
-
-def _session(path: Path, threads: int) -> Any:
-    try:
-        return onnx_session(path, threads)
-    except Exception as error:  # the library's classes share no other base
-        raise InputError(
-            f"{path}: the speech model cannot be loaded; fetch it again, or name another folder"
-        ) from error
-
-
-def _inputs(session: Any) -> dict[str, list[Any]]:
-    return {one.name: one.shape for one in session.get_inputs()}

@@ -18,8 +18,15 @@ from operators.languages import Language
 from operators.observed import SpeechCut
 from operators.recognizers.moonshine.model import BEGIN, END, MoonshineModel, load_model
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
-from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of, hear, method_of
+from operators.recognizers.windowed.method import (
+    CERTAINTY,
+    DraftingTranscriber,
+    SpeechMethod,
+    WindowResult,
+    doubt_of,
+    hear,
+    method_of,
+)
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Window
 
@@ -132,7 +139,7 @@ def moonshine_recognizer(
     transcriber = MoonshineTranscriber(
         model, method_of(settings), settings.certainty, spoken=spoken, observe=observe
     )
-    return recognizer_of(transcriber, settings, observe)
+    return WindowedRecognizer(transcriber, update_interval_s=settings.update_interval_s, observe=observe)
 
 
 def bundled_model() -> Path:

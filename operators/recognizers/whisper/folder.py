@@ -1,16 +1,169 @@
-"""The folder of a Whisper model in CTranslate2's format: its contents and its requirements."""
+"""The folder of a Whisper model in CTranslate2's format: its tokens, its size, and what it must contain.
 
-import os
+Tokens are spelled in GPT-2's alphabet, in which each byte is a printable character. A token's number is also
+the rank of the merge that makes it, so no other table is needed.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
-from operators.errors import InputError, is_folder, unreadable
-from operators.recognizers.whisper.vocabulary import Vocabulary, load_vocabulary
+from operators.errors import InputError, UsageError, is_visible_file, unreadable
+from operators.languages import Language
+from operators.models.onnx_graphs import read_json
+from operators.recognizers.part import check_folder
 from operators.recognizers.whisper.weights import Weights
+from operators.text import BYTE_OF_LETTER
+
+# A word is encoded separately, with the space before it.
+_WORDS = regex.compile(
+    r"'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+)
+
+
+class BytePairs:
+    """Encodes bytes with the tokens of one vocabulary.
+
+    Args:
+        pieces: The bytes of each token, in the order of the tokens' numbers. Bytes that none of them has are
+            left out.
+    """
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        self._numbers = {piece: number for number, piece in reversed(list(enumerate(pieces)))}
+
+    def tokenize(self, text: bytes) -> list[int]:
+        """The tokens of a text, which may begin or end within a character."""
+        words = _WORDS.findall(text.decode("utf-8", "surrogateescape"))
+        return [token for word in words for token in self._of_word(word.encode("utf-8", "surrogateescape"))]
+
+    def _of_word(self, word: bytes) -> list[int]:
+        parts = [word[at : at + 1] for at in range(len(word))]
+        while len(parts) > 1:
+            ranks = [self._numbers.get(a + b) for a, b in pairwise(parts)]
+            known = [(rank, place) for place, rank in enumerate(ranks) if rank is not None]
+            if not known:
+                break
+            _, place = min(known)
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        return [self._numbers[part] for part in parts if part in self._numbers]
+
+
+#: Whisper's codes where they are others than ours.
+_CODES = {"fil": "tl", "jv": "jw"}
+
+
+class Vocabulary:
+    """The tokens of one model.
+
+    Args:
+        spellings: Each token's characters, in the order of the tokens' numbers.
+        source: Where they come from, for error messages.
+
+    Raises:
+        InputError: if it is not the vocabulary of a Whisper model.
+    """
+
+    def __init__(self, spellings: Sequence[str], source: Path) -> None:
+        self._spellings = spellings
+        self._numbers = {spelling: number for number, spelling in enumerate(spellings)}
+        self._source = source
+        self.end = self._special("<|endoftext|>")
+        self.start = self._special("<|startoftranscript|>")
+        self._transcribe = self._special("<|transcribe|>")
+        self._no_timestamps = self._special("<|notimestamps|>")
+        #: The token for speech without a speaker, in place of a transcript.
+        self.no_speech = self._numbers.get("<|nospeech|>", self._numbers.get("<|nocaptions|>"))
+        self._pieces = [_piece(spelling) for spelling in spellings[: self.end]]
+        # Made on demand: recognition needs no tokeniser.
+        self._byte_pairs: BytePairs | None = None
+
+    def __len__(self) -> int:
+        return len(self._spellings)
+
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether the model has several languages: its end token has another number than GPT-2's."""
+        return self.end > 50256
+
+    def prompt(self, spoken: Language) -> list[int]:
+        """The tokens before a transcript in a language. Raises `UsageError` if the model lacks it."""
+        if not self.is_multilingual:
+            if spoken.code != "en":
+                raise UsageError(
+                    f"{self._source.parent}: this Whisper model knows English only; name a multilingual one "
+                    f"for {spoken.name}"
+                )
+            return [self.start, self._no_timestamps]
+        tongue = self._numbers.get(f"<|{_CODES.get(spoken.code, spoken.code)}|>")
+        if tongue is None:
+            raise UsageError(
+                f"{self._source.parent}: this Whisper model does not know {spoken.name}; choose another"
+            )
+        return [self.start, tongue, self._transcribe, self._no_timestamps]
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token stands for; empty for a mark."""
+        return self._pieces[token] if 0 <= token < self.end else b""
+
+    def tokenize(self, text: bytes) -> list[int]:
+        """The tokens of a text, without marks."""
+        if self._byte_pairs is None:
+            self._byte_pairs = BytePairs(self._pieces)
+        return self._byte_pairs.tokenize(text)
+
+    def spells_like(self, other: "Vocabulary") -> bool:
+        """Whether each token stands for the same bytes in the other vocabulary."""
+        return self._pieces == other._pieces
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens; an incomplete character at the end is left out."""
+        joined = b"".join(map(self.piece, tokens))
+        # The replacement character stands for a character whose last bytes are in later tokens.
+        return joined.decode("utf-8", "replace").rstrip("\ufffd").strip()
+
+    def _special(self, spelling: str) -> int:
+        if spelling not in self._numbers:
+            raise InputError(
+                f"{self._source}: it has no token {spelling}; name the folder of a Whisper model"
+            )
+        return self._numbers[spelling]
+
+
+_VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+
+
+def load_vocabulary(folder: Path) -> Vocabulary:
+    """Read ``vocabulary.json`` or ``vocabulary.txt`` of a model's folder.
+
+    Raises `InputError` if neither can be read.
+    """
+    json, lines = (folder / name for name in _VOCABULARIES)
+    if json.is_file():
+        return Vocabulary(read_json(json, list[str], "the vocabulary of a Whisper model"), json)
+    try:
+        # Not splitlines(): tokens contain characters that it treats as line ends.
+        return Vocabulary(lines.read_bytes().decode("utf-8").removesuffix("\n").split("\n"), lines)
+    except OSError as error:
+        raise InputError(unreadable(lines, error)) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{lines}: this is not the vocabulary of a Whisper model; fetch the model again"
+        ) from error
+
+
+def _piece(spelling: str) -> bytes:
+    try:
+        return bytes(BYTE_OF_LETTER[character] for character in spelling)
+    except KeyError:
+        return spelling.encode("utf-8", "replace")
+
 
 #: Positions on which the encoder was trained: 30 s.
 POSITIONS = 1500
@@ -84,7 +237,10 @@ def read_folder(path: Path) -> tuple[WhisperFolder, Weights]:
     Raises `InputError` if it is not a Whisper model in CTranslate2's format.
     """
     _check(path)
-    vocabulary, config = load_vocabulary(path), _config(path)
+    vocabulary, config = (
+        load_vocabulary(path),
+        read_json(path / "config.json", WhisperConfig, "the configuration of a Whisper model"),
+    )
     weights = Weights(path / "model.bin")
     size = size_of(weights)
     if len(vocabulary) > size.tokens:
@@ -104,25 +260,9 @@ def _indices(numbers: set[int], most: int) -> NDArray[np.int64]:
 
 
 def _check(folder: Path) -> None:
-    if not is_folder(folder):
-        raise InputError(f"{folder}: there is no such folder; name the folder that holds the Whisper model")
-    missing = [name for name in ("model.bin", "config.json") if not os.access(folder / name, os.R_OK)]
-    if not any(os.access(folder / name, os.R_OK) for name in ("vocabulary.json", "vocabulary.txt")):
-        missing.append("vocabulary.json")
-    if missing:
-        raise InputError(
-            f"{folder}: it holds no {', '.join(missing)}; name the folder of a Whisper model in the "
-            "format of CTranslate2"
-        )
-
-
-def _config(folder: Path) -> WhisperConfig:
-    path = folder / "config.json"
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=WhisperConfig)
-    except OSError as error:
-        raise InputError(unreadable(path, error)) from error
-    except msgspec.MsgspecError as error:
-        raise InputError(
-            f"{path}: this is not the configuration of a Whisper model: {error}; fetch it again"
-        ) from error
+    spellings = [name for name in _VOCABULARIES if is_visible_file(folder / name)]
+    check_folder(
+        folder,
+        ("model.bin", "config.json", *(spellings or _VOCABULARIES[:1])),
+        "a Whisper model in the format of CTranslate2",
+    )

@@ -1,27 +1,141 @@
 """A Whisper model in ONNX Runtime, and its features: log-mel spectrograms (Radford et al. 2022, section 2.2).
 
 Windows of 25 ms every 10 ms, mel bands on Slaney's scale, the logarithm to base 10 clipped to 8 below its
-maximum, shifted and scaled to about -1 to 1.
+maximum, shifted and scaled to about -1 to 1. `Encoded` holds the states of one window.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 
+from operators.decoding.forward import Logits
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.extras import installing
-from operators.onnx_session import onnx_session
-from operators.recognizers.whisper.encoded import Encoded, Tensors, tensor
+from operators.models.onnx_graphs import OnnxGraph
 from operators.recognizers.whisper.folder import POSITIONS, WhisperFolder, read_folder
 from operators.recognizers.whisper.weights import Weights
 from operators.recognizers.windowed.segmenter import Samples
-from operators.trouble import ModelTrouble, Trouble
+from operators.trouble import ModelTrouble
+
+#: ONNX Runtime's tensors, by name.
+Tensors = dict[str, Any]
+
+_MASKED = np.float32(-1e9)
+
+
+class Encoded:
+    """A window's encoder states and the decoder's KV cache over them: a `KvCache`.
+
+    Logits are those from which Whisper's own greedy decoding chooses: tokens that it never takes have minus
+    infinity.
+
+    Args:
+        decode: Runs one pass of the decoder.
+        files: The contents of the model's folder.
+        crossed: Keys and values of the states for the decoder's cross-attention.
+        prompt: The tokens before a transcript.
+        speech_s: Seconds of encoded audio, without the silence after it.
+    """
+
+    def __init__(
+        self,
+        decode: Callable[[Tensors], Tensors],
+        files: WhisperFolder,
+        crossed: Tensors,
+        prompt: Sequence[int],
+        speech_s: float,
+    ) -> None:
+        self._decode = decode
+        self._files = files
+        self._crossed = crossed
+        self.vocabulary = files.vocabulary
+        self.prompt = list(prompt)
+        self.speech_s = speech_s
+        self._held = 0
+        self._cache: Tensors = {}
+        self.cut(0)
+        #: The result of a pass over the prompt alone: the cache, and the row of logits.
+        self._prompted: tuple[Tensors, Logits] | None = None
+        #: Probability that nobody speaks, from the first pass on.
+        self.no_speech = 0.0
+
+    def again(self) -> "Encoded":
+        """The same states with an empty cache."""
+        return Encoded(self._decode, self._files, self._crossed, self.prompt, self.speech_s)
+
+    def cut(self, length: int) -> int:
+        """Drop every position from ``length`` on; returns how many are left."""
+        size = self._files.size
+        if length == 0:
+            keys = tensor(np.zeros((size.heads, size.head_width, 0), np.float32))
+            values = tensor(np.zeros((size.heads, 0, size.head_width), np.float32))
+            for layer in range(size.decoder_layers):
+                self._cache[f"held_key_{layer}"], self._cache[f"held_value_{layer}"] = keys, values
+        elif length < self._held:
+            for name, held in self._cache.items():
+                array = held.numpy()
+                self._cache[name] = tensor(array[..., :length] if "key" in name else array[:, :length])
+        self._held = length
+        return length
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
+        assert start == self._held, "a pass continues where the cache ends"
+        if start and self._prompted and start + 1 == len(self.prompt) and list(tokens) == self.prompt[-1:]:
+            # Computed again in a pass of another size, it would differ slightly.
+            cache, row = self._prompted
+            self._cache, self._held = dict(cache), start + 1
+            return row.copy()
+        logits = self._pass(tokens, start, rows)
+        if start == 0 and list(tokens) == self.prompt and rows == 1:
+            self._prompted = dict(self._cache), logits.copy()
+        return logits
+
+    def _pass(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        count = len(tokens)
+        asked = np.arange(count - rows, count)
+        if start == 0:
+            # The very first row says whether somebody speaks.
+            asked = np.concatenate(([0], asked))
+        made = self._decode(
+            {
+                "tokens": tensor(np.array(tokens, np.int64)),
+                "places": tensor(np.arange(start, start + count)),
+                "mask": tensor(np.triu(np.full((count, start + count), _MASKED), start + 1)),
+                "rows": tensor(asked),
+                **self._cache,
+                **self._crossed,
+            }
+        )
+        logits: Logits = made.pop("logits").numpy()
+        self._cache = {name.replace("all_", "held_"): held for name, held in made.items()}
+        self._held = start + count
+        if start == 0 and self.vocabulary.no_speech is not None:
+            self.no_speech = _softmax(logits[0], self.vocabulary.no_speech)
+        logits = logits[len(asked) - rows :]
+        logits[:, self._files.suppressed] = -np.inf
+        first = len(self.prompt) - 1 - (start + count - rows)
+        if 0 <= first < rows:
+            logits[first, self._files.suppressed_first] = -np.inf
+        return logits
+
+
+def tensor(values: NDArray[Any]) -> Any:
+    """An array in ONNX Runtime's format, so that it is not copied each time."""
+    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
+
+
+def _softmax(row: NDArray[np.float32], token: int) -> float:
+    top = row.max()
+    return float(np.exp(row[token] - top) / np.exp(row - top).sum())
+
 
 #: Samples between two frames.
 HOP = 160
@@ -99,12 +213,10 @@ class WhisperModel:
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
         self.files, weights = read_folder(folder)
         encoder, decoder = _graphs(self.files, weights, is_exact=is_exact)
-        self._encoder = _session(encoder, folder, threads)
-        self._decoder = _session(decoder, folder, threads)
-        self._crossed = [one.name for one in self._encoder.get_outputs() if one.name != "states"]
-        self._made = [one.name for one in self._decoder.get_outputs()]
-        # One pass at a time: two would compete for the cores.
-        self._lock = Lock()
+        lock = Lock()
+        self._encoder = OnnxGraph(folder, threads, lock, encoder, keeps_memory=False)
+        self._decoder = OnnxGraph(folder, threads, lock, decoder, keeps_memory=False)
+        self._crossed = [name for name in self._encoder.outputs if name != "states"]
         try:
             self._silence = self._encode_silence()
         except ModelTrouble as trouble:
@@ -128,30 +240,17 @@ class WhisperModel:
         features = log_mel(padded, self.files.size.bands)
         position = features.shape[1] // 2
         appended = self._silence[position : position + _APPENDED]
-        tensors = self._run(
-            self._encoder, self._crossed, {"features": tensor(features[None]), "appended": tensor(appended)}
+        tensors = self._encoder.run(
+            {"features": tensor(features[None]), "appended": tensor(appended)}, self._crossed
         )
-        return Encoded(self.decode, self.files, tensors, prompt, len(samples) / SAMPLE_RATE)
-
-    def decode(self, fed: Tensors) -> Tensors:
-        """One pass of the decoder."""
-        return self._run(self._decoder, self._made, fed)
+        return Encoded(self._decoder.run, self.files, tensors, prompt, len(samples) / SAMPLE_RATE)
 
     def _encode_silence(self) -> NDArray[np.float32]:
         features = np.full((1, self.files.size.bands, 2 * POSITIONS), _SILENCE, np.float32)
         nothing = np.zeros((0, self.files.size.width), np.float32)
-        made = self._run(
-            self._encoder, ["states"], {"features": tensor(features), "appended": tensor(nothing)}
-        )
+        made = self._encoder.run({"features": tensor(features), "appended": tensor(nothing)}, ["states"])
         states: NDArray[np.float32] = made["states"].numpy()
         return states
-
-    def _run(self, session: Any, names: list[str], fed: Tensors) -> Tensors:
-        try:
-            with self._lock:
-                return dict(zip(names, session.run_with_ort_values(names, fed), strict=True))
-        except Exception as error:  # the library's classes share no other base
-            raise ModelTrouble(Trouble.FAILED_PASS, f"the speech model failed: {error}") from error
 
 
 @cache
@@ -177,10 +276,3 @@ def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[
         raise InputError(
             f"{files.path}: its weights do not form a Whisper model that can be run ({error}); fetch it again"
         ) from error
-
-
-def _session(graph: bytes, folder: Path, threads: int) -> Any:
-    try:
-        return onnx_session(graph, threads, keeps_memory=False)
-    except Exception as error:
-        raise InputError(f"{folder}: the Whisper model cannot be loaded: {error}; fetch it again") from error

@@ -18,10 +18,16 @@ from operators.decoding.speech import Doubt
 from operators.languages import Language, language
 from operators.observed import SpeechCut
 from operators.recognizers.part import Observe, RecognizerSettings, named_model, unobserved
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel, load_model
-from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of, hear, method_of
+from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
+from operators.recognizers.windowed.method import (
+    CERTAINTY,
+    DraftingTranscriber,
+    SpeechMethod,
+    WindowResult,
+    doubt_of,
+    hear,
+    method_of,
+)
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 
@@ -170,4 +176,4 @@ def whisper_recognizer(
     model = load_model(str(named_model(settings).absolute()), settings.usual_threads)
     prompt = model.files.vocabulary.prompt(spoken or language("English"))
     transcriber = WhisperTranscriber(model, prompt, method_of(settings), settings.certainty, observe)
-    return recognizer_of(transcriber, settings, observe)
+    return WindowedRecognizer(transcriber, update_interval_s=settings.update_interval_s, observe=observe)

@@ -1,41 +1,25 @@
 """A recogniser of growing windows: cuts the stream into utterances and transcribes each of their windows.
 
-An engine adds only one method, from a window of audio to a text.
+An engine adds what encodes and decodes a window (`DraftingTranscriber`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 from typing_extensions import override
 
-from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecognizerChanged
-from operators.recognizers.part import USUAL
+from operators.recognizers.part import MIN_GAP_S, USUAL, check_interval
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.windowed.method import DraftingTranscriber
 from operators.recognizers.windowed.segmenter import (
     Samples,
     Segmenter,
-    SegmentRules,
-    VoiceDetector,
     Window,
     silero,
 )
 from operators.trouble import ModelTrouble
-
-#: Maximum seconds between two hypotheses of an utterance.
-MAX_INTERVAL_S = 10.0
-# A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
-_MIN_GAP_S = 0.05
-
-
-class Transcriber(Protocol):
-    """Transcribes the windows of one stream, one utterance after the other."""
-
-    def transcribe(self, window: Window) -> str:
-        """The text of an utterance so far. Raises `ModelTrouble` if the model fails."""
-        ...
 
 
 class WindowedRecognizer(Recognizer):
@@ -45,26 +29,19 @@ class WindowedRecognizer(Recognizer):
         transcriber: The engine.
         update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
         observe: Told what goes wrong.
-        make_detector: Makes the voice detector of a stretch of audio without gaps.
-        rules: When an utterance is over.
     """
 
     def __init__(
         self,
-        transcriber: Transcriber,
+        transcriber: DraftingTranscriber,
         *,
         update_interval_s: float = USUAL.update_interval_s,
         observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
-        make_detector: Callable[[], VoiceDetector] = silero,
-        rules: SegmentRules | None = None,
     ) -> None:
-        if not 0.1 <= update_interval_s <= MAX_INTERVAL_S:
-            raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
+        check_interval(update_interval_s)
         self.transcriber = transcriber
         self._interval_s = update_interval_s
         self._observe = observe
-        self._make_detector = make_detector
-        self._rules = rules
         self._segmenter: Segmenter | None = None
         #: When the segmenter's first sample sounded, and the number of its first segment.
         self._base_s = 0.0
@@ -75,9 +52,9 @@ class WindowedRecognizer(Recognizer):
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
-        if self._segmenter is None or abs(chunk.start_s - self._time(self._segmenter.position)) > _MIN_GAP_S:
+        if self._segmenter is None or abs(chunk.start_s - self._time(self._segmenter.position)) > MIN_GAP_S:
             hypotheses += self.finish()
-            self._segmenter = Segmenter(self._make_detector(), self._interval_s, self._rules)
+            self._segmenter = Segmenter(silero(), self._interval_s, self.transcriber.rules)
             self._base_s, self._first = chunk.start_s, self._next
         windows = self._segmenter.accept(_samples(chunk.pcm))
         return [*hypotheses, *(self._hypothesis(window) for window in windows)]

@@ -17,7 +17,7 @@ from connectors.metrics.counters import CountMessages, RunMetrics
 from connectors.metrics.server import MetricsServer, parse_address
 from operators.errors import OutputError, UsageError
 from operators.events import Effort, Erasure, ErasureRecord
-from operators.health import Verdict
+from operators.metrics.health import Verdict
 from operators.trouble import Trouble
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]

@@ -17,9 +17,8 @@ from connectors.models.vocabulary import tokenizer_of
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
-from operators.models.llama_model import LlamaModel
-from operators.models.pruning.choice import Choice
-from operators.models.text_tokens import TextTokenizer
+from operators.models.llama_model import LlamaModel, TextTokenizer
+from operators.models.pruning import Choice
 from tests.tiny_gguf import CONTROL, Tokens, byte_pairs, pieces, write_model
 from tests.vocabularies import pair_vocabularies, piece_vocabularies
 

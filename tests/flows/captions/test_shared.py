@@ -15,8 +15,7 @@ from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError
 from operators.languages import Direction
-from operators.models.open_sessions import Usage
-from operators.models.pool import SessionPool
+from operators.models.pool import SessionPool, Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 from operators.serving.rooms import Update
 from operators.serving.segments import SegmentRooms, rooms_of

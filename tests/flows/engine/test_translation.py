@@ -15,7 +15,7 @@ from flows.measuring.methods.command import columns_of
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
-from operators.lexicon import Wanted
+from operators.glossary import Wanted
 from operators.models.terms import Limit
 from operators.prompts.prompt import Prompt
 from tests.program import surtitle

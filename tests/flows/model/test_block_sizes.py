@@ -4,9 +4,8 @@ import pytest
 
 from flows.model.block_sizes import RULES, measured
 from operators.decoding.forward import Task
-from operators.research.heads import Heads
+from operators.research.heads import Heads, mean_block
 from operators.research.many_answers import many_answers
-from operators.training.blocks import mean_block
 from tests.operators.research.test_heads import noise_heads
 from tests.toy import END, ToyCache, ToyStore
 

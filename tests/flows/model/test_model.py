@@ -17,8 +17,8 @@ from connectors.terminology import read_dictionary
 from flows.cli.app import app
 from operators.decoding.forward import Logits
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
+from operators.glossary import Lexicon, Translation
 from operators.languages import Direction
-from operators.lexicon import Lexicon, Translation
 from operators.models.adapter import Adapter, LowRank
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel

@@ -15,10 +15,10 @@ from flows.observe.live_status import LiveStatus, RecordingProgress, StatusLine
 from flows.observe.observer import Observers
 from flows.running.waiting import Waiting
 from operators.events import AudioChunk, ErasureRecord
-from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
 from operators.observed import (
     LoadingAt,
+    Losses,
     MicrophoneChanged,
     OutputChanged,
     RecognizerChanged,

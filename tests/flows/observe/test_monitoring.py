@@ -31,12 +31,12 @@ from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk, Partial
-from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
-from operators.models.open_sessions import Usage
+from operators.models.pool import Usage
 from operators.observed import (
     LoadingBegan,
     LoadingEnded,
+    Losses,
     MicrophoneChanged,
     ModelLoaded,
     PartialHeard,

@@ -14,9 +14,9 @@ from flows.observe.observer import Observers
 from flows.observe.run_observers import Messages, RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
-from operators.losses import Losses
 from operators.observed import (
     CaptionShown,
+    Losses,
     MicrophoneChanged,
     ModelAnswered,
     Observed,

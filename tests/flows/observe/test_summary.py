@@ -12,9 +12,8 @@ from flows.observe.observer import Observers
 from flows.observe.summary import Profile, RunSummary, SoundLevels
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk, Effort, ErasureRecord
-from operators.losses import Losses, Missing, Span
 from operators.metrics.erasure import ErasureMeter
-from operators.observed import SoundHeard, SoundLost, SpeechCut, UpdateMeasured
+from operators.observed import Losses, Missing, SoundHeard, SoundLost, Span, SpeechCut, UpdateMeasured
 from tests.flows.talk import captions
 
 AUDIO, MICROPHONE, ROOMS = {"audio": "talks/talk.wav"}, {"microphone": "default"}, {"rooms": True}

@@ -99,22 +99,6 @@ def test_what_is_worth_its_price_is_what_the_best_of_all_cuts_leaves(
     assert worth[got] == pytest.approx(max(worth), abs=1e-4)
 
 
-@given(drafts, blocks, prices, prices)
-def test_the_dearer_an_erasure_the_more_stands(
-    rows: np.ndarray, proposed: list[int], price: float, other: float
-) -> None:
-    low, high = sorted((price, other))
-    assert standing(WorthAcceptance(low), rows, proposed) <= standing(WorthAcceptance(high), rows, proposed)
-
-
-@given(drafts, blocks)
-def test_an_erasure_that_is_free_leaves_what_is_exact_and_one_beyond_price_leaves_all(
-    rows: np.ndarray, proposed: list[int]
-) -> None:
-    assert standing(WorthAcceptance(0.0), rows, proposed) == standing(EXACT, rows, proposed)
-    assert standing(WorthAcceptance(1e6), rows, proposed) == len(proposed)
-
-
 def test_a_doubt_at_the_end_is_corrected_where_the_same_doubt_under_much_text_is_not() -> None:
     sure = np.full((6, 3), -9.0, np.float32)
     sure[:, 0] = 0.0
@@ -124,13 +108,6 @@ def test_a_doubt_at_the_end_is_corrected_where_the_same_doubt_under_much_text_is
     rule = WorthAcceptance(0.5)
     assert standing(rule, late, [0, 0, 0, 0, 0, 1]) == 5
     assert standing(rule, early, [0, 1, 0, 0, 0, 0]) == 6
-
-
-def test_several_small_doubts_count_together() -> None:
-    rows = np.tile(np.array([0.0, -0.7], np.float32), (4, 1))
-    assert standing(WorthAcceptance(0.6), rows, [1, 1, 1, 1]) == 0
-    assert standing(WorthAcceptance(0.8), rows, [1, 1, 1, 1]) == 4
-    assert standing(WorthAcceptance(0.6), rows, [1, 0, 0, 0]) == 4
 
 
 def test_rules_that_mean_nothing_are_refused() -> None:

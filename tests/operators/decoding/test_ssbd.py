@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
+from operators.decoding.acceptance import Acceptance, BiasedAcceptance, WorthAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Method, Task
 from operators.decoding.greedy import retranslate
@@ -26,12 +26,13 @@ def run(method: Method, cache: ToyCache | None = None) -> Decoded:
 
 
 @given(prompts, tokens, st.integers(1, 20))
-def test_without_bias_ssbd_returns_what_retranslation_returns_for_any_draft(
+def test_without_bias_ssbd_returns_what_retranslation_returns_for_any_draft_in_no_more_passes(
     prompt: list[int], draft: list[int], limit: int
 ) -> None:
-    want = run(retranslate(task(prompt, limit=limit)))
-    got = run(ssbd(task(prompt, draft, limit), BiasedAcceptance(0.0)))
+    want, most = drive(retranslate(task(prompt, limit=limit)), PrefixSession(ToyCache()))
+    got, cost = drive(ssbd(task(prompt, draft, limit), BiasedAcceptance(0.0)), PrefixSession(ToyCache()))
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
+    assert cost.passes <= most.passes
 
 
 @given(prompts, tokens, biases, st.integers(1, 12), st.integers(1, 20), st.integers(0, 5))
@@ -60,27 +61,13 @@ def test_the_cut_cache_never_leaks_a_rejected_token(runs: list[tuple[list[int], 
         assert drive(method, used)[0] == fresh
 
 
-@given(prompts, tokens, biases)
-def test_what_stands_is_a_prefix_of_the_draft_and_of_the_output(
-    prompt: list[int], draft: list[int], bias: float
+@given(prompts, tokens, biases.map(BiasedAcceptance) | st.floats(0.0, 8.0).map(WorthAcceptance))
+def test_an_output_begins_with_what_stands_and_is_a_fixed_point(
+    prompt: list[int], draft: list[int], rule: Acceptance
 ) -> None:
-    got = run(ssbd(task(prompt, draft), BiasedAcceptance(bias)))
-    assert list(got.tokens[: got.accepted]) == draft[: got.accepted]
-
-
-@given(prompts, tokens, biases)
-def test_an_output_is_a_fixed_point(prompt: list[int], draft: list[int], bias: float) -> None:
-    first = run(ssbd(task(prompt, draft), BiasedAcceptance(bias)))
-    again = run(ssbd(task(prompt, list(first.tokens)), BiasedAcceptance(bias)))
-    assert again.tokens == first.tokens
-
-
-@given(prompts, tokens, st.floats(0.0, 8.0), st.integers(1, 20))
-def test_an_output_whose_erasure_was_weighed_is_a_fixed_point(
-    prompt: list[int], draft: list[int], price: float, limit: int
-) -> None:
-    first = run(ssbd(task(prompt, draft, limit), WorthAcceptance(price)))
-    again = run(ssbd(task(prompt, list(first.tokens), limit), WorthAcceptance(price)))
+    first = run(ssbd(task(prompt, draft), rule))
+    assert list(first.tokens[: first.accepted]) == draft[: first.accepted]
+    again = run(ssbd(task(prompt, list(first.tokens)), rule))
     assert again.tokens == first.tokens
 
 

@@ -16,8 +16,7 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
-from operators.glossary import Glossary, spelling
-from operators.lexicon import Dictionary, Translation, lexicon_of
+from operators.glossary import Dictionary, Glossary, Translation, lexicon_of, spelling
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Noted, Prompt
 from tests.toy import END, Letters, ToyStore, ToyVocabulary

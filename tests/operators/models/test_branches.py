@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from operators.decoding.forward import Forward, Logits, TreeForward
 from operators.decoding.session import PrefixSession
-from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.decoding.tree_session import BranchingSession
-from operators.models.branches import Placed
+from operators.decoding.tree import GrowingTree, TokenTree
+from operators.models.branches import BranchingSession, Placed
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.trouble import ModelTrouble, NoRoom
 from tests.near_ties import agree
+from tests.operators.decoding.test_session import grown
 from tests.toy import ToyCache, ToyStore
 
 
@@ -70,15 +70,6 @@ requests = st.lists(
 
 def pool_of(store: ToyStore, spare: int = 6) -> SessionPool:
     return SessionPool(store, (), 1, branches=spare)
-
-
-def grown(paths: list[list[int]]) -> TokenTree:
-    growing = GrowingTree()
-    for path in paths:
-        node = ROOT
-        for token in path:
-            node = growing.add(node, token)
-    return growing.tree
 
 
 @given(requests, st.integers(1, 6))

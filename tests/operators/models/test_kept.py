@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from operators.decoding.forward import Forward, Logits
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
@@ -132,7 +131,7 @@ def test_a_longer_source_costs_itself_and_not_the_output() -> None:
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), asks, min_size=1), max_size=6))
 def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[str, Forward]]) -> None:
     store = AttendingStore(7)
-    shared = SharedSessions(store, OpenSessions(store, HEAD, 3, least_kept=1))
+    shared = SharedSessions(store, SessionPool(store, HEAD, 3, least_kept=1))
     pool = SessionPool(AttendingStore(7), HEAD, 3, least_kept=1)
     for turn in turns:
         asked = [Asked(key, request) for key, request in turn.items()]
@@ -147,7 +146,7 @@ def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[st
 
 def test_rooms_that_share_a_pass_count_what_they_keep_together() -> None:
     store = AttendingStore(7)
-    shared = SharedSessions(store, OpenSessions(store, HEAD, 3, least_kept=20))
+    shared = SharedSessions(store, SessionPool(store, HEAD, 3, least_kept=20))
     before, after = Ask.of([1], [3] * 9, 0, 1), Ask.of([1, 2], [3] * 9, 8, 1)
     for rooms, kept in (("a", 0), ("bc", 0), ("abc", 24)):
         list(shared.answer([Asked(key, before) for key in rooms]))

@@ -1,6 +1,6 @@
-"""The contract of decoding, held by llama.cpp and the base model."""
+"""The contract of decoding, held by llama.cpp and the base model, for one room and for several in a pass."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,25 +10,30 @@ import pytest
 
 from connectors.gguf.file import read_gguf
 from connectors.models.heads import output_rows
-from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.acceptance import EXACT, BiasedAcceptance
+from operators.decoding.decoder import Decode
 from operators.decoding.drive import drive
-from operators.decoding.forward import Forward, Logits, Task
+from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.session import PrefixSession
+from operators.decoding.session import Evaluation
 from operators.decoding.ssbd import ssbd
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
-from operators.prompts.few_shot import few_shot_prompt, find_examples
+from operators.models.shared_sessions import SharedSessions
+from operators.models.store import Part
 from operators.prompts.prompt import Prompt
+from operators.prompts.template import few_shot_prompt, find_examples
 from operators.research.heads import StateSolver
+from operators.serving.scheduler import Scheduler
 from tests.near_ties import NOISE, agree, gap_where_they_part
 
 
 @contextmanager
-def opened(model: LlamaModel, *, batch: int = 512, sequences: int = 3) -> Iterator[LlamaContext]:
-    context = LlamaContext(model, ContextSettings(cells=2048, sequences=sequences, batch=batch, threads=2))
+def opened(model: LlamaModel, *, batch: int = 512, row_step: int = 1) -> Iterator[LlamaContext]:
+    settings = ContextSettings(cells=2048, sequences=4, batch=batch, threads=2, row_step=row_step)
+    context = LlamaContext(model, settings)
     yield context
     context.close()
 
@@ -46,17 +51,6 @@ def rows(model: LlamaModel, tokens: list[int], count: int, batch: int) -> Logits
 def test_a_long_request_is_split_without_changing_the_answer(model: LlamaModel) -> None:
     tokens = model.begin + model.tokenize("The city council voted on Tuesday to repair the old bridge. " * 4)
     assert agree(rows(model, tokens, 20, 16), rows(model, tokens, 20, 512))
-
-
-def test_speech_never_becomes_a_control_token(model: LlamaModel, prompt: Prompt) -> None:
-    (control,) = model.tokenize("<end_of_turn>", special=True)
-    spelled = prompt.source("say <end_of_turn> and <bos> to the model")
-    assert control not in spelled
-    assert b"".join(map(model.piece, spelled)) == b" say <end_of_turn> and <bos> to the model"
-
-
-def test_a_line_break_in_recognised_text_cannot_begin_a_new_example(prompt: Prompt) -> None:
-    assert prompt.source("one\n\nDeutsch: two") == prompt.source("one Deutsch: two")
 
 
 def test_the_answer_ends_at_any_token_with_a_line_break(model: LlamaModel, prompt: Prompt) -> None:
@@ -83,33 +77,6 @@ def test_without_bias_ssbd_differs_from_retranslation_at_near_ties_only(
                 assert gap_where_they_part(session, source, want.tokens, got.tokens) < NOISE
 
 
-def test_a_session_from_the_shared_head_answers_as_one_built_from_scratch(
-    model: LlamaModel, prompt: Prompt
-) -> None:
-    tokens = [*prompt.build(prompt.source("Good morning"), is_final=True)]
-    with opened(model) as context:
-        with SessionPool(context, prompt.head, 1).session("a") as session:
-            shared = session.forward(Forward(tokens, len(tokens) - 1)).copy()
-            assert session.reused == len(prompt.head)
-        context.cut_sequence(2, 0)
-        scratch = PrefixSession(_Second(context)).forward(Forward(tokens, len(tokens) - 1))
-        assert agree(shared, scratch)
-
-
-class _Second:
-    """Sequence 2 of a context as a `KvCache`."""
-
-    def __init__(self, context: LlamaContext) -> None:
-        self._context = context
-
-    def cut(self, length: int) -> int:
-        self._context.cut_sequence(2, length)
-        return length
-
-    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        return self._context.evaluate(2, tokens, start, rows)
-
-
 def test_the_state_solved_from_logits_is_the_one_that_llama_cpp_tells(model: LlamaModel) -> None:
     ids = np.linspace(0, model.vocabulary_size - 1, 2048).astype(np.int32)
     solver = StateSolver(ids, output_rows(read_gguf(model.path), model.path, ids))
@@ -132,3 +99,63 @@ def test_a_file_that_llama_cpp_cannot_read_is_named(tmp_path: Path) -> None:
     broken.write_bytes(b"GGUF" + bytes(64))
     with pytest.raises(InputError, match=r"broken\.gguf"):
         LlamaModel(broken)
+
+
+ROOMS = {
+    "council": (
+        "The city council voted on Tuesday",
+        "The city council voted on Tuesday to repair the bridge.",
+    ),
+    "weather": ("It will rain", "It will rain in the north tomorrow, and be sunny in the south."),
+    "talk": ("Good morning, everybody", "Good morning, everybody. We will talk about the weather."),
+}
+
+
+@pytest.mark.parametrize("row_step", [1, 4])
+def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel, row_step: int) -> None:
+    texts = [final for _, final in ROOMS.values()]
+    tokens = [[*model.begin, *model.tokenize(text)] for text in texts]
+    wanted = [1, 5, 7]
+    with opened(model, row_step=row_step) as context:
+        alone = [
+            context.evaluate(number, each, 0, rows).copy()
+            for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
+        ]
+        for number in range(3):
+            context.cut_sequence(number, 0)
+        parts = [
+            Part(number, Evaluation(each, 0, rows))
+            for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
+        ]
+        together = context.evaluate_parts(parts)
+        assert [len(rows) for rows in together] == wanted
+        assert all(agree(one, other) for one, other in zip(together, alone, strict=True))
+
+
+def test_rooms_in_one_pass_say_what_each_says_alone_but_for_near_ties(
+    model: LlamaModel, prompt: Prompt
+) -> None:
+    with opened(model) as first, opened(model) as second:
+        pool = SessionPool(first, prompt.head, 3)
+        served = Scheduler(SharedSessions(second, SessionPool(second, prompt.head, 3)), fill=64)
+        drafts: dict[str, tuple[int, ...]] = dict.fromkeys(ROOMS, ())
+        for update in range(2):
+            tasks = {
+                room: Task(
+                    prompt.build(prompt.source(texts[update]), is_final=True), drafts[room], prompt.stop, 12
+                )
+                for room, texts in ROOMS.items()
+            }
+            jobs = {room: served.add(Decode(room, ssbd(task, EXACT))) for room, task in tasks.items()}
+            while not served.is_idle:
+                served.step()
+            for room, task in tasks.items():
+                with pool.session(room) as session:
+                    want, _ = drive(ssbd(task, EXACT), session)
+                got, cost = jobs[room].result
+                with pool.session("gap") as session:
+                    assert gap_where_they_part(session, task.prompt, want.tokens, got.tokens) < NOISE
+                assert cost.reused >= len(prompt.head)
+                drafts[room] = want.tokens
+    # Not as many passes as requests, and no result without them.
+    assert 0 < served.load.passes < served.load.requests

@@ -1,6 +1,6 @@
 """Sessions of a pool are only a cache: nothing but the time taken tells whether one was evicted."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Logits, Task, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.serving.scheduler import Scheduler
@@ -24,10 +23,15 @@ HEAD = [1, 2, 3]
 updates = st.lists(st.tuples(st.sampled_from("abcd"), st.lists(st.integers(1, 6), max_size=6)), max_size=12)
 
 
-def translate_all(work: list[tuple[str, list[int]]], pool: SessionPool) -> list[Decoded]:
+def translate_all(
+    work: list[tuple[str, list[int]]], pool: SessionPool, released: Container[int] = ()
+) -> list[Decoded]:
+    """Translate each update with the last output as its draft; before some, their session is released."""
     drafts: dict[str, tuple[int, ...]] = {}
     results = []
-    for key, source in work:
+    for number, (key, source) in enumerate(work):
+        if number in released:
+            pool.release(key)
         task = Task([*HEAD, *source], drafts.get(key, ()), frozenset([END]), 10)
         with pool.session(key) as session:
             decoded, _ = drive(ssbd(task, BiasedAcceptance(0.2)), session)
@@ -36,26 +40,13 @@ def translate_all(work: list[tuple[str, list[int]]], pool: SessionPool) -> list[
     return results
 
 
-@given(updates, st.integers(1, 3))
-def test_evicting_never_changes_a_result(work: list[tuple[str, list[int]]], size: int) -> None:
+@given(updates, st.integers(1, 3), st.sets(st.integers(0, 11)))
+def test_neither_evicting_nor_releasing_changes_a_result(
+    work: list[tuple[str, list[int]]], size: int, released: set[int]
+) -> None:
     small = SessionPool(ToyStore(size + 1), HEAD, size)
     large = SessionPool(ToyStore(9), HEAD, 8)
-    assert translate_all(work, small) == translate_all(work, large)
-
-
-@given(updates, st.sets(st.integers(0, 11)))
-def test_releasing_at_any_point_changes_nothing(work: list[tuple[str, list[int]]], when: set[int]) -> None:
-    pool = SessionPool(ToyStore(3), HEAD, 2)
-    steady = translate_all(work, SessionPool(ToyStore(9), HEAD, 8))
-    drafts: dict[str, tuple[int, ...]] = {}
-    for number, (key, source) in enumerate(work):
-        if number in when:
-            pool.release(key)
-        task = Task([*HEAD, *source], drafts.get(key, ()), frozenset([END]), 10)
-        with pool.session(key) as session:
-            decoded, _ = drive(ssbd(task, BiasedAcceptance(0.2)), session)
-        assert decoded == steady[number]
-        drafts[key] = decoded.tokens
+    assert translate_all(work, small, released) == translate_all(work, large)
 
 
 OTHERS = ((1, 5), (2, 3, 4))
@@ -68,8 +59,8 @@ def test_sessions_of_several_prompts_say_what_each_says_alone(
     """The key of a segment decides its prompt: the first head, a further one, or none of them."""
     heads = dict(zip("abcd", ((*HEAD,), *OTHERS, (6,)), strict=True))
     store = ToyStore(size + 1 + len(OTHERS))
-    shared = SharedSessions(store, OpenSessions(store, HEAD, size, further=OTHERS))
-    alone = Scheduler(SharedSessions(other := ToyStore(9), OpenSessions(other, (), 8)), fill=64)
+    shared = SharedSessions(store, SessionPool(store, HEAD, size, further=OTHERS))
+    alone = Scheduler(SharedSessions(other := ToyStore(9), SessionPool(other, (), 8)), fill=64)
     together = Scheduler(shared, fill=64)
     drafts: dict[str, tuple[int, ...]] = {}
     for key, source in work:
@@ -82,38 +73,13 @@ def test_sessions_of_several_prompts_say_what_each_says_alone(
 
 def test_each_head_is_evaluated_once_for_all_sessions_that_begin_with_it() -> None:
     store = ToyStore(2 + 1 + len(OTHERS))
-    sessions = OpenSessions(store, HEAD, 2, further=OTHERS)
+    sessions = SessionPool(store, HEAD, 2, further=OTHERS)
     for number, head in enumerate((HEAD, *OTHERS, HEAD, *OTHERS)):
         request = Forward([*head, 6], len(head))
         assert sessions.size(str(number), request) == 1
         session = sessions.open(str(number), request.tokens).session
         session.forward(request)
         assert session.reused == len(head)
-
-
-def test_the_head_is_evaluated_once_for_all_sessions() -> None:
-    store = ToyStore(3)
-    pool = SessionPool(store, HEAD, 2)
-    for key in "abc":
-        with pool.session(key) as session:
-            session.forward(Forward([*HEAD, 4], 3))
-            assert session.reused == len(HEAD)
-    assert sum(cache.evaluated for cache in store.caches) == len(HEAD) + 3
-
-
-def test_a_session_that_failed_is_made_anew() -> None:
-    pool = SessionPool(ToyStore(2), HEAD, 1)
-
-    def fail() -> None:
-        with pool.session("a") as session:
-            session.forward(Forward([*HEAD, 4], 3))
-            raise RuntimeError("broken off")
-
-    with pytest.raises(RuntimeError, match="broken off"):
-        fail()
-    with pool.session("a") as session:
-        row = session.forward(Forward([*HEAD, 5], 3))
-    assert row.tobytes() == PrefixSession(ToyCache()).forward(Forward([*HEAD, 5], 3)).tobytes()
 
 
 class Crowded(ToyStore):
@@ -149,7 +115,7 @@ def test_where_one_session_alone_has_no_room_the_pass_fails_and_the_next_may_go_
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
     store = Poisoned(4, poison=-1)
     pool = SessionPool(store, HEAD, 3)
-    store.caches[SessionPool.HEAD].tokens[1] = -1
+    store.caches[0].tokens[1] = -1
 
     def ask() -> bytes:
         with pool.session("a") as session:

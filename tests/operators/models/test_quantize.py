@@ -35,14 +35,14 @@ def test_blocks_and_numbers_are_those_of_the_gguf_package(kind: GGMLQuantization
     assert block_of(kind) == GGML_QUANT_SIZES[kind]
     rows = np.random.default_rng(0).integers(64, size=(3, 2 * block_of(kind)[1]), dtype=np.uint8)
     # Each of the two lacks types that no model is stored in.
-    with suppress(NotImplementedError):
+    with suppress(ValueError, NotImplementedError):
         assert np.allclose(dequantize(rows, kind), reference_numbers(rows, kind))
 
 
 @pytest.mark.parametrize("kind", [4, 99, 2**32 - 1])
 def test_a_type_that_ggml_does_not_know_has_no_blocks_and_no_numbers(kind: int) -> None:
     assert block_of(kind) == (0, 0)
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(ValueError, match="type"):
         dequantize(np.zeros((1, 32), np.uint8), kind)
 
 

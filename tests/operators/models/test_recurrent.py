@@ -1,4 +1,4 @@
-"""Sessions over a memory that cannot be cut: they give what re-translation from scratch gives."""
+"""Sessions over a memory that cannot be cut give what re-translation gives; which states they keep."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
-from operators.models.recurrent import RecurrentMemory
+from operators.models.recurrent import DRAFT_STEP, FRONTIER_STEP, Checkpoints, Place, RecurrentMemory
 from operators.research.jacobi import Jacobi
 from operators.trouble import ModelTrouble, NoRoom
 from tests.recurrent_toy import RecurrentToyStore
@@ -153,3 +153,88 @@ def test_going_back_over_the_end_of_a_pass_costs_nothing_where_llama_cpp_can_tak
         session.forward(Forward([*HEAD, *[4] * 20], 10))
         session.forward(Forward([*HEAD, *[4] * 14, 5], 17))
         assert session.reused == 17
+
+
+BEGIN = 100
+
+
+def kept_after(slots: int, *wanted: int) -> Checkpoints:
+    """What is kept after prompts that part from one another at these places."""
+    checkpoints = Checkpoints(range(slots), BEGIN)
+    for place in wanted:
+        assert places(checkpoints, place, place, place + 9) == [place]
+        checkpoints.keep(Place(place, in_output=False))
+    return checkpoints
+
+
+def places(checkpoints: Checkpoints, begin: int, wanted: int, end: int, rows: int = 1) -> list[int]:
+    return [place.position for place in checkpoints.places(begin, wanted, end - rows, end)]
+
+
+@given(
+    st.integers(0, 4),
+    st.lists(st.tuples(st.integers(0, 99), st.integers(1, 60), st.integers(1, 60))),
+)
+def test_no_more_states_are_kept_than_there_are_slots_and_none_of_what_was_cut(
+    slots: int, requests: list[tuple[int, int, int]]
+) -> None:
+    checkpoints = Checkpoints(range(slots), BEGIN)
+    held = BEGIN
+    for back, added, rows in requests:
+        wanted = max(0, held - back)
+        freed = checkpoints.drop_after(wanted)
+        assert len(set(freed)) == len(freed)
+        best = checkpoints.best(wanted)
+        begin = best[1] if best else 0
+        assert begin <= wanted
+        end = wanted + added
+        first = max(wanted, end - rows)
+        for place in checkpoints.places(begin, wanted, first, end):
+            assert place.position in (wanted, first)
+            checkpoints.keep(place)
+            assert checkpoints.best(place.position) is not None
+        checkpoints.judged(first)
+        assert len(checkpoints.positions) <= slots
+        assert all(BEGIN < position <= end for position in checkpoints.positions)
+        held = end
+
+
+def test_a_pass_is_split_only_where_that_saves_enough_tokens() -> None:
+    checkpoints = Checkpoints([0, 1], BEGIN)
+    near, far = BEGIN + FRONTIER_STEP - 1, BEGIN + FRONTIER_STEP
+    assert places(checkpoints, BEGIN, near, BEGIN + 60) == []
+    assert places(checkpoints, BEGIN, far, BEGIN + 60) == [far]
+    draft = far + DRAFT_STEP
+    assert places(checkpoints, BEGIN, far, draft + 20, rows=20) == [far, draft]
+    assert places(checkpoints, BEGIN, far, draft + 20, rows=21) == [far]
+
+
+def test_at_the_beginning_of_a_pass_a_state_is_always_kept() -> None:
+    assert places(Checkpoints([0], BEGIN), BEGIN + 1, BEGIN + 1, BEGIN + 60) == [BEGIN + 1]
+
+
+def test_before_the_models_own_last_token_none_is_kept() -> None:
+    assert places(Checkpoints([0], BEGIN), BEGIN, BEGIN + 50, BEGIN + 51) == []
+
+
+def test_the_state_that_the_fewest_tokens_lie_before_goes_first() -> None:
+    checkpoints = kept_after(3, 120, 125, 150)
+    checkpoints.keep(Place(170, in_output=False))
+    assert checkpoints.positions == [120, 150, 170]
+
+
+def test_a_state_in_the_output_takes_the_place_of_the_last_one_there() -> None:
+    checkpoints = kept_after(3, 120)
+    checkpoints.judged(140)
+    for position in (145, 150, 160):
+        (place,) = checkpoints.places(position, position, position + 8, position + 9)
+        assert place == Place(position, in_output=True)
+        checkpoints.keep(place)
+    assert checkpoints.positions == [120, 160]
+
+
+def test_the_only_slot_is_the_prompts() -> None:
+    checkpoints = kept_after(1, 120)
+    checkpoints.judged(140)
+    assert places(checkpoints, 150, 150, 160) == []
+    assert places(checkpoints, 120, 120, 160, rows=20) == []

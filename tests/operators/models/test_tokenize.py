@@ -18,14 +18,6 @@ def texts(model: LlamaModel, tokens: list[int]) -> list[str]:
     return [model.piece(token).decode() for token in tokens]
 
 
-def test_a_mark_that_is_no_control_token_is_spelled_out_in_speech(load: Callable[..., LlamaModel]) -> None:
-    model = load(byte_pairs({"<think>": USER_DEFINED, "<|im_end|>": CONTROL}))
-    assert "<think>" in texts(model, model.tokenize("a<think>", special=True))
-    said = texts(model, model.tokenize("a<think>b<|im_end|>"))
-    assert "".join(said) == "a<think>b<|im_end|>"
-    assert "<think>" not in said
-
-
 def test_words_that_were_added_to_a_vocabulary_stay_whole(load: Callable[..., LlamaModel]) -> None:
     model = load(byte_pairs({"surtitle": USER_DEFINED}))
     assert texts(model, model.tokenize("a surtitle")) == ["a", " ", "surtitle"]

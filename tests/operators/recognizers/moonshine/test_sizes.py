@@ -14,8 +14,8 @@ from operators.recognizers.moonshine.recognizer import bundled_model, decode, mo
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.windowed.method import SpeechMethod
 from tests.operators.recognizers.moonshine.export import LAYERS, WORDS, write_export
-from tests.operators.recognizers.moonshine.test_recognizer import finals, hear, samples
-from tests.operators.recognizers.speaking import chunks, pcm
+from tests.operators.recognizers.moonshine.test_recognizer import finals, hear
+from tests.operators.recognizers.speaking import chunks, pcm, samples
 
 SCRATCH, DRAFTED = SpeechMethod(use_draft=False), SpeechMethod(bias=0.0)
 

@@ -13,9 +13,9 @@ from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel, log_mel
+from operators.recognizers.whisper.model import Encoded, WhisperModel, log_mel
 from tests.near_ties import agree
+from tests.operators.recognizers.speaking import samples
 from tests.operators.recognizers.whisper.model_folder import (
     TINY_EN,
     copy_of_tiny_en,
@@ -23,7 +23,6 @@ from tests.operators.recognizers.whisper.model_folder import (
     model_file,
     tiny_en,
 )
-from tests.operators.recognizers.whisper.speech import samples
 
 RATE = 16_000
 

@@ -9,9 +9,7 @@ import pytest
 
 from operators.decoding.session import PrefixSession
 from operators.recognizers.part import RecognizerSettings
-from operators.recognizers.protocol import Hypothesis
-from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.whisper.model import WhisperModel
+from operators.recognizers.whisper.model import Encoded, WhisperModel
 from operators.recognizers.whisper.recognizer import (
     WhisperTranscriber,
     compression,
@@ -23,10 +21,9 @@ from operators.recognizers.windowed.method import SpeechMethod, WindowResult
 from operators.recognizers.windowed.segmenter import Samples, Window
 from operators.trouble import ModelTrouble, Trouble
 from tests.near_ties import NOISE, gap_where_they_part
-from tests.operators.recognizers.speaking import chunks, pcm, silence
+from tests.operators.recognizers.speaking import chunks, pcm, samples, silence, windows
 from tests.operators.recognizers.test_protocol import by_segment, hear
 from tests.operators.recognizers.whisper.model_folder import TINY_EN, exact_tiny_en, tiny_en
-from tests.operators.recognizers.whisper.speech import samples, windows
 
 PROMPT = [50257, 50362]
 SCRATCH = SpeechMethod(use_draft=False)
@@ -50,10 +47,6 @@ def heard(method: SpeechMethod) -> list[WindowResult]:
 
 def test_without_bias_a_draft_changes_nothing_that_is_heard() -> None:
     assert [one.tokens for one in heard(EXACT)] == [one.tokens for one in heard(SCRATCH)]
-
-
-def test_a_final_is_greedy_decodings_whatever_the_bias() -> None:
-    assert heard(BIASED)[-1].tokens == heard(SCRATCH)[-1].tokens
 
 
 def test_any_draft_leads_a_final_to_the_same_words() -> None:
@@ -127,18 +120,6 @@ def failing(*_given: object) -> NoReturn:
 SPEECH = silence(0.5) + pcm("beckett.wav", 3.0) + silence(1.0)
 
 
-@cache
-def said() -> list[Hypothesis]:
-    return hear(whisper_recognizer(RecognizerSettings(model=str(TINY_EN))), chunks(SPEECH))
-
-
-def test_speech_is_written_with_punctuation() -> None:
-    finals = [one.text for one in said() if one.is_final]
-
-    assert "Ever tried" in finals[0]
-    assert "failed." in " ".join(finals)
-
-
 def test_nothing_is_said_again_after_a_pause() -> None:
     heard = hear(
         whisper_recognizer(RecognizerSettings(model=str(TINY_EN))), chunks(SPEECH + silence(8.0) + SPEECH)
@@ -149,27 +130,6 @@ def test_nothing_is_said_again_after_a_pause() -> None:
     assert len(finals) >= 2
     assert not [one for one in heard if pause_begins + 0.5 < one.end_s < pause_ends]
     assert by_segment(heard)[finals[-1].segment][0].start_s > pause_ends
-
-
-def test_a_pass_that_fails_costs_its_update_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = said()
-    encode, calls = WhisperModel.encode, iter(range(1000))
-
-    def failing_later(*given: object) -> object:
-        return encode(*given) if next(calls) < 2 else failing()  # type: ignore[arg-type]
-
-    monkeypatch.setattr(WhisperModel, "encode", failing_later)
-    told: list[str] = []
-    recognizer = whisper_recognizer(
-        RecognizerSettings(model=str(TINY_EN)), observe=lambda event: told.append(event.sentence)
-    )
-    heard = hear(recognizer, chunks(SPEECH))
-
-    assert heard[:2] == whole[:2]
-    assert {one.text for one in heard if one.segment == 0} == {whole[0].text, whole[1].text}
-    assert heard[-1].is_final
-    assert len(told) == 1
-    assert "out of memory" in told[0]
 
 
 def test_an_utterance_whose_final_fails_leaves_nothing_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.health import Health, Rule
+from operators.metrics.health import Health, Rule
 
 LOUD, QUIET = -12.0, -60.0
 

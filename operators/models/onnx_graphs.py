@@ -1,0 +1,110 @@
+"""Models in ONNX Runtime: their graphs, the merged decoder among them, and what is said of them in JSON."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.decoding.forward import Logits
+from operators.errors import InputError, unreadable
+from operators.trouble import ModelTrouble, Trouble
+
+T = TypeVar("T")
+#: Keys and values by the names of a decoder's inputs; each has shape (1, heads, tokens, head width).
+Held = Mapping[str, NDArray[Any]]
+_PAST, _PRESENT = "past_key_values.", "present."
+
+
+def read_json(path: Path, kind: type[T], what: str) -> T:
+    """The content of a file that is ``what``. Raises `InputError` if it cannot be read, or is not that."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from error
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path}: this is not {what}: {error}; fetch it again") from error
+
+
+class OnnxGraph:
+    """A graph in ONNX Runtime, whose threads leave the cores to others while they wait.
+
+    Of those that share a lock, one computes at a time: two would compete for the cores.
+    """
+
+    def __init__(
+        self, source: Path, threads: int, lock: Lock, graph: bytes | None = None, *, keeps_memory: bool = True
+    ) -> None:
+        """Open ``source``, or ``graph`` that was made of it; raises `InputError` if that fails.
+
+        Without ``keeps_memory`` a pass leaves no memory to the next one; where tensors have another size in
+        each pass, kept memory only grows.
+        """
+        import onnxruntime  # takes a moment, and most models need none
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = keeps_memory
+        # Threads that spin while they wait take cores from other models.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(
+                graph or str(source), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # the library's classes share no other base
+            raise InputError(
+                f"{source}: the model cannot be loaded: {error}; fetch it again, or choose another"
+            ) from error
+        self._lock = lock
+        #: The shapes of what it takes and of what it makes, by name.
+        self.inputs = {one.name: one.shape for one in self._session.get_inputs()}
+        self.outputs = {one.name: one.shape for one in self._session.get_outputs()}
+
+    def run(self, fed: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
+        """What it makes of the inputs that it takes, or only ``names`` of it; raises `ModelTrouble`.
+
+        Inputs are arrays, or all of them ONNX Runtime's own tensors, and so are outputs.
+        """
+        given, made = {name: fed[name] for name in self.inputs}, list(names) or list(self.outputs)
+        is_array = all(isinstance(one, np.ndarray) for one in given.values())
+        run = self._session.run if is_array else self._session.run_with_ort_values
+        try:
+            with self._lock:
+                return dict(zip(made, run(made, given), strict=True))
+        except Exception as error:  # the library's classes share no other base
+            raise ModelTrouble(Trouble.FAILED_PASS, f"ONNX Runtime failed: {error}") from error
+
+
+class MergedDecoder(OnnxGraph):
+    """A decoder with two branches, as Optimum exports it.
+
+    One takes the encoder's states and any number of tokens, and also makes the keys and values of
+    cross-attention; the other takes those, and tokens after the ones that are held.
+    """
+
+    def __init__(self, source: Path, threads: int, lock: Lock, *, keeps_memory: bool = True) -> None:
+        """Open ``source``; raises `InputError` if it is no merged decoder."""
+        super().__init__(source, threads, lock, keeps_memory=keeps_memory)
+        past = [name for name in self.inputs if name.startswith(_PAST)]
+        if not past or "use_cache_branch" not in self.inputs:
+            raise InputError(
+                f"{source}: this is not a merged decoder; fetch the merged export, of a model that does not "
+                "stream"
+            )
+        shape = self.inputs[past[0]]
+        #: Keys or values of no tokens.
+        self.empty = np.zeros((1, int(shape[1]), 0, int(shape[3])), np.float32)
+        #: The inputs for keys and values of its own tokens, and for those of the encoder's states.
+        self.own = [name for name in past if ".encoder." not in name]
+        self.cross = [name for name in past if ".encoder." in name]
+
+    def step(self, fed: Held, wanted: Iterable[str], *, is_first: bool) -> tuple[Logits, dict[str, Any]]:
+        """A pass: logits, (tokens, vocabulary), and the ``wanted`` keys and values; raises `ModelTrouble`."""
+        names = {name: _PRESENT + name.removeprefix(_PAST) for name in wanted}
+        made = self.run({**fed, "use_cache_branch": np.array([not is_first])}, ("logits", *names.values()))
+        return made["logits"][0], {name: made[present] for name, present in names.items()}

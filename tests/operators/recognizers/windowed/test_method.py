@@ -1,0 +1,214 @@
+"""How windows of speech are decoded: what is shown of them, where they end early, and where they are cut."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typing_extensions import override
+
+from operators.decoding.drive import Cost
+from operators.decoding.forward import Logits
+from operators.events import SAMPLE_RATE
+from operators.languages import language
+from operators.observed import SpeechCut
+from operators.recognizers.moonshine.model import MoonshineModel, Tokenizer, load_model
+from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
+from operators.recognizers.windowed.method import (
+    DraftingTranscriber,
+    SpeechMethod,
+    WindowResult,
+    doubt_of,
+    steady_text,
+)
+from operators.recognizers.windowed.segmenter import Samples, Window
+from tests.operators.recognizers.speaking import voiced
+
+SAID = [b" I", b" have", b" a", b" dr", b"eam", b"."]
+
+
+def of(probabilities: Sequence[float]) -> Callable[[int], float]:
+    return probabilities.__getitem__
+
+
+def test_closing_punctuation_of_unfinished_text_is_never_heard() -> None:
+    assert steady_text(SAID, of([1.0] * 6), 0.0) == "I have a dream"
+
+
+def test_doubtful_words_at_the_end_are_held_back_and_their_punctuation_is_not_what_makes_them_doubtful() -> (
+    None
+):
+    assert steady_text(SAID, of([1, 1, 1, 0.9, 0.2, 1]), 0.7) == "I have a"
+    assert steady_text(SAID, of([1, 1, 0.5, 0.4, 0.9, 1]), 0.7) == "I have"
+    assert steady_text(SAID, of([1, 1, 1, 1, 1, 0.1]), 0.7) == "I have a dream"
+    assert steady_text(SAID, of([1, 0.1, 1, 1, 1, 1]), 0.7) == "I have a dream", "only the end is unfinished"
+
+
+def test_what_was_shown_and_is_still_said_is_not_taken_back() -> None:
+    doubt = of([1, 1, 0.5, 0.4, 0.9, 1])
+    assert steady_text(SAID, doubt, 0.7, shown="I have a") == "I have a"
+    assert steady_text(SAID, doubt, 0.7, shown="I have a dre") == "I have", "a word is not half said"
+    assert steady_text(SAID, doubt, 0.7, shown="I had a dream") == "I have"
+
+
+@pytest.mark.parametrize("text", ["今日はいい天気", "今天天气很好"])
+def test_where_no_spaces_part_words_tokens_are_held_back_one_by_one(text: str) -> None:
+    pieces = [character.encode() for character in text]
+    assert steady_text(pieces, of([1.0] * (len(text) - 1) + [0.1]), 0.7) == text[:-1]
+
+
+@given(
+    st.lists(
+        st.sampled_from([b" a", b"b", b".", b" ", "é".encode()[:1], "日".encode(), b"\xff"]), max_size=9
+    ),
+    st.data(),
+)
+def test_any_tokens_give_a_beginning_of_their_text(pieces: list[bytes], data: st.DataObject) -> None:
+    probabilities = data.draw(st.lists(st.floats(0, 1), min_size=len(pieces), max_size=len(pieces)))
+    text = steady_text(pieces, of(probabilities), 0.5)
+    assert steady_text(pieces, of([1.0] * len(pieces)), 0.0).startswith(text)
+
+
+PIECES = {1: b" the", 2: b" Guggen", 3: b"berg", 4: b".", 5: b" Bible"}
+METHOD = SpeechMethod(stop_below=0.7)
+
+
+def test_a_window_may_end_behind_the_words_of_the_last_hypothesis() -> None:
+    doubt = doubt_of(METHOD, (1, 2, 3, 4), 0, PIECES.__getitem__)
+    assert doubt is not None
+    assert (doubt.least, doubt.begin) == (0.7, 3), "a full stop is no word of the last hypothesis"
+    assert [doubt.counts(token) for token in (3, 4, 5)] == [True, False, True]
+
+
+def test_an_utterance_goes_on_after_its_first_token() -> None:
+    for draft in ((), (4,), (1,)):
+        doubt = doubt_of(METHOD, draft, 0, PIECES.__getitem__)
+        assert doubt is not None
+        assert doubt.begin == 1
+
+
+def test_a_window_is_decoded_to_its_end_where_words_were_left_out_twice_before() -> None:
+    assert doubt_of(METHOD, (1,), 1, PIECES.__getitem__) is not None
+    assert doubt_of(METHOD, (1,), 2, PIECES.__getitem__) is None
+    assert doubt_of(SpeechMethod(), (1,), 0, PIECES.__getitem__) is None
+
+
+class Doubtful(DraftingTranscriber):
+    """Hears two words more in each window, and doubts the first of them wherever it may."""
+
+    def __init__(self) -> None:
+        super().__init__(METHOD, certainty=0.7)
+        self.heard = 0
+
+    @override
+    def encode(self, samples: Samples) -> None:
+        return None
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: None, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> WindowResult:
+        self.heard += 2
+        may_end = not window.is_final and doubt_of(METHOD, draft, stopped, lambda _token: b"a") is not None
+        tokens = range(len(draft) + 1 if may_end else self.heard)
+        # All but the name in the middle of it is certain as soon as more is heard.
+        return WindowResult(tuple(tokens), lambda place: 1.0 - (place == len(draft)), Cost(), not may_end)
+
+    @override
+    def piece(self, token: int) -> bytes:
+        return f" {token}".encode()
+
+    @override
+    def text(self, tokens: Sequence[int]) -> str:
+        return b"".join(map(self.piece, tokens)).decode().strip()
+
+
+def test_what_follows_words_that_stay_doubtful_is_hidden_for_two_updates_at_most() -> None:
+    transcriber = Doubtful()
+    silence = np.zeros(16_000, np.float32)
+    behind = []
+    for _update in range(12):
+        transcriber.transcribe(Window(segment=0, start=0, samples=silence, end=16_000, is_final=False))
+        behind.append(transcriber.heard - len(transcriber._draft))
+    assert behind == [1, 2, 0] * 4
+
+
+class Compared(MoonshineTranscriber):
+    """Decodes each window to its end as well."""
+
+    def __init__(self, model: MoonshineModel) -> None:
+        super().__init__(model, METHOD)
+        self.pairs: list[tuple[WindowResult, WindowResult]] = []
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> WindowResult:
+        to_its_end = super().decode(method, encoded.again(), draft, window, 2)
+        self.pairs.append((super().decode(method, encoded, draft, window, stopped), to_its_end))
+        return self.pairs[-1][0]
+
+
+@pytest.mark.parametrize("name", ["two_cities.wav", "beckett.wav"])
+def test_speech_that_ends_early_is_the_beginning_of_what_it_would_have_been(name: str) -> None:
+    transcriber = Compared(load_model(str(bundled_model().absolute()), 2))
+    heard = voiced(name, 8)
+    for window in heard:
+        transcriber.transcribe(window)
+    for window, (got, whole) in zip(heard, transcriber.pairs, strict=True):
+        assert got.tokens == whole.tokens[: len(got.tokens)]
+        assert got.is_whole or not window.is_final
+    assert not all(got.is_whole for got, _ in transcriber.pairs)
+
+
+WHOLE = SpeechMethod(use_draft=False)
+SECONDS = 4.0
+
+
+class Counting:
+    """A model that counts on for ever: the token at each position is that position's number."""
+
+    tokenizer = Tokenizer([f" {number}".encode() for number in range(300)])
+
+    def encode(self, _samples: object, *_prompt: object) -> "Counting":
+        return self
+
+    def cut(self, length: int) -> int:
+        return length
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        logits = np.zeros((rows, 300), np.float32)
+        for row, place in enumerate(range(start + len(tokens) - rows, start + len(tokens))):
+            logits[row, 10 + place] = 20.0
+        return logits
+
+
+def moonshine(spoken: str | None, told: list[SpeechCut]) -> DraftingTranscriber:
+    tongue = None if spoken is None else language(spoken)
+    return MoonshineTranscriber(cast(MoonshineModel, Counting()), WHOLE, spoken=tongue, observe=told.append)
+
+
+def window(*, is_final: bool) -> Window:
+    samples = round(SECONDS * SAMPLE_RATE)
+    return Window(0, 0, samples, np.zeros(samples, np.float32), is_final)
+
+
+@pytest.mark.parametrize(
+    ("spoken", "tokens"),
+    [(None, 34), ("English", 34), ("Korean", 60), ("Arabic", 60), ("Spanish", 60), ("Vietnamese", 60)],
+)
+def test_moonshines_text_may_be_as_long_as_its_language_needs(spoken: str | None, tokens: int) -> None:
+    assert len(moonshine(spoken, []).transcribe(window(is_final=True)).split()) == tokens
+
+
+def test_a_final_that_was_cut_is_reported() -> None:
+    told: list[SpeechCut] = []
+    transcriber = moonshine("English", told)
+    transcriber.transcribe(window(is_final=False))
+    assert told == []
+    transcriber.transcribe(window(is_final=True))
+    assert [one.sentence.partition(",")[0] for one in told] == [
+        "the recogniser wrote more than 4.0 s of speech can hold"
+    ]
