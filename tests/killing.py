@@ -21,29 +21,34 @@ TIMES = {
 Events = dict[str, list[dict[str, Any]]]
 
 
-def speech(path: Path, segments: int, streams: int = 1) -> None:
-    """Partials that grow and are revised, in words that the toy model knows; the streams speak in turns."""
-    random = Random(0)
-    spoken = [_stream(f"talk{number}", segments // streams, random) for number in range(streams)]
+def speech(path: Path, segments: int, streams: int = 1, *, step_s: float = 0.5, pause_s: float = 0.0) -> None:
+    """Partials that grow and are revised, in words that the toy model knows; the streams speak in turns.
+
+    Between partials are ``step_s``, and between segments ``pause_s`` more.
+    """
+    random, times = Random(0), (step_s, pause_s)
+    spoken = [_stream(f"talk{number}", segments // streams, random, *times) for number in range(streams)]
     with path.open("w") as file:
         while any(spoken):
             talk = random.choice([talk for talk in spoken if talk])
             file.write(json.dumps(talk.pop(0)) + "\n")
 
 
-def _stream(name: str, segments: int, random: Random) -> list[dict[str, Any]]:
+def _stream(name: str, segments: int, random: Random, step_s: float, pause_s: float) -> list[dict[str, Any]]:
     partials, at_s = [], 0.0
     for segment in range(segments):
         words: list[str] = []
         updates = random.randint(1, 6)
         for revision in range(updates):
             words = [*words[: max(0, len(words) - random.randint(0, 1))], *random.choices("abcdef", k=2)]
-            at_s += 0.5
+            at_s += step_s
             partial = {
                 "stream": name, "segment": segment, "revision": revision, "text": " ".join(words),
-                "is_final": revision == updates - 1, "start_s": at_s - 0.5, "end_s": at_s, "arrival_s": at_s,
+                "is_final": revision == updates - 1, "start_s": at_s - step_s, "end_s": at_s,
+                "arrival_s": at_s,
             }  # fmt: skip
             partials.append(partial)
+        at_s += pause_s
     return partials
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from random import Random
 
 from tests.chaos.talk import talk
-from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Trial, lines, port, records, see
+from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Said, Trial, lines, records, see
 from tests.killing import TIMES
 
 Attack = Callable[[socket.socket, Random], None]
@@ -143,7 +143,7 @@ def attempt(trial: Trial) -> None:
     for one in crowd:
         one.join(60)
         see(not one.is_alive(), "a client is still held")
-    see(process.poll() is None, "the run did not stay:", "".join(said.text))
+    see(process.poll() is None, "the run did not stay:", said.text)
     see(
         health(metrics).startswith(b"HTTP/1.1 200"),
         "nobody answers /healthz when the crowd is gone:",
@@ -152,8 +152,8 @@ def attempt(trial: Trial) -> None:
     process.send_signal(signal.SIGINT)
     said.close()
     ended = trial.end(process)
-    see(ended.code == 0, f"exit code {ended.code}: {''.join(said.text)}")
-    see("Traceback" not in "".join(said.text), "".join(said.text))
+    see(ended.code == 0, f"exit code {ended.code}: {said.text}")
+    see("Traceback" not in said.text, said.text)
     for option, path in files.items():
         if option in ("--captions", "--log"):
             there = [event["segment"] for event in lines(path)]
@@ -166,37 +166,6 @@ def attempt(trial: Trial) -> None:
 
 def _timeless(event: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in event.items() if key not in TIMES}
-
-
-class Said:
-    """What a run says on standard error, while it says it."""
-
-    def __init__(self, pipe: object) -> None:
-        self._pipe = pipe
-        self.text: list[str] = []
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        with contextlib.suppress(ValueError, OSError):
-            for line in self._pipe:  # type: ignore[attr-defined]  # a pipe of text
-                self.text.append(line)
-
-    def wait(self, what: str) -> int:
-        self.wait_until(f"{what} at ")
-        found = port("".join(self.text), what)
-        assert found is not None
-        return found
-
-    def wait_until(self, words: str, within_s: float = 120.0) -> None:
-        deadline = time.monotonic() + within_s
-        while words not in "".join(self.text):
-            see(time.monotonic() < deadline, f"it never said {words!r}:", "".join(self.text))
-            see(self._thread.is_alive(), f"it ended before it said {words!r}:", "".join(self.text))
-            time.sleep(0.02)
-
-    def close(self) -> None:
-        self._thread.join(60)
 
 
 def _attack(attack: Attack, at: int, seed: int) -> None:

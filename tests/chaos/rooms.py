@@ -20,8 +20,8 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import ClientConnection, connect
 
-from tests.chaos.clients import ATTACKS, Said, health
-from tests.chaos.trial import TOYS, Ended, Trial, cues, finals, follow, is_free, lines, see
+from tests.chaos.clients import ATTACKS, health
+from tests.chaos.trial import TOYS, Ended, Said, Trial, cues, finals, follow, is_free, lines, see
 
 # Of the clients, whose connections are cut on purpose.
 logging.getLogger("websockets").setLevel(logging.CRITICAL)
@@ -60,19 +60,19 @@ def attempt(trial: Trial) -> None:
     for room in rooms:
         room.start()
     for room in rooms:
-        see(room.is_open.wait(60), "a room was not opened:", "".join(said.text))
+        see(room.is_open.wait(60), "a room was not opened:", said.text)
     trial.note(f"{what}, {speakers} rooms")
     is_over = _disturb(trial, what, process, port, rooms)
     for room in rooms:
         room.join(90)
         see(not room.is_alive(), "a speaker is still held")
     if not is_over:
-        see(process.poll() is None, "the server did not stay:", "".join(said.text))
+        see(process.poll() is None, "the server did not stay:", said.text)
         see(health(metrics).startswith(b"HTTP/1.1 "), "nobody answers /healthz")
         process.send_signal(signal.SIGINT)
     said.close()
     ended = trial.end(process)
-    _judge(what, ended, "".join(said.text), is_over=is_over)
+    _judge(what, ended, said.text, is_over=is_over)
     for room in rooms:
         is_kept = what not in ("folder", "limit")
         _see_room(room, folder, is_whole=not is_over, is_kept=is_kept, is_joined=is_joined)

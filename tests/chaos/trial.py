@@ -10,11 +10,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import srt
 import webvtt
@@ -160,6 +161,42 @@ def heed_signals() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+
+
+class Said:
+    """What a run says on standard error, while it says it."""
+
+    def __init__(self, pipe: IO[str] | None) -> None:
+        self._lines: list[str] = []
+        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    @property
+    def text(self) -> str:
+        return "".join(self._lines)
+
+    def _read(self, pipe: IO[str]) -> None:
+        with contextlib.suppress(ValueError, OSError):
+            for line in pipe:
+                self._lines.append(line)
+
+    def wait(self, what: str) -> int:
+        """Until it says at which port it serves captions, or metrics."""
+        self.wait_until(f"{what} at ")
+        found = port(self.text, what)
+        assert found is not None
+        return found
+
+    def wait_until(self, words: str, within_s: float = 120.0) -> None:
+        deadline = time.monotonic() + within_s
+        while words not in self.text:
+            see(time.monotonic() < deadline, f"it never said {words!r}:", self.text)
+            see(self._thread.is_alive(), f"it ended before it said {words!r}:", self.text)
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """Wait until it has said all."""
+        self._thread.join(60)
 
 
 def port(stderr: str, what: str) -> int | None:
