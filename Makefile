@@ -69,7 +69,7 @@ amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
 	PYTHONPATH=.:.ci .venv/bin/python -m tests.amx
 
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
-	.venv/bin/python -m tests.hours replay toy --segments 10000
+	.venv/bin/python -m tests.hours replay toy --segments 6000
 	.venv/bin/python -m tests.hours replay real --segments 1000
 
 load-hour: $(READY) ## let rooms speak into a server for an hour, and watch that it keeps up and nothing grows

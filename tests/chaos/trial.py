@@ -24,8 +24,6 @@ ROOT = Path(__file__).parent.parent.parent
 #: The program, and the program with toys for its models.
 SURTITLE = (str(Path(sys.executable).with_name("surtitle")),)
 TOYS = (sys.executable, "-m", "tests.chaos.program")
-#: The exit codes of a run of captions that the README names, except that of a defect.
-DOCUMENTED = (0, 2, 3, 4)
 #: Files that a run writes, by option; JSON lines among them.
 LINES = {"--captions": "captions.jsonl", "--log": "log.jsonl", "--save-translations": "translations.jsonl"}
 SUBTITLES = {"--srt": "talk.srt", "--vtt": "talk.vtt"}

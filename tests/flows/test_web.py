@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -167,14 +166,3 @@ def test_a_job_serves_by_its_settings_and_lets_go_when_it_is_done(captions: Path
         while viewer.read():
             pass
         assert run.ended()[0] == 0
-
-
-def test_a_port_that_is_taken_ends_it_with_one_sentence(captions: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        done = completed(
-            [SURTITLE, "replay", captions, "--web", "--port", port], timeout=60,
-        )  # fmt: skip
-    assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith(f"surtitle: captions cannot be served at 127.0.0.1:{port}: ")
-    assert done.stderr.count("\n") == 1

@@ -9,6 +9,7 @@ into a server, and ``microphone`` ends a live run again and again.
 import argparse
 import os
 import secrets
+import signal
 import sys
 
 from tests.chaos.trial import Trial, heed_signals
@@ -18,6 +19,8 @@ from tests.hours import microphone, replay, rooms
 def main() -> int:
     """Run a scenario; the exit code says whether all held."""
     heed_signals()
+    # So that what was started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     given = _arguments()
     print(f"seed {given.seed}", flush=True)
     with Trial(given.seed) as trial:

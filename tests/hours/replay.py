@@ -26,9 +26,9 @@ _OUTPUTS = {
     **LINES,
     **SUBTITLES,
     "--save-sentences": "sentences.jsonl",
-    "--save-partials": "heard.jsonl",
     "--summary": "summary.json",
     "--recovery": "run",
+    "--settings": "surtitle.toml",
 }
 
 
@@ -49,6 +49,8 @@ def run(trial: Trial, given: argparse.Namespace) -> list[str]:
         model = ("--model", write_model(trial.folder / "toy.gguf", pieces({})), "--threads", 1)
     else:
         _repeat(given.partials, spoken, given.segments)
+    # There is no option for what a replay reads anyway.
+    (trial.folder / "surtitle.toml").write_text('[output]\npartials = "heard.jsonl"\n')
     process = trial.start(
         SURTITLE, "replay", spoken, "--quiet", *model, "--web", "--port", 0,
         *(one for pair in _OUTPUTS.items() for one in pair), *given.options,
@@ -69,7 +71,7 @@ def run(trial: Trial, given: argparse.Namespace) -> list[str]:
     summary = json.loads((trial.folder / "summary.json").read_bytes())
     see(summary["updates"] == len(updates), f"{summary['updates']} updates of {len(updates)} are summed up")
     print(
-        f"{len(updates)} updates, {updates[-1]['end_s'] / 3600:.1f} hours of speech; the viewer read "
+        f"{len(updates)} updates, {lines(spoken)[-1]['end_s'] / 3600:.1f} hours of speech; the viewer read "
         f"{viewer.octets / 2**20:.1f} MiB, {viewer.finals} finals"
     )
     return faults("replay", series([watch.samples]))
