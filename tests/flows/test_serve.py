@@ -2,12 +2,9 @@
 
 import json
 import re
-import signal
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,40 +18,17 @@ from flows.observe.audience import room_registry
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.browser import complaints, open_browser
-from tests.program import SURTITLE, Program, completed, surtitle
+from tests.flows.serving import Run, running
+from tests.program import SURTITLE, completed, surtitle
 
 #: A recording at its own pace, in pieces as a browser sends them.
 PIECE, PIECE_S = 3200, 0.1
 SAID = "tried failed matter again"
 
 
-class Serve:
+def serve(*options: object) -> AbstractContextManager[Run]:
     """A running server of rooms."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        assert process.stderr is not None
-        said = process.stderr.readline()
-        address = re.search(r"http://[^/ ]+:(\d+)/", said)
-        assert address, said + process.stderr.read()
-        self.port = int(address[1])
-
-    def interrupt(self) -> tuple[int, str, str]:
-        self.process.send_signal(signal.SIGINT)
-        stdout, stderr = self.process.communicate(timeout=60)
-        return self.process.returncode, stdout, stderr
-
-
-@contextmanager
-def serve(*options: object) -> Iterator[Serve]:
-    with Program(
-        [SURTITLE, "serve", "--port", "0", "--threads", "2", *map(str, options)], text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        try:
-            yield Serve(process)
-        finally:
-            process.kill()
+    return running(SURTITLE, "serve", "--port", "0", "--threads", "2", *options)
 
 
 def speak(port: int, recording: Path, heard: list[dict[str, Any]], **opening: str) -> None:
