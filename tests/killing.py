@@ -84,6 +84,14 @@ def start(*command: str | Path) -> "subprocess.Popen[str]":
     )  # fmt: skip
 
 
+def start_process(path: Path, where: list[str], number: int) -> "subprocess.Popen[str]":
+    """A process of a cluster, with settings of its own beside those of all."""
+    mine = path.with_name(f"process{number}.toml")
+    cluster = f"[run]\naddresses = {json.dumps(where)}\nprocess = {number}\n"
+    mine.write_text(path.read_text().replace("[run]\n", cluster))
+    return start(mine)
+
+
 def free_addresses(count: int) -> list[str]:
     """Addresses on this machine that nobody listens at."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]

@@ -9,7 +9,7 @@ from subprocess import Popen
 
 import pytest
 
-from tests.killing import events, finish, free_addresses, settings, speech, start, subtitles
+from tests.killing import events, finish, free_addresses, settings, speech, start, start_process, subtitles
 
 #: More with `make test-long`.
 KILLS = int(os.environ.get("SURTITLE_CLUSTER_KILLS", "1"))
@@ -31,10 +31,7 @@ class Cluster:
 
     def start_one(self, where: list[str], number: int, workers: int = 1) -> "Popen[str]":
         path = settings(self.folder, self.given, recovery=True, workers=workers, rooms=self.rooms)
-        mine = path.with_name(f"process{number}.toml")
-        text = path.read_text().replace("[run]\n", f"[run]\naddresses = {where}\nprocess = {number}\n")
-        mine.write_text(text.replace("'", '"'))
-        return start(mine)
+        return start_process(path, where, number)
 
 
 def end(processes: "list[Popen[str]]") -> None:

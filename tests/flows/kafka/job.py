@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker import Broker, Message
-from tests.killing import TIMES, free_addresses, start
+from tests.killing import TIMES, free_addresses, start, start_process
 
 #: More settings, with which a recogniser's segments are not joined: sentences also end by the clock, and so
 #: not always where they end in a file.
@@ -70,14 +70,9 @@ class Job:
         self, count: int, workers: int = 1, rooms: int | None = None
     ) -> "list[subprocess.Popen[str]]":
         """A process for each of the addresses, with settings of its own."""
-        where = json.dumps(free_addresses(count))
+        where = free_addresses(count)
         self.write(workers, rooms)
-        settings, processes = self.path.read_text(), []
-        for number in range(count):
-            path = self.path.with_name(f"process{number}.toml")
-            path.write_text(settings.replace("[run]\n", f"[run]\naddresses = {where}\nprocess = {number}\n"))
-            processes.append(start(path))
-        return processes
+        return [start_process(self.path, where, number) for number in range(count)]
 
     def send(self, partials: list[dict[str, Any]]) -> None:
         self.broker.send(
