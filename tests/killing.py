@@ -111,7 +111,7 @@ def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> boo
     """Kill a run at a random moment: when it begins, or in the middle; False when it was over before."""
     try:
         if random.random() < 2 / 3:
-            _wait_for_growth(growing, process)
+            wait_for_growth(growing, process)
             process.wait(random.uniform(0.0, 0.12))
         else:
             process.wait(random.uniform(0.0, 0.6))
@@ -122,14 +122,17 @@ def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> boo
     return process.returncode != 0
 
 
-def _wait_for_growth(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Until a file has changed its size, or the process is over."""
+def size(path: Path) -> int:
+    """The bytes of a file that may not be there yet."""
+    return path.stat().st_size if path.exists() else 0
 
-    def size() -> int:
-        return path.stat().st_size if path.exists() else 0
 
-    before = size()
-    while size() == before and process.poll() is None:
+def wait_for_growth(path: Path, process: "subprocess.Popen[str]", before: int | None = None) -> None:
+    """Until a file has not the size that it had before, or the process is over."""
+    before = size(path) if before is None else before
+    deadline = time.monotonic() + 180
+    while size(path) == before and process.poll() is None:
+        assert time.monotonic() < deadline, f"nothing is written to {path}"
         time.sleep(0.002)
 
 

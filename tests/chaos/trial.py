@@ -250,3 +250,26 @@ def follow(numbers: Sequence[int], *, is_joined: bool) -> bool:
 def records(path: Path) -> list[Any]:
     """What a file holds, which is whole, whatever it is."""
     return cues(path) if path.suffix in (".srt", ".vtt") else list(lines(path))
+
+
+def see_same_finals(
+    folder: Path, names: Sequence[str], *, is_joined: bool
+) -> dict[str, list[dict[str, Any]]]:
+    """See that every segment or sentence ended once in each of these files, and in subtitles; the events.
+
+    What was heard, in ``partials.jsonl``, ends where the recogniser says, and not where sentences do.
+    """
+    events = {name: lines(folder / name) for name in names}
+    ended = {name: finals(some) for name, some in events.items()}
+    for name, numbers in ended.items():
+        is_heard = name == "partials.jsonl"
+        see(follow(numbers, is_joined=is_joined and not is_heard), f"{name} has the finals {numbers}")
+        see(
+            numbers == ended["captions.jsonl"] or (is_joined and is_heard),
+            f"{name} and captions.jsonl do not have the same finals",
+        )
+    shown = " ".join(one["shown"] for one in events["captions.jsonl"] if one["is_final"]).split()
+    for name in SUBTITLES.values():
+        words = " ".join(cues(folder / name)).split()
+        see(sorted(words) == sorted(shown), f"{name} does not say what the captions say")
+    return events

@@ -38,6 +38,15 @@ def start(folder: Path, limit: int, *options: str) -> "subprocess.Popen[str]":
     return process
 
 
+def interrupted_at_the_end(process: "subprocess.Popen[str]") -> str:
+    """What a run says whose last caption but the one that never comes was seen before Ctrl-C."""
+    assert process.stdout is not None
+    while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=60)[1]
+
+
 def records(path: Path) -> list[Any]:
     """All records of a file, which must be whole."""
     if path.suffix == ".srt":
@@ -89,11 +98,7 @@ def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
             assert told[-1], told
             assert len(told) <= 5, told
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
-        assert process.stdout is not None
-        while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
-            pass
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        stderr = interrupted_at_the_end(process)
     finally:
         process.kill()
     assert process.returncode == 0, stderr
@@ -120,11 +125,7 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
         assert "free space and start the same command again" in stderr
         assert "Traceback" not in stderr
         process = start(tmp_path, NO_LIMIT, *options)
-        assert process.stdout is not None
-        while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
-            pass
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        stderr = interrupted_at_the_end(process)
     finally:
         process.kill()
     assert process.returncode == 0

@@ -44,6 +44,18 @@ def speak(port: int, recording: Path, heard: list[dict[str, Any]], **opening: st
         assert socket.close_code == 1000
 
 
+def speak_at_once(port: int, recording: Path, rooms: dict[str, list[dict[str, Any]]]) -> None:
+    """Send a recording to a room for each language, and keep what comes back of each."""
+    speakers = [
+        threading.Thread(target=speak, args=(port, recording, heard), kwargs={"room": to, "to": to})
+        for to, heard in rooms.items()
+    ]
+    for speaker in speakers:
+        speaker.start()
+    for speaker in speakers:
+        speaker.join(120)
+
+
 def finals(path: Path, room: str) -> list[dict[str, Any]]:
     captions = map(json.loads, path.read_text().splitlines())
     return [one for one in captions if one["is_final"] and one["stream"].startswith(f"{room}.")]
@@ -74,14 +86,7 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
     with serve(
         "--to", "German,Spanish", "--rooms", 2, "--captions", written, "--save-sentences", sentences
     ) as server:
-        speakers = [
-            threading.Thread(target=speak, args=(server.port, speech, heard), kwargs={"room": to, "to": to})
-            for to, heard in rooms.items()
-        ]
-        for speaker in speakers:
-            speaker.start()
-        for speaker in speakers:
-            speaker.join(120)
+        speak_at_once(server.port, speech, rooms)
         code, _, stderr = server.interrupt()
     assert (code, stderr) == (0, "")
     for to, heard in rooms.items():

@@ -31,13 +31,12 @@ from tests.chaos.trial import (
     SURTITLE,
     Said,
     Trial,
-    cues,
     finals,
-    follow,
     is_free,
     lines,
     port,
     see,
+    see_same_finals,
 )
 from tests.hours.watch import Sample, Watch, faults, series
 from tests.virtual_microphone import VirtualMicrophone
@@ -143,20 +142,8 @@ def _see_ended(trial: Trial, process: "subprocess.Popen[str]", number: signal.Si
 def _judge(trial: Trial, starts: int) -> None:
     folder = trial.folder
     names = [*LINES.values(), "sentences.jsonl", "partials.jsonl"]
-    events = {name: lines(folder / name) for name in names}
-    ended = {name: finals(some) for name, some in events.items()}
-    for name, numbers in ended.items():
-        is_heard = name == "partials.jsonl"
-        see(follow(numbers, is_joined=not is_heard), f"{name} has the finals {numbers}")
-        see(
-            is_heard or numbers == ended["captions.jsonl"],
-            f"{name} and captions.jsonl do not have the same finals",
-        )
-    shown = " ".join(one["shown"] for one in events["captions.jsonl"] if one["is_final"]).split()
-    for name in SUBTITLES.values():
-        said = " ".join(cues(folder / name)).split()
-        see(sorted(said) == sorted(shown), f"{name} does not say what the captions say")
-    print(f"{len(ended['captions.jsonl'])} finals, each once in each file", flush=True)
+    events = see_same_finals(folder, names, is_joined=True)
+    print(f"{len(finals(events['captions.jsonl']))} finals, each once in each file", flush=True)
     heard, rate = soundfile.read(folder / "heard.wav", dtype="float32")
     see(rate == SAMPLE_RATE, f"heard.wav has {rate} samples a second")
     talk, _ = soundfile.read(folder / "talk.wav", dtype="float32")
