@@ -5,13 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import wave
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.program import ROOT, Program
+from tests.waiting import size, until
 
 #: What depends on the time that things took.
 TIMES = {
@@ -122,18 +122,10 @@ def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> boo
     return process.returncode != 0
 
 
-def size(path: Path) -> int:
-    """The bytes of a file that may not be there yet."""
-    return path.stat().st_size if path.exists() else 0
-
-
 def wait_for_growth(path: Path, process: "subprocess.Popen[str]", before: int | None = None) -> None:
     """Until a file has not the size that it had before, or the process is over."""
     before = size(path) if before is None else before
-    deadline = time.monotonic() + 180
-    while size(path) == before and process.poll() is None:
-        assert time.monotonic() < deadline, f"nothing is written to {path}"
-        time.sleep(0.002)
+    until(lambda: size(path) != before or process.poll() is not None, 180)
 
 
 def events(folder: Path) -> Events:

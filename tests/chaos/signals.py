@@ -25,8 +25,9 @@ from tests.chaos.trial import (
     see,
     see_same_finals,
 )
-from tests.killing import recording, size, speech, wait_for_growth
+from tests.killing import recording, speech, wait_for_growth
 from tests.tiny_gguf import pieces, write_model
+from tests.waiting import size
 
 #: Signals that ask for an end, those that leave no time for one, and what the shell calls them.
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

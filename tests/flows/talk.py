@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -98,3 +99,8 @@ def write(path: Path, events: Sequence[Event]) -> Path:
     """A file of events."""
     path.write_bytes(msgspec.json.Encoder().encode_lines(events))
     return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The events of a file."""
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]

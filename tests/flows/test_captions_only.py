@@ -10,16 +10,13 @@ import srt
 
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
+from tests.flows.talk import read
 from tests.flows.test_serve import finals, serve, speak_at_once
 from tests.killing import events, finish, kill, settings, speech, start, subtitles
 from tests.program import surtitle
 
 #: It would be missed if it was looked for.
 NO_MODEL = ("--model", "none.gguf")
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")

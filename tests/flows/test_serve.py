@@ -19,6 +19,7 @@ from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.browser import complaints, open_browser
 from tests.flows.serving import Run, running
+from tests.flows.talk import read
 from tests.program import SURTITLE, completed, surtitle
 
 #: A recording at its own pace, in pieces as a browser sends them.
@@ -57,8 +58,7 @@ def speak_at_once(port: int, recording: Path, rooms: dict[str, list[dict[str, An
 
 
 def finals(path: Path, room: str) -> list[dict[str, Any]]:
-    captions = map(json.loads, path.read_text().splitlines())
-    return [one for one in captions if one["is_final"] and one["stream"].startswith(f"{room}.")]
+    return [one for one in read(path) if one["is_final"] and one["stream"].startswith(f"{room}.")]
 
 
 def replayed(sentences: Path, stream: str, to: str) -> list[tuple[int, int, str]]:
@@ -74,7 +74,7 @@ def replayed(sentences: Path, stream: str, to: str) -> list[tuple[int, int, str]
 
 
 def updates(captions: Path, stream: str) -> list[tuple[int, int, str]]:
-    made = map(json.loads, captions.read_text().splitlines())
+    made = read(captions)
     return [(one["segment"], one["revision"], one["shown"]) for one in made if one["stream"] == stream]
 
 

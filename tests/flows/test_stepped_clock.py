@@ -12,9 +12,9 @@ import pytest
 
 from operators.events import Partial
 from tests.chaos.talk import talk
-from tests.flows.test_live import wait_for
 from tests.program import SURTITLE
 from tests.stepped_clock import SteppedClock
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs a C compiler and LD_PRELOAD"

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +11,20 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.flows.talk import read
+from tests.killing import TIMES
 from tests.program import SURTITLE, Program, surtitle
+from tests.waiting import size, until
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 PARTIALS = SAMPLES / "partials.jsonl"
-TIMES = {
-    "arrival_s", "started_s", "ready_s", "shown_s", "effort",
-    "latency", "latency_from_speech_s", "latency_from_arrival_s",
-}  # fmt: skip
-
-
-def events(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def timeless(path: Path) -> list[dict[str, Any]]:
-    return [{name: value for name, value in event.items() if name not in TIMES} for event in events(path)]
+    return [
+        {name: value for name, value in event.items() if name not in TIMES | {"arrival_s"}}
+        for event in read(path)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, speech: Path, small: list[str]
 
 
 def test_speech_becomes_german_captions_and_a_summary_closes_the_run(run: Path) -> None:
-    finals = [caption for caption in events(run / "captions.jsonl") if caption["is_final"]]
+    finals = [caption for caption in read(run / "captions.jsonl") if caption["is_final"]]
     stdout = (run / "stdout").read_text()
     assert finals
     assert all(caption["shown"] and not caption["withheld"] for caption in finals)
@@ -61,7 +58,7 @@ def test_speech_becomes_german_captions_and_a_summary_closes_the_run(run: Path) 
 
 def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
-    log = events(run / "log.jsonl")
+    log = read(run / "log.jsonl")
     assert summary["updates"] == len(log)
     assert summary["segments"] == sum(record["is_final"] for record in log)
     assert summary["ne_raw"] == pytest.approx(log[-1]["raw"]["ne_stream"])
@@ -82,8 +79,8 @@ def test_replaying_any_stage_gives_the_same_captions_and_erasure(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert timeless(tmp_path / "captions.jsonl") == timeless(run / "captions.jsonl")
     same = ("raw", "shown", "segment", "revision", "is_final", "signature")
-    assert [[record[name] for name in same] for record in events(tmp_path / "log.jsonl")] == [
-        [record[name] for name in same] for record in events(run / "log.jsonl")
+    assert [[record[name] for name in same] for record in read(tmp_path / "log.jsonl")] == [
+        [record[name] for name in same] for record in read(run / "log.jsonl")
     ]
 
 
@@ -106,14 +103,12 @@ def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Pat
     captions = tmp_path / "captions.jsonl"
     command = [SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
     with Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not (captions.exists() and captions.read_text()):
-            time.sleep(0.1)
+        until(lambda: size(captions))
         os.kill(process.pid, signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0
     assert stderr == ""
-    assert events(captions)[-1]["is_final"]
+    assert read(captions)[-1]["is_final"]
     assert "latency" in stdout
 
 
@@ -135,7 +130,7 @@ def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
     done = surtitle("file", half, *small, "--captions", tmp_path / "captions.jsonl", "--quiet")
     assert done.returncode == 3
     assert "half.wav ends after" in done.stderr
-    assert events(tmp_path / "captions.jsonl")[-1]["is_final"]
+    assert read(tmp_path / "captions.jsonl")[-1]["is_final"]
 
 
 def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path, small: list[str]) -> None:
