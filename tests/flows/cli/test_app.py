@@ -21,10 +21,8 @@ PARTIALS = SAMPLES / "partials.jsonl"
 
 
 def timeless(path: Path) -> list[dict[str, Any]]:
-    return [
-        {name: value for name, value in event.items() if name not in TIMES | {"arrival_s"}}
-        for event in read(path)
-    ]
+    timed = TIMES | {"arrival_s"}
+    return [{name: value for name, value in event.items() if name not in timed} for event in read(path)]
 
 
 @pytest.fixture(scope="module")
