@@ -27,8 +27,6 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.protocol import Hypothesis
 from tests.fake_sound import FakeSound, device
 
-#: When set, the microphone is heard for so many seconds, and then somebody presses Ctrl-C.
-SECONDS = "SURTITLE_CHAOS_MICROPHONE_S"
 _BLOCK = SAMPLE_RATE // 10
 
 
@@ -44,13 +42,9 @@ class Microphone(FakeSound):
         def record() -> None:
             random, began, blocks = Random(3), time.monotonic(), 0
             nothing = SimpleNamespace(input_overflow=False)
-            lasts_s = float(os.environ.get(SECONDS, "inf"))
             while not over.wait(max(0.0, began + (blocks + 1) / 10 - time.monotonic())):
                 options["callback"](random.randbytes(2 * _BLOCK), _BLOCK, None, nothing)
                 blocks += 1
-                if blocks / 10 > lasts_s:
-                    os.kill(os.getpid(), signal.SIGINT)
-                    lasts_s = float("inf")
 
         def end(**_options: Any) -> None:
             over.set()
