@@ -1,7 +1,7 @@
 """The report's page in a real browser, opened from the disk."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +31,12 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-Show = Callable[..., Page]
-
-
-@pytest.fixture
-def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
-    """Opens a report of files from the disk; in the end none may have had anything to complain of."""
-    said: list[list[str]] = []
-
-    def opened(*files: Path) -> Page:
-        report(*files, "-o", tmp_path / "report.html")
-        page = browser.new_page()
-        said.append(complaints(page))
-        page.goto((tmp_path / "report.html").as_uri())
-        return page
-
-    yield opened
-    assert not any(said)
+def opened(browser: Browser, tmp_path: Path, *files: Path) -> tuple[Page, list[str]]:
+    report(*files, "-o", tmp_path / "report.html")
+    page = browser.new_page()
+    said = complaints(page)
+    page.goto((tmp_path / "report.html").as_uri())
+    return page, said
 
 
 def column(page: Page, name: str) -> list[str]:
@@ -55,8 +44,9 @@ def column(page: Page, name: str) -> list[str]:
     return page.locator(f"#list tbody tr > :nth-child({heads.index(name) + 1})").all_inner_texts()
 
 
-def test_the_page_opens_from_the_disk_and_asks_nobody(show: Show, tmp_path: Path) -> None:
-    page = show(write(tmp_path / "talk.jsonl", captions()))
+def test_the_page_opens_from_the_disk_and_asks_nobody(browser: Browser, tmp_path: Path) -> None:
+    page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
+    assert said == []
     assert "talk.jsonl" in page.title()
     figures = page.locator(".cards").inner_text()
     for words in ("NE shown", "latency from speech, p95", "450 ms", "lag, mean"):
@@ -64,11 +54,11 @@ def test_the_page_opens_from_the_disk_and_asks_nobody(show: Show, tmp_path: Path
     assert page.locator("section#over-time, h2#over-time").count() == 1
 
 
-def test_its_figures_are_those_of_the_terminal(show: Show, tmp_path: Path) -> None:
+def test_its_figures_are_those_of_the_terminal(browser: Browser, tmp_path: Path) -> None:
     talk = write(tmp_path / "talk.jsonl", captions())
     report(talk, "--json", tmp_path / "report.json")
     told: Any = msgspec.json.decode((tmp_path / "report.json").read_bytes())
-    page = show(talk)
+    page, _ = opened(browser, tmp_path, talk)
     cards = dict(
         zip(page.locator("dt").all_inner_texts(), page.locator("dd.value").all_inner_texts(), strict=True)
     )
@@ -77,8 +67,8 @@ def test_its_figures_are_those_of_the_terminal(show: Show, tmp_path: Path) -> No
     assert sorted(map(int, column(page, "erased"))) == sorted(one["erased"] for one in told["segments"])
 
 
-def test_worst_flickers_come_first_and_a_head_sorts(show: Show, tmp_path: Path) -> None:
-    page = show(write(tmp_path / "talk.jsonl", captions()))
+def test_worst_flickers_come_first_and_a_head_sorts(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
     erased = list(map(int, column(page, "erased")))
     assert erased == sorted(erased, reverse=True)
     page.get_by_role("button", name="begins").click()
@@ -89,8 +79,8 @@ def test_worst_flickers_come_first_and_a_head_sorts(show: Show, tmp_path: Path) 
     assert page.locator("th[aria-sort=ascending]").inner_text().startswith("begins")
 
 
-def test_a_row_leads_to_its_segment(show: Show, tmp_path: Path) -> None:
-    page = show(write(tmp_path / "talk.jsonl", captions()))
+def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
     closed = page.locator("details:not([open])")
     assert closed.count() == len(SHOWN) - 1
     page.locator("#list tbody tr").last.get_by_role("link").click()
@@ -103,8 +93,8 @@ def test_a_row_leads_to_its_segment(show: Show, tmp_path: Path) -> None:
     assert page.evaluate("document.activeElement.parentElement.id") == segment.get_attribute("id")
 
 
-def test_what_was_taken_back_is_struck_and_what_came_is_marked(show: Show, tmp_path: Path) -> None:
-    page = show(write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
+def test_what_was_taken_back_is_struck_and_what_came_is_marked(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
     rows = page.locator(".rows li")
     assert rows.count() == len(SHOWN[1])
     assert rows.nth(0).locator("del").all_inner_texts() == ["Tür"]
@@ -116,8 +106,8 @@ def test_what_was_taken_back_is_struck_and_what_came_is_marked(show: Show, tmp_p
     assert rows.nth(0).locator("time").inner_text() == "+1.2 s"
 
 
-def test_a_plot_tells_its_values_to_pointer_and_keyboard(show: Show, tmp_path: Path) -> None:
-    page = show(write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
+def test_a_plot_tells_its_values_to_pointer_and_keyboard(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
     tip = page.locator("#tip")
     assert tip.is_hidden()
     page.locator(".roll .mark").first.hover()
@@ -131,10 +121,11 @@ def test_a_plot_tells_its_values_to_pointer_and_keyboard(show: Show, tmp_path: P
     assert tip.is_hidden()
 
 
-def test_an_erasure_log_shows_lengths_and_says_so(show: Show, tmp_path: Path) -> None:
+def test_an_erasure_log_shows_lengths_and_says_so(browser: Browser, tmp_path: Path) -> None:
     meter = ErasureMeter("13a")
     records = [meter.record(one) for one in captions([SHOWN[1]])]
-    page = show(write(tmp_path / "log.jsonl", records))
+    page, said = opened(browser, tmp_path, write(tmp_path / "log.jsonl", records))
+    assert said == []
     assert "An erasure log has no text" in page.locator("main").inner_text()
     assert page.locator(".rows").count() == 0
     assert (
@@ -143,10 +134,11 @@ def test_an_erasure_log_shows_lengths_and_says_so(show: Show, tmp_path: Path) ->
     )
 
 
-def test_two_runs_stand_side_by_side_on_one_scale(show: Show, tmp_path: Path) -> None:
+def test_two_runs_stand_side_by_side_on_one_scale(browser: Browser, tmp_path: Path) -> None:
     steady = captions([["Die", "Die Führung beginnt", SHOWN[1][2]]], stream="other", model_s=1.3)
     before = write(tmp_path / "before.jsonl", captions([SHOWN[1], SHOWN[2]]))
-    page = show(before, write(tmp_path / "after.jsonl", steady))
+    page, said = opened(browser, tmp_path, before, write(tmp_path / "after.jsonl", steady))
+    assert said == []
     card = page.locator(".card", has_text="NE shown")
     assert "−100 %, better" in card.inner_text()
     assert "worse" in page.locator(".card", has_text="latency from speech, p50").inner_text()
@@ -160,7 +152,7 @@ def test_two_runs_stand_side_by_side_on_one_scale(show: Show, tmp_path: Path) ->
     assert "has no such segment" in page.locator("details", has_text="Segment 1").text_content()  # type: ignore[operator]
 
 
-def test_text_from_a_file_is_never_markup(show: Show, tmp_path: Path) -> None:
+def test_text_from_a_file_is_never_markup(browser: Browser, tmp_path: Path) -> None:
     made: list[Caption] = []
     for number, text in enumerate(HOSTILE):
         texts = [text, f"{text} {HOSTILE[0]}", HOSTILE[number - 1]]
@@ -168,7 +160,7 @@ def test_text_from_a_file_is_never_markup(show: Show, tmp_path: Path) -> None:
             msgspec.structs.replace(one, source=text, withheld=f" {text}")
             for one in captions([texts], stream=text)
         ]
-    page = show(write(tmp_path / "<img src=x onerror=alert(8)>.jsonl", made))
+    page, said = opened(browser, tmp_path, write(tmp_path / "<img src=x onerror=alert(8)>.jsonl", made))
     for details in page.locator("details").all():
         if details.get_attribute("open") is None:
             details.locator("summary").click()
@@ -178,6 +170,7 @@ def test_text_from_a_file_is_never_markup(show: Show, tmp_path: Path) -> None:
         "<script>alert(1)</script>"
         in page.locator(".rows").first.inner_text() + page.locator("#list tbody").inner_text()
     )
+    assert said == []
 
 
 def test_a_script_that_is_not_ours_is_refused(browser: Browser, tmp_path: Path) -> None:
@@ -209,41 +202,46 @@ def test_the_same_files_give_the_same_page(tmp_path: Path) -> None:
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
-def test_each_stream_has_a_row_and_its_segments_its_name(show: Show, tmp_path: Path) -> None:
+def test_each_stream_has_a_row_and_its_segments_its_name(browser: Browser, tmp_path: Path) -> None:
     made = captions([SHOWN[0]]) + captions([SHOWN[1]], stream="slow", model_s=2.0)
-    page = show(write(tmp_path / "two.jsonl", made))
+    page, said = opened(browser, tmp_path, write(tmp_path / "two.jsonl", made))
+    assert said == []
     streams = page.locator("table").first.locator("tbody th").all_inner_texts()
     assert streams == ["all", "talk", "slow"]
     assert sorted(page.locator("#list tbody th").all_inner_texts()) == ["slow 0", "talk 0"]
 
 
-def test_captions_and_a_log_are_compared_by_their_updates(show: Show, tmp_path: Path) -> None:
+def test_captions_and_a_log_are_compared_by_their_updates(browser: Browser, tmp_path: Path) -> None:
     meter = ErasureMeter("13a")
     records = write(tmp_path / "log.jsonl", [meter.record(one) for one in captions()])
-    page = show(write(tmp_path / "talk.jsonl", captions()), records)
+    page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()), records)
+    assert said == []
     assert "the same" in page.locator(".card", has_text="NE shown").inner_text()
     assert page.locator("details[open] .rows").count() == 1
     assert page.locator("details[open] svg.roll").count() == 2
 
 
-def test_a_run_without_a_final_has_no_segments_yet(show: Show, tmp_path: Path) -> None:
-    page = show(write(tmp_path / "cut.jsonl", captions([SHOWN[0]])[:-1]))
+def test_a_run_without_a_final_has_no_segments_yet(browser: Browser, tmp_path: Path) -> None:
+    page, said = opened(browser, tmp_path, write(tmp_path / "cut.jsonl", captions([SHOWN[0]])[:-1]))
+    assert said == []
     assert page.locator("#list tbody tr").count() == page.locator("details").count() == 0
     assert page.locator(".card", has_text="unfinished").locator(".value").inner_text() == "1"
 
 
-def test_a_segment_of_many_updates_is_drawn_from_its_last_ones_on(show: Show, tmp_path: Path) -> None:
+def test_a_segment_of_many_updates_is_drawn_from_its_last_ones_on(browser: Browser, tmp_path: Path) -> None:
     endless = captions([[f"Wort {number}" for number in range(500)]])
-    page = show(write(tmp_path / "endless.jsonl", endless))
+    page, said = opened(browser, tmp_path, write(tmp_path / "endless.jsonl", endless))
+    assert said == []
     assert "the first 200 updates are left out" in page.locator("details .sum").inner_text()
     assert page.locator(".rows li").count() == 300
 
 
 def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
-    show: Show, tmp_path: Path
+    browser: Browser, tmp_path: Path
 ) -> None:
     long = captions([["Wort " * 40_000, "Worte " * 40_000], SHOWN[1]])
-    page = show(write(tmp_path / "long.jsonl", long))
+    page, said = opened(browser, tmp_path, write(tmp_path / "long.jsonl", long))
+    assert said == []
     assert page.locator("#list tbody tr").count() == 2
     assert page.locator("#list tbody a").all_inner_texts() == ["1"]
 
@@ -267,10 +265,11 @@ def test_a_log_of_impossible_numbers_is_refused(
     assert not (tmp_path / "x.html").exists()
 
 
-def test_many_updates_give_a_page_that_opens(show: Show, tmp_path: Path) -> None:
+def test_many_updates_give_a_page_that_opens(browser: Browser, tmp_path: Path) -> None:
     updates = [f"Wort{number} " * 12 for number in range(4)]
     many = captions([updates for _ in range(1100)])
-    page = show(write(tmp_path / "many.jsonl", many))
+    page, said = opened(browser, tmp_path, write(tmp_path / "many.jsonl", many))
+    assert said == []
     assert (tmp_path / "report.html").stat().st_size < 5_000_000
     assert "1000 of 1100 segments are listed" in page.locator("main").inner_text()
     assert page.locator("details").count() < 1100
