@@ -69,19 +69,19 @@ amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
 	PYTHONPATH=.:.ci .venv/bin/python -m tests.amx
 
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
-	.venv/bin/python -m tests.soak toy --segments 10000 --recovery --web
-	.venv/bin/python -m tests.soak real --segments 1000 --recovery --web
+	.venv/bin/python -m tests.hours replay toy --segments 6000
+	.venv/bin/python -m tests.hours replay real --segments 1000
 
 load-hour: $(READY) ## let rooms speak into a server for an hour, and watch that it keeps up and nothing grows
-	.venv/bin/python -m tests.load.hour $(LOAD)
+	.venv/bin/python -m tests.hours rooms $(LOAD)
 
 # What trains models is tried where PyTorch is there, after make test-train; else only that it says what is missing.
 # SURTITLE_CHAOS_SEED=… begins with a seed that failed, say; make chaos CHAOS='signals 300 twice 60' tries two parts.
-chaos: test-tools $(READY) ## try to break runs, by signals, clocks, clients, files and second runs (10 minutes)
+chaos: test-tools $(READY) ## try to break runs, by signals, clocks, strangers, files and second runs (10 minutes)
 	PYTHONPATH=.venv/train .venv/bin/python -m tests.chaos $(CHAOS)
 
 chaos-hour: test-tools $(READY) ## listen to a microphone for an hour and be killed again and again (70 minutes)
-	.venv/bin/python -m tests.chaos.hour
+	.venv/bin/python -m tests.hours microphone
 
 test-anywhere: test-tools $(READY) ## run the tests 5 times in any order, on other hosts, in other zones and locales
 	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 3 --no-loadscope-reorder --ignore tests/train --ignore tests/package

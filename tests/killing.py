@@ -5,13 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import wave
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.program import ROOT, Program
+from tests.waiting import size, until
 
 #: What depends on the time that things took.
 TIMES = {
@@ -21,29 +21,34 @@ TIMES = {
 Events = dict[str, list[dict[str, Any]]]
 
 
-def speech(path: Path, segments: int, streams: int = 1) -> None:
-    """Partials that grow and are revised, in words that the toy model knows; the streams speak in turns."""
-    random = Random(0)
-    spoken = [_stream(f"talk{number}", segments // streams, random) for number in range(streams)]
+def speech(path: Path, segments: int, streams: int = 1, *, step_s: float = 0.5, pause_s: float = 0.0) -> None:
+    """Partials that grow and are revised, in words that the toy model knows; the streams speak in turns.
+
+    Between partials are ``step_s``, and between segments ``pause_s`` more.
+    """
+    random, times = Random(0), (step_s, pause_s)
+    spoken = [_stream(f"talk{number}", segments // streams, random, *times) for number in range(streams)]
     with path.open("w") as file:
         while any(spoken):
             talk = random.choice([talk for talk in spoken if talk])
             file.write(json.dumps(talk.pop(0)) + "\n")
 
 
-def _stream(name: str, segments: int, random: Random) -> list[dict[str, Any]]:
+def _stream(name: str, segments: int, random: Random, step_s: float, pause_s: float) -> list[dict[str, Any]]:
     partials, at_s = [], 0.0
     for segment in range(segments):
         words: list[str] = []
         updates = random.randint(1, 6)
         for revision in range(updates):
             words = [*words[: max(0, len(words) - random.randint(0, 1))], *random.choices("abcdef", k=2)]
-            at_s += 0.5
+            at_s += step_s
             partial = {
                 "stream": name, "segment": segment, "revision": revision, "text": " ".join(words),
-                "is_final": revision == updates - 1, "start_s": at_s - 0.5, "end_s": at_s, "arrival_s": at_s,
+                "is_final": revision == updates - 1, "start_s": at_s - step_s, "end_s": at_s,
+                "arrival_s": at_s,
             }  # fmt: skip
             partials.append(partial)
+        at_s += pause_s
     return partials
 
 
@@ -79,6 +84,14 @@ def start(*command: str | Path) -> "subprocess.Popen[str]":
     )  # fmt: skip
 
 
+def start_process(path: Path, where: list[str], number: int) -> "subprocess.Popen[str]":
+    """A process of a cluster, with settings of its own beside those of all."""
+    mine = path.with_name(f"process{number}.toml")
+    cluster = f"[run]\naddresses = {json.dumps(where)}\nprocess = {number}\n"
+    mine.write_text(path.read_text().replace("[run]\n", cluster))
+    return start(mine)
+
+
 def free_addresses(count: int) -> list[str]:
     """Addresses on this machine that nobody listens at."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
@@ -98,7 +111,7 @@ def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> boo
     """Kill a run at a random moment: when it begins, or in the middle; False when it was over before."""
     try:
         if random.random() < 2 / 3:
-            _wait_for_growth(growing, process)
+            wait_for_growth(growing, process)
             process.wait(random.uniform(0.0, 0.12))
         else:
             process.wait(random.uniform(0.0, 0.6))
@@ -109,15 +122,10 @@ def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> boo
     return process.returncode != 0
 
 
-def _wait_for_growth(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Until a file has changed its size, or the process is over."""
-
-    def size() -> int:
-        return path.stat().st_size if path.exists() else 0
-
-    before = size()
-    while size() == before and process.poll() is None:
-        time.sleep(0.002)
+def wait_for_growth(path: Path, process: "subprocess.Popen[str]", before: int | None = None) -> None:
+    """Until a file has not the size that it had before, or the process is over."""
+    before = size(path) if before is None else before
+    until(lambda: size(path) != before or process.poll() is not None, 180)
 
 
 def events(folder: Path) -> Events:

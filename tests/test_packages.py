@@ -46,13 +46,6 @@ def test_the_wheel_has_every_file_of_the_packages_and_nothing_beside_them(wheel:
     assert {one.partition("/data/")[2] for one in beside} == {"", "share/man/man1/surtitle.1"}
 
 
-def test_files_are_those_of_the_repository_byte_for_byte(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if name.startswith(PACKAGES):
-                assert archive.read(name) == (ROOT / name).read_bytes(), name
-
-
 def test_the_wheel_has_the_program_and_runs_on_every_system(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:

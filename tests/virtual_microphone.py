@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 #: What `list_devices` calls the microphone, which is the default one as well.
 NAME = "stage"
 _PACKAGES = "apt-get install libportaudio2 pulseaudio pulseaudio-utils libasound2-plugins"
@@ -97,11 +99,10 @@ class VirtualMicrophone:
 
     def wait_for_listener(self, within_s: float = 120.0) -> None:
         """Until somebody records."""
-        deadline = time.monotonic() + within_s
-        while not self._control("list", "short", "source-outputs"):
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"nobody listens: {self._log.read_text()}")
-            time.sleep(0.1)  # the server announces nothing
+        until(
+            lambda: self._control("list", "short", "source-outputs"), within_s,
+            tell=lambda: f"nobody listens: {self._log.read_text()}",
+        )  # fmt: skip
 
     def stop_playing(self) -> None:
         """End what is still played in the background."""

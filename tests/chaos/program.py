@@ -1,7 +1,6 @@
 """``surtitle`` with toys for its models and its microphone: ``python -m tests.chaos.program live``.
 
-Everything else is the real command line. Without arguments it is warm: it reads a request a line, answers
-each from a process of its own that is forked, and needs no time to start.
+Everything else is the real command line.
 """
 
 import faulthandler
@@ -11,27 +10,23 @@ import sys
 
 from flows.main import end_on_interrupt, main
 
-if __name__ == "__main__" and len(sys.argv) > 1:
+if __name__ == "__main__":
     # The program does so while it is imported.
     end_on_interrupt()
     # Where its threads are, for who waits for its end in vain. While a flow runs, descriptor 2 leads nowhere.
     faulthandler.register(signal.SIGUSR2, os.fdopen(os.dup(2), "w"))
 
-import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.protocol import Hypothesis
 from tests.fake_sound import FakeSound, device
 
-#: When set, the microphone is heard for so many seconds, and then somebody presses Ctrl-C.
-SECONDS = "SURTITLE_CHAOS_MICROPHONE_S"
 _BLOCK = SAMPLE_RATE // 10
 
 
@@ -47,13 +42,9 @@ class Microphone(FakeSound):
         def record() -> None:
             random, began, blocks = Random(3), time.monotonic(), 0
             nothing = SimpleNamespace(input_overflow=False)
-            lasts_s = float(os.environ.get(SECONDS, "inf"))
             while not over.wait(max(0.0, began + (blocks + 1) / 10 - time.monotonic())):
                 options["callback"](random.randbytes(2 * _BLOCK), _BLOCK, None, nothing)
                 blocks += 1
-                if blocks / 10 > lasts_s:
-                    os.kill(os.getpid(), signal.SIGINT)
-                    lasts_s = float("inf")
 
         def end(**_options: Any) -> None:
             over.set()
@@ -124,56 +115,7 @@ def with_toys() -> None:
         setattr(module, name, toy)
 
 
-def serve() -> None:
-    """Answer requests: arguments, folder and environment, and the files that its output goes to."""
-    import flows.cli.app
-    import flows.measuring.methods.run
-    import flows.measuring.speech.scores
-    import flows.pages.report.page  # noqa: F401 - so that it need not be imported again and again
-
-    for line in sys.stdin:
-        asked = json.loads(line)
-        child = os.fork()
-        if not child:
-            _answer(asked)
-        deadline = time.monotonic() + asked["seconds"]
-        code = None
-        while code is None and time.monotonic() < deadline:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            code = os.waitstatus_to_exitcode(status) if ended else None
-            if code is None:
-                time.sleep(0.005)
-        if code is None:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-        print(json.dumps(code), flush=True)
-
-
-def _answer(asked: dict[str, Any]) -> NoReturn:
-    os.chdir(asked["folder"])
-    os.environ.update(asked["environment"])
-    for number, path in enumerate((os.devnull, asked["stdout"], asked["stderr"])):
-        # What is there stays, as it does behind ``>>``.
-        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        os.dup2(os.open(path, flags), number)
-    if not asked["is_real"]:
-        with_toys()
-    sys.argv = ["surtitle", *asked["arguments"]]
-    code = 70
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        with_toys()
-        sys.argv[0] = str(Path("surtitle"))
-        main()
-    else:
-        serve()
+    with_toys()
+    sys.argv[0] = "surtitle"
+    main()

@@ -20,8 +20,8 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import ClientConnection, connect
 
-from tests.chaos.clients import ATTACKS, Said, health
-from tests.chaos.trial import TOYS, Ended, Trial, cues, finals, follow, is_free, lines, see
+from tests.chaos.clients import ATTACKS, health
+from tests.chaos.trial import TOYS, Ended, Said, Trial, cues, finals, follow, is_free, lines, see
 
 # Of the clients, whose connections are cut on purpose.
 logging.getLogger("websockets").setLevel(logging.CRITICAL)
@@ -34,6 +34,7 @@ _GONE = (OSError, ConnectionClosed, InvalidHandshake, EOFError, TimeoutError)
 _KINDS = ("company", "company", "company", "few files", "folder", "limit", "signal", "signal")
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGSTOP)
 
+#: Comes to a port, and knows a room and the secret of its page.
 Stranger = Callable[[int, Random, str], None]
 
 
@@ -60,19 +61,19 @@ def attempt(trial: Trial) -> None:
     for room in rooms:
         room.start()
     for room in rooms:
-        see(room.is_open.wait(60), "a room was not opened:", "".join(said.text))
+        see(room.is_open.wait(60), "a room was not opened:", said.text)
     trial.note(f"{what}, {speakers} rooms")
-    is_over = _disturb(trial, what, process, port, rooms)
+    is_over = _disturb(trial, what, process, (port, metrics), rooms)
     for room in rooms:
         room.join(90)
         see(not room.is_alive(), "a speaker is still held")
     if not is_over:
-        see(process.poll() is None, "the server did not stay:", "".join(said.text))
+        see(process.poll() is None, "the server did not stay:", said.text)
         see(health(metrics).startswith(b"HTTP/1.1 "), "nobody answers /healthz")
         process.send_signal(signal.SIGINT)
     said.close()
     ended = trial.end(process)
-    _judge(what, ended, "".join(said.text), is_over=is_over)
+    _judge(what, ended, said.text, is_over=is_over)
     for room in rooms:
         is_kept = what not in ("folder", "limit")
         _see_room(room, folder, is_whole=not is_over, is_kept=is_kept, is_joined=is_joined)
@@ -147,9 +148,10 @@ def _connected(port: int) -> ClientConnection:
     )
 
 
-def _reset(connection: ClientConnection) -> None:
-    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.socket.close()
+def _cut(connection: socket.socket) -> None:
+    """A reset instead of a good-bye."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def _open(own: ClientConnection, **opening: Any) -> None:
@@ -216,8 +218,7 @@ def _comes_and_goes(port: int, random: Random, _view: str) -> None:
                 key = opened.get("key")
             own.send(random.randbytes(2 * random.randint(0, 5000)))
             if random.random() < 0.5:
-                # A reset instead of a good-bye.
-                _reset(own)
+                _cut(own.socket)
 
 
 def _two_in_one(port: int, random: Random, _view: str) -> None:
@@ -259,26 +260,34 @@ def _guesses(port: int, random: Random, view: str) -> None:
 
 
 def _attacks(port: int, random: Random, _view: str) -> None:
-    with socket.create_connection(("127.0.0.1", port), 5) as client:
-        client.settimeout(5)
-        random.choice(ATTACKS)(client, random)
+    attack = random.choice(ATTACKS)
+    for _ in range(random.randint(1, 3)):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as client:
+            client.settimeout(5)
+            attack(client, random)
+            if random.random() < 0.5:
+                _cut(client)
 
 
+#: Attacks more often, because they are of many kinds.
 _STRANGERS: tuple[Stranger, ...] = (
-    _tiny, _odd, _text, _names, _comes_and_goes, _two_in_one, _fast, _reads_nothing, _guesses, _attacks
+    _tiny, _odd, _text, _names, _comes_and_goes, _two_in_one, _fast, _reads_nothing, _guesses,
+    _attacks, _attacks, _attacks,
 )  # fmt: skip
 
 
 # What happens
 
 
-def _disturb(trial: Trial, what: str, process: "subprocess.Popen[str]", port: int, rooms: list[Room]) -> bool:
+def _disturb(
+    trial: Trial, what: str, process: "subprocess.Popen[str]", ports: tuple[int, int], rooms: list[Room]
+) -> bool:
     """Do something to a server; whether it is asked to end, or dead, afterwards."""
     random = trial.random
     time.sleep(random.uniform(0.0, 1.5))
     match what:
         case "company" | "few files":
-            _company(trial, port, rooms)
+            _company(trial, ports, rooms)
         case "folder":
             for _ in range(random.randint(1, 3)):
                 with contextlib.suppress(OSError):
@@ -295,15 +304,17 @@ def _disturb(trial: Trial, what: str, process: "subprocess.Popen[str]", port: in
     return False
 
 
-def _company(trial: Trial, port: int, rooms: list[Room]) -> None:
+def _company(trial: Trial, ports: tuple[int, int], rooms: list[Room]) -> None:
     random = trial.random
     chosen = random.sample(_STRANGERS, random.randint(1, 3))
-    count = random.choice([3, 10, 30])
+    count = random.choice([3, 10, 30, 150])
     trial.note(f"{count} strangers:", *(one.__name__.strip("_") for one in chosen))
     crowd = []
     for _ in range(count):
         room = random.choice(rooms)
-        given = (random.choice(chosen), port, Random(random.randrange(2**32)), f"{room.stream}\n{room.view}")
+        stranger = random.choice(chosen)
+        at = random.choice(ports) if stranger is _attacks else ports[0]
+        given = (stranger, at, Random(random.randrange(2**32)), f"{room.stream}\n{room.view}")
         crowd.append(threading.Thread(target=_alone, args=given, daemon=True))
     for one in crowd:
         one.start()

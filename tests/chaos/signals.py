@@ -19,14 +19,15 @@ from tests.chaos.trial import (
     Trial,
     cues,
     finals,
-    follow,
     is_free,
     lines,
     port,
     see,
+    see_same_finals,
 )
-from tests.killing import recording, speech
+from tests.killing import recording, speech, wait_for_growth
 from tests.tiny_gguf import pieces, write_model
+from tests.waiting import size
 
 #: Signals that ask for an end, those that leave no time for one, and what the shell calls them.
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -129,7 +130,7 @@ def _start(trial: Trial, given: _Input, arguments: list[object]) -> "subprocess.
 
 def _disturbed(trial: Trial, given: _Input, arguments: list[object]) -> bool:
     """Start a run and disturb it; whether it came to its own end."""
-    before = _size(trial.folder)
+    before = size(trial.folder / "log.jsonl")
     process = _start(trial, given, arguments)
     has_begun = _wait(trial, process, before)
     kinds: list[signal.Signals | str] = [*_ASKING, *_ASKING, *_SUDDEN, *_OTHERS]
@@ -179,21 +180,9 @@ def _wait(trial: Trial, process: "subprocess.Popen[str]", before: int) -> bool:
     if trial.random.random() < 0.3:
         time.sleep(trial.random.uniform(0.0, 1.5))
     else:
-        _wait_for_growth(trial.folder, process, before)
+        wait_for_growth(trial.folder / "log.jsonl", process, before)
         time.sleep(trial.random.uniform(0.0, 1.0))
-    return _size(trial.folder) > before
-
-
-def _wait_for_growth(folder: Path, process: "subprocess.Popen[str]", before: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while process.poll() is None and _size(folder) <= before:
-        see(time.monotonic() < deadline, "it wrote nothing")
-        time.sleep(0.01)
-
-
-def _size(folder: Path) -> int:
-    log = folder / "log.jsonl"
-    return log.stat().st_size if log.exists() else 0
+    return size(trial.folder / "log.jsonl") > before
 
 
 def _see_code(what: signal.Signals | str, ended: Ended, *, has_begun: bool) -> None:
@@ -227,10 +216,10 @@ def _see_whole(folder: Path) -> None:
 
 def _finish(trial: Trial, given: _Input, arguments: list[object]) -> None:
     """Let a run come to its end."""
-    before = _size(trial.folder)
+    before = size(trial.folder / "log.jsonl")
     process = _start(trial, given, arguments)
     if not given.has_end:
-        _wait_for_growth(trial.folder, process, before)
+        wait_for_growth(trial.folder / "log.jsonl", process, before)
         process.send_signal(signal.SIGINT)
     ended = trial.end(process, 2 * PATIENCE_S)
     see(ended.code == 0, f"the last start ended with {ended.code}: {ended.stderr}")
@@ -240,20 +229,8 @@ def _finish(trial: Trial, given: _Input, arguments: list[object]) -> None:
 
 def _see_each_final_once(folder: Path, given: _Input, *, is_joined: bool) -> None:
     """See that every segment or sentence ended once in each file, and that times go on."""
-    names = [*LINES.values(), *([] if given.is_exact else ["partials.jsonl"])]
-    events = {name: lines(folder / name) for name in names}
-    ended = {name: finals(some) for name, some in events.items()}
-    for name, numbers in ended.items():
-        is_heard = name == "partials.jsonl"
-        see(follow(numbers, is_joined=is_joined and not is_heard), f"{name} has the finals {numbers}")
-        see(
-            numbers == ended["captions.jsonl"] or (is_joined and is_heard),
-            f"{name} and captions.jsonl do not have the same finals",
-        )
-    shown = [event["shown"] for event in events["captions.jsonl"] if event["is_final"]]
-    for name in SUBTITLES.values():
-        words = " ".join(cues(folder / name)).split()
-        see(sorted(words) == sorted(" ".join(shown).split()), f"{name} does not say what the captions say")
+    heard = [] if given.is_exact else ["partials.jsonl"]
+    events = see_same_finals(folder, [*LINES.values(), *heard], is_joined=is_joined)
     last_s = 0.0
     for event in events["captions.jsonl"]:
         if event["is_final"]:
@@ -263,7 +240,8 @@ def _see_each_final_once(folder: Path, given: _Input, *, is_joined: bool) -> Non
             )
             last_s = event["end_s"]
     if given.is_exact:
-        see(is_joined or len(shown) == _SEGMENTS, f"there are {len(shown)} finals of {_SEGMENTS}")
+        count = len(finals(events["captions.jsonl"]))
+        see(is_joined or count == _SEGMENTS, f"there are {count} finals of {_SEGMENTS}")
         see(last_s == lines(folder / "speech.jsonl")[-1]["end_s"], f"the last final ends at {last_s} s")
         _see_unbroken(events)
 

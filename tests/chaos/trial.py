@@ -10,11 +10,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import srt
 import webvtt
@@ -23,8 +24,6 @@ ROOT = Path(__file__).parent.parent.parent
 #: The program, and the program with toys for its models.
 SURTITLE = (str(Path(sys.executable).with_name("surtitle")),)
 TOYS = (sys.executable, "-m", "tests.chaos.program")
-#: The exit codes of a run of captions that the README names, except that of a defect.
-DOCUMENTED = (0, 2, 3, 4)
 #: Files that a run writes, by option; JSON lines among them.
 LINES = {"--captions": "captions.jsonl", "--log": "log.jsonl", "--save-translations": "translations.jsonl"}
 SUBTITLES = {"--srt": "talk.srt", "--vtt": "talk.vtt"}
@@ -162,6 +161,42 @@ def heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+class Said:
+    """What a run says on standard error, while it says it."""
+
+    def __init__(self, pipe: IO[str] | None) -> None:
+        self._lines: list[str] = []
+        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    @property
+    def text(self) -> str:
+        return "".join(self._lines)
+
+    def _read(self, pipe: IO[str]) -> None:
+        with contextlib.suppress(ValueError, OSError):
+            for line in pipe:
+                self._lines.append(line)
+
+    def wait(self, what: str) -> int:
+        """Until it says at which port it serves captions, or metrics."""
+        self.wait_until(f"{what} at ")
+        found = port(self.text, what)
+        assert found is not None
+        return found
+
+    def wait_until(self, words: str, within_s: float = 120.0) -> None:
+        deadline = time.monotonic() + within_s
+        while words not in self.text:
+            see(time.monotonic() < deadline, f"it never said {words!r}:", self.text)
+            see(self._thread.is_alive(), f"it ended before it said {words!r}:", self.text)
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """Wait until it has said all."""
+        self._thread.join(60)
+
+
 def port(stderr: str, what: str) -> int | None:
     """The port at which a run says that it serves captions, or metrics."""
     found = re.search(rf"{what} at http://[^/]*:(\d+)", stderr)
@@ -215,3 +250,26 @@ def follow(numbers: Sequence[int], *, is_joined: bool) -> bool:
 def records(path: Path) -> list[Any]:
     """What a file holds, which is whole, whatever it is."""
     return cues(path) if path.suffix in (".srt", ".vtt") else list(lines(path))
+
+
+def see_same_finals(
+    folder: Path, names: Sequence[str], *, is_joined: bool
+) -> dict[str, list[dict[str, Any]]]:
+    """See that every segment or sentence ended once in each of these files, and in subtitles; the events.
+
+    What was heard, in ``partials.jsonl``, ends where the recogniser says, and not where sentences do.
+    """
+    events = {name: lines(folder / name) for name in names}
+    ended = {name: finals(some) for name, some in events.items()}
+    for name, numbers in ended.items():
+        is_heard = name == "partials.jsonl"
+        see(follow(numbers, is_joined=is_joined and not is_heard), f"{name} has the finals {numbers}")
+        see(
+            numbers == ended["captions.jsonl"] or (is_joined and is_heard),
+            f"{name} and captions.jsonl do not have the same finals",
+        )
+    shown = " ".join(one["shown"] for one in events["captions.jsonl"] if one["is_final"]).split()
+    for name in SUBTITLES.values():
+        words = " ".join(cues(folder / name)).split()
+        see(sorted(words) == sorted(shown), f"{name} does not say what the captions say")
+    return events

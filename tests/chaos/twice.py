@@ -1,13 +1,13 @@
 """Two runs at a time on the same files, folder or port: one goes on, the other one says a sentence."""
 
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 from tests.chaos.talk import talk
 from tests.chaos.trial import LINES, PATIENCE_S, SUBTITLES, SURTITLE, Ended, Trial, is_free, records, see
+from tests.killing import free_addresses
 
 _SECONDS = 3.0
 _FILES = {**LINES, **SUBTITLES}
@@ -21,7 +21,7 @@ def attempt(trial: Trial) -> None:
     segments = talk(trial.folder / "talk.jsonl", seconds=_SECONDS)
     shared, wait_s = trial.random.choice(_SHARED), trial.random.choice([0.0, 0.0, 0.02, 0.3, 2.0])
     trial.note(f"{shared}, {wait_s} s apart")
-    number = _free_port()
+    number = int(free_addresses(1)[0].partition(":")[2])
     one = _start(trial, "one", shared, number)
     time.sleep(wait_s)
     other = _start(trial, "other", shared, number)
@@ -90,9 +90,3 @@ def _see_files(files: dict[str, Path], how: Ended, segments: int, *, is_shared: 
     elif not is_shared:
         own = [path.name for path in files.values() if path.stem != "shared" and path.exists()]
         see(not own, f"the run that was refused made {own}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

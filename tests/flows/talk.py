@@ -1,9 +1,13 @@
-"""Captions of a short talk in German, with the revisions that a recogniser brings, and references."""
+"""Captions of a short talk in German, with the revisions that a recogniser brings, and other speech."""
 
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
+from typing import Any
 
-from operators.events import Caption
+import msgspec
+
+from operators.events import Caption, Event, Partial
 
 REFERENCES = (
     "Guten Morgen, meine Damen und Herren, und willkommen im Museum.",
@@ -70,3 +74,33 @@ def captions(
                 )
             )
     return made
+
+
+def partials(
+    texts: Sequence[Sequence[str]],
+    *,
+    stream: str = "talk",
+    length_s: float = 9.0,
+    is_sentence: bool = False,
+) -> list[Partial]:
+    """Segments ``length_s`` apart, of which each grows by an update a second and ends with its last text."""
+    return [
+        Partial(
+            stream=stream, segment=segment, revision=revision, is_final=revision == len(updates) - 1,
+            text=text, start_s=segment * length_s, end_s=segment * length_s + revision + 1,
+            arrival_s=segment * length_s + revision + 1, is_sentence=is_sentence,
+        )
+        for segment, updates in enumerate(texts)
+        for revision, text in enumerate(updates)
+    ]  # fmt: skip
+
+
+def write(path: Path, events: Sequence[Event]) -> Path:
+    """A file of events."""
+    path.write_bytes(msgspec.json.Encoder().encode_lines(events))
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The events of a file."""
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]

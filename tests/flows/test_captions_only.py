@@ -1,7 +1,6 @@
 """Captions in the language that is spoken, from end to end: nothing is translated, and no model is loaded."""
 
 import json
-import threading
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,16 +10,13 @@ import srt
 
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
-from tests.flows.test_serve import finals, serve, speak
+from tests.flows.talk import read
+from tests.flows.test_serve import finals, serve, speak_at_once
 from tests.killing import events, finish, kill, settings, speech, start, subtitles
 from tests.program import surtitle
 
 #: It would be missed if it was looked for.
 NO_MODEL = ("--model", "none.gguf")
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +103,7 @@ def test_a_room_may_be_captioned_in_the_language_that_its_speaker_speaks(
     written = tmp_path / "captions.jsonl"
     rooms: dict[str, list[dict[str, Any]]] = {"English": [], "German": []}
     with serve("--to", "English,German", "--rooms", 2, "--captions", written, *small[:2]) as server:
-        speakers = [
-            threading.Thread(target=speak, args=(server.port, speech, heard), kwargs={"room": to, "to": to})
-            for to, heard in rooms.items()
-        ]
-        for speaker in speakers:
-            speaker.start()
-        for speaker in speakers:
-            speaker.join(120)
+        speak_at_once(server.port, speech, rooms)
         assert server.interrupt()[0] == 0
     english, german = (finals(written, to) for to in rooms)
     assert [one["shown"] for one in english] == [one["source"] for one in english]

@@ -6,37 +6,21 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from connectors.jsonl.files import validate
 from operators.events import Caption
+from tests.chaos.talk import talk
 from tests.connectors.web.serving import soon
+from tests.program import SURTITLE
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 SEGMENTS = 3
 # More than a run of so few files can hold at each port, and what this process may open itself.
 CROWD = 150
-
-
-@pytest.fixture
-def captions(tmp_path: Path) -> Path:
-    """Sentences a second apart, so that the crowd comes between them."""
-    path = tmp_path / "captions.jsonl"
-    with path.open("wb") as lines:
-        for number in range(SEGMENTS):
-            ready_s = 1.0 + number
-            one = Caption(
-                stream="talk", segment=number, revision=0, is_final=True, source="so", shown=f"so {number}",
-                withheld="", start_s=ready_s - 0.5, end_s=ready_s, arrival_s=ready_s, ready_s=ready_s,
-            )  # fmt: skip
-            lines.write(msgspec.json.encode(one) + b"\n")
-    return path
 
 
 def asking(path: str) -> str:
@@ -92,9 +76,10 @@ def is_well(port: int) -> bool:
     [("", "GET / HTTP/1.1\r\nHost: local"), (asking("/streams/talk/events"), 100 * asking("/page.css"))],
     ids=["and are silent", "and look, and ask without reading"],
 )
-def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(
-    tmp_path: Path, captions: Path, said: tuple[str, ...]
-) -> None:
+def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path, said: tuple[str, ...]) -> None:
+    captions = tmp_path / "captions.jsonl"
+    # A second apart, so that the crowd comes between them.
+    talk(captions, seconds=float(SEGMENTS), segments=SEGMENTS)
     captioned, titled, logged = (tmp_path / name for name in ("out.jsonl", "out.srt", "log.jsonl"))
     command = [
         "replay", captions, "--realtime", "--quiet", "--web", "--port", 0, "--metrics", 0,

@@ -10,18 +10,17 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import srt as srt_reader
 import webvtt
 
-from operators.events import Caption
+from tests.chaos.talk import talk
 from tests.program import SURTITLE, surtitle
 
 SEGMENTS = 120
 #: Bytes that a file may have: too few for each, and enough for the summary.
 LIMIT = 6000
-#: The last of them comes when nobody waits for it any more.
-NEVER_S = 1e5
+
+
 OPTIONS = [
     "--captions", "captions.jsonl", "--log", "log.jsonl", "--srt", "talk.srt", "--vtt", "talk.vtt",
     "--summary", "summary.json",
@@ -29,28 +28,23 @@ OPTIONS = [
 NO_LIMIT = resource.RLIM_INFINITY
 
 
-def talk(path: Path, segments: int = SEGMENTS, *, is_endless: bool = False) -> Path:
-    """Captions that are there at once; the last one of an endless talk never comes."""
-    with path.open("wb") as lines:
-        for segment in range(segments + is_endless):
-            at_s = segment if segment < segments else NEVER_S
-            caption = Caption(
-                stream="talk", segment=segment, revision=0, is_final=True, source="Good morning",
-                shown=f"Guten Morgen, meine Damen und Herren {segment}", withheld="", start_s=float(at_s),
-                end_s=at_s + 0.8, arrival_s=at_s / 1000, ready_s=at_s / 1000,
-            )  # fmt: skip
-            lines.write(msgspec.json.encode(caption) + b"\n")
-    return path
-
-
-def start(captions: Path, folder: Path, limit: int, *options: str) -> "subprocess.Popen[str]":
+def start(folder: Path, limit: int, *options: str) -> "subprocess.Popen[str]":
     process = subprocess.Popen(
-        [SURTITLE, "replay", captions, *OPTIONS, *options], cwd=folder, stdin=subprocess.DEVNULL, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [SURTITLE, "replay", "talk.jsonl", *OPTIONS, *options], cwd=folder, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, NO_LIMIT)),
     )  # fmt: skip
     assert process.stderr is not None
     return process
+
+
+def interrupted_at_the_end(process: "subprocess.Popen[str]") -> str:
+    """What a run says whose last caption but the one that never comes was seen before Ctrl-C."""
+    assert process.stdout is not None
+    while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=60)[1]
 
 
 def records(path: Path) -> list[Any]:
@@ -66,7 +60,8 @@ def records(path: Path) -> list[Any]:
 
 
 def test_captions_go_on_and_the_summary_and_the_exit_code_tell_what_files_lack(tmp_path: Path) -> None:
-    process = start(talk(tmp_path / "talk.jsonl"), tmp_path, LIMIT)
+    talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS)
+    process = start(tmp_path, LIMIT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 4
     assert [line for line in stdout.splitlines() if line.startswith("Guten")] == [
@@ -92,7 +87,8 @@ def test_captions_go_on_and_the_summary_and_the_exit_code_tell_what_files_lack(t
 
 
 def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
-    process = start(talk(tmp_path / "talk.jsonl", is_endless=True), tmp_path, LIMIT, "--realtime")
+    talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS, is_endless=True)
+    process = start(tmp_path, LIMIT, "--realtime")
     assert process.stderr is not None
     try:
         told: list[str] = []
@@ -102,11 +98,7 @@ def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
             assert told[-1], told
             assert len(told) <= 5, told
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
-        assert process.stdout is not None
-        while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
-            pass
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        stderr = interrupted_at_the_end(process)
     finally:
         process.kill()
     assert process.returncode == 0, stderr
@@ -119,10 +111,10 @@ def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp_path: Path) -> None:
-    captions = talk(tmp_path / "talk.jsonl", is_endless=True)
+    talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS, is_endless=True)
     (tmp_path / "often.toml").write_text("[recovery]\ninterval_s = 0.01\n")
     options = ["--realtime", "--recovery", "run", "--settings", "often.toml"]
-    process = start(captions, tmp_path, NO_LIMIT, *options)
+    process = start(tmp_path, NO_LIMIT, *options)
     try:
         assert process.stdout is not None
         process.stdout.readline()
@@ -132,12 +124,8 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
         assert "surtitle: run: snapshots can no longer be stored there, " in stderr
         assert "free space and start the same command again" in stderr
         assert "Traceback" not in stderr
-        process = start(captions, tmp_path, NO_LIMIT, *options)
-        assert process.stdout is not None
-        while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
-            pass
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        process = start(tmp_path, NO_LIMIT, *options)
+        stderr = interrupted_at_the_end(process)
     finally:
         process.kill()
     assert process.returncode == 0
@@ -148,7 +136,8 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
 
 
 def test_a_report_goes_on_with_the_lines_before_the_one_that_a_crash_cut(tmp_path: Path) -> None:
-    captions = talk(tmp_path / "talk.jsonl", 3)
+    captions = tmp_path / "talk.jsonl"
+    talk(captions, seconds=1.0, segments=3)
     with captions.open("a") as lines:
         lines.write('{"event":"caption","str')
     done = surtitle("report", captions, "-o", tmp_path / "report.html", "--simulstream", tmp_path / "log")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.flows.talk import partials, write
 from tests.program import surtitle
 
 #: What two speakers say, update by update; the second one says no term.
@@ -21,15 +22,8 @@ TERMS = "lexical borrowing\tlexikalische Entlehnung\nwelcome party\tWillkommensf
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with (tmp_path / "partials.jsonl").open("w") as file:
-        for stream, texts in SAID.items():
-            for revision, text in enumerate(texts):
-                partial = {
-                    "event": "partial", "stream": stream, "segment": 0, "revision": revision, "text": text,
-                    "is_final": text == texts[-1], "start_s": 0.0, "end_s": 1.0 + revision,
-                    "arrival_s": 1.0 + revision,
-                }  # fmt: skip
-                file.write(json.dumps(partial) + "\n")
+    said = [one for stream, texts in SAID.items() for one in partials([texts], stream=stream)]
+    write(tmp_path / "partials.jsonl", said)
     (tmp_path / "terms.tsv").write_text(TERMS)
     return tmp_path
 
@@ -88,10 +82,6 @@ def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(fol
 def spoken(folder: Path, name: str, *options: str) -> str:
     """The caption of the text, replayed as one final."""
     text = (folder / "text.txt").read_text().strip()
-    final = {
-        "event": "partial", "stream": "one", "segment": 0, "revision": 0, "text": text, "is_final": True,
-        "start_s": 0.0, "end_s": 1.0, "arrival_s": 1.0, "is_sentence": True,
-    }  # fmt: skip
-    (folder / "one.jsonl").write_text(json.dumps(final) + "\n")
+    write(folder / "one.jsonl", partials([[text]], stream="one", is_sentence=True))
     replay = ("replay", "one.jsonl", "--quiet", "--threads", 1, "--captions", f"{name}.jsonl")
     return captions(folder, f"{name}.jsonl", *replay, *options)["one"]

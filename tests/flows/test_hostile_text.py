@@ -46,6 +46,7 @@ from operators.stages.display import caption, mask_tail
 from operators.subtitles.writer import Columns, SubtitleWriter
 from operators.text import cleaned, wrap
 from tests.connectors.terminal.emulator import Tty
+from tests.flows.talk import partials, write
 
 _END, _HEAD, _TAIL = 256, 257, 258
 
@@ -117,23 +118,6 @@ OURS = re.compile(r"\x1b\[(?:2|22)m|\x1b\[K|\x1b\[[0-9]+[ABC]|\r\n|\r")
 EMBEDDING = set("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
 
 
-def partials(texts: list[list[str]]) -> list[Partial]:
-    return [
-        Partial(
-            stream="talk\x1b[2J",
-            segment=segment,
-            revision=revision,
-            is_final=revision == len(updates) - 1,
-            text=text,
-            start_s=4.0 * segment,
-            end_s=4.0 * segment + revision + 1,
-            arrival_s=4.0 * segment + revision + 1,
-        )
-        for segment, updates in enumerate(texts)
-        for revision, text in enumerate(updates)
-    ]
-
-
 @pytest.fixture(autouse=True)
 def _capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -153,7 +137,7 @@ def test_hostile_text_is_text_wherever_it_is_shown(texts: list[list[str]]) -> No
     web = StreamLog("run", Languages(source="en", target="de"), "listening")
     writer = SubtitleWriter("both", Columns())
     cues = []
-    for one in translated(partials(texts)):
+    for one in translated(partials(texts, stream="talk\x1b[2J", length_s=4.0)):
         # An echo is cut where it repeats itself, and stays so while the text does.
         is_cut = one.trouble is not None or one.effort.passes == 0
         assert is_cut or "".join(one.text.split()) == "".join(cleaned(one.source).split())
@@ -230,7 +214,7 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
     monkeypatch.setattr(Shared, "translator", lambda _self: translator)
     texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
     texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])
-    (tmp_path / "in").write_bytes(msgspec.json.Encoder().encode_lines(partials(texts)))
+    write(tmp_path / "in", partials(texts, stream="talk\x1b[2J", length_s=4.0))
     files = ("captions", "partials", "sentences", "translations", "log", "srt", "vtt")
     output = {name: str(tmp_path / name) for name in files}
     given: dict[str, dict[str, Any]] = {

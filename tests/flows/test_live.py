@@ -3,11 +3,9 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +13,11 @@ import soundfile
 
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+from tests.flows.talk import read
 from tests.operators.recognizers.speaking import chunks
 from tests.program import SURTITLE, Program
 from tests.virtual_microphone import VirtualMicrophone
+from tests.waiting import size, until, wait_for
 
 
 @contextmanager
@@ -33,28 +33,6 @@ def live(microphone: VirtualMicrophone, *arguments: object) -> Iterator["subproc
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-def wait_for(path: Path, what: str, within_s: float = 60.0) -> None:
-    """Until a file that is being written contains ``what``."""
-    deadline = time.monotonic() + within_s
-    while not (path.exists() and what in path.read_text()):
-        assert time.monotonic() < deadline, (
-            f"{what!r} never came; there was: {path.exists() and path.read_text()}"
-        )
-        time.sleep(0.05)
-
-
-def heard(path: Path, seconds: float, within_s: float = 60.0) -> None:
-    """Until a recording that is being written has grown to so many seconds."""
-    deadline = time.monotonic() + within_s
-    while not path.exists() or path.stat().st_size < 32_000 * seconds:
-        assert time.monotonic() < deadline, "nothing is recorded"
-        time.sleep(0.05)
-
-
-def events(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def recognised(recording: Path) -> list[str]:
@@ -91,7 +69,7 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
         "--save-sentences", tmp_path / "sentences.jsonl", "--log", tmp_path / "log.jsonl",
         "--summary", tmp_path / "summary.json",
     ) as process:  # fmt: skip
-        heard(tmp_path / "heard.wav", 0.5)
+        until(lambda: size(tmp_path / "heard.wav") > 16_000)
         virtual_microphone.play(talk)
         wait_for(tmp_path / "captions.jsonl", '"is_final":true')
         process.send_signal(signal.SIGINT)
@@ -99,12 +77,12 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     assert process.returncode == 0, stderr
     # What a small model makes of a word that was cut off is no matter here.
     assert [line for line in stderr.splitlines() if "further cases are only counted" not in line] == []
-    captions = events(tmp_path / "captions.jsonl")
+    captions = read(tmp_path / "captions.jsonl")
     finals = [one["shown"] for one in captions if one["is_final"]]
     assert stdout.splitlines()[: len(finals)] == finals
     assert "segments" in stdout
 
-    partials = [one["text"] for one in events(tmp_path / "partials.jsonl") if one["is_final"]]
+    partials = [one["text"] for one in read(tmp_path / "partials.jsonl") if one["is_final"]]
     want, got = words(recognised(talk)), words(partials)
     assert len(want) >= 7
     assert sum(word in got for word in want) >= 0.9 * len(want)
@@ -116,13 +94,13 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
         ],
         check=True,
     )  # fmt: skip
-    again = [(one["segment"], one["revision"], one["shown"]) for one in events(tmp_path / "again.jsonl")]
+    again = [(one["segment"], one["revision"], one["shown"]) for one in read(tmp_path / "again.jsonl")]
     assert again == [(one["segment"], one["revision"], one["shown"]) for one in captions]
 
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["latency_parts_ms"]["recogniser"]["p50"] > 0
     assert summary["latency_parts_ms"]["display"]["p50"] >= 0
     assert summary["lost_s"] < 0.5
-    for record in events(tmp_path / "log.jsonl"):
+    for record in read(tmp_path / "log.jsonl"):
         parts = record["latency"]
         assert sum(parts.values()) == pytest.approx(record["latency_from_speech_s"], abs=0.02)

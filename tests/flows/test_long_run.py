@@ -4,7 +4,6 @@ import gc
 import sys
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,10 +15,8 @@ from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.metrics.quantiles import Quantiles
 from operators.observed import Observed, UpdateMeasured
+from tests.killing import speech
 from tests.recovering import ToyShared
-from tests.soak import speech
-from tests.soak.verdict import faults
-from tests.soak.vitals import Sample
 
 SEGMENTS = 300
 #: How often it is looked at what is held.
@@ -56,7 +53,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     monkeypatch.setattr("operators.metrics.tokenizers._MAX_REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)
     monkeypatch.setattr(ToyShared, "step_s", 0.0)
-    speech.write(tmp_path / "partials.jsonl", speech.synthetic(), SEGMENTS)
+    speech(tmp_path / "partials.jsonl", SEGMENTS, step_s=1.6, pause_s=1.6)
     settings = tmp_path / "surtitle.toml"
     settings.write_text(
         f'[input]\npartials = "{tmp_path}/partials.jsonl"\n[web]\nenabled = true\nport = 0\n'
@@ -74,40 +71,3 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     half = SAMPLES // 2
     early, late = min(watched.held[half // 5 : half]), min(watched.held[half + half // 5 :])
     assert (late - early) / (SEGMENTS / 2) < MAX_PER_SEGMENT, watched.held
-
-
-def samples(**last: Any) -> list[Sample]:
-    """A run that holds all bounds, but for what its ``last`` sample says."""
-    steady = [
-        Sample(
-            segments=number, updates=10 * number, wall_s=float(number), cpu_s=0.9 * number, resident=100_000,
-            private=60_000, descriptors=20, threads=3,
-        )
-        for number in range(1, 101)
-    ]  # fmt: skip
-    return [*steady[:-1], steady[-1]._replace(**last)]
-
-
-def test_a_steady_run_is_found_to_be_so_and_what_it_needed_to_become_warm_is_not_held_against_it() -> None:
-    steady = samples()
-    assert faults(steady) == []
-    cold = [one._replace(resident=50_000, threads=1) if one.segments < 5 else one for one in steady]
-    assert faults(cold) == []
-
-
-@pytest.mark.parametrize(
-    ("last", "fault"),
-    [
-        ({"resident": 103_100}, "resident memory went 3.1% from where it was, more than 3%"),
-        ({"resident": 96_000}, "resident memory went 4.0% from where it was, more than 3%"),
-        ({"descriptors": 21}, "descriptors were not constant: 20 to 21"),
-        ({"threads": 4}, "threads were not constant: 3 to 4"),
-    ],
-)
-def test_what_is_out_of_bounds_is_said(last: dict[str, float], fault: str) -> None:
-    assert faults(samples(**last)) == [fault]
-
-
-def test_updates_that_take_longer_and_longer_are_told() -> None:
-    slower = [one._replace(cpu_s=one.cpu_s * (1 + one.segments / 500)) for one in samples()]
-    assert [fault.partition(" took ")[0] for fault in faults(slower)] == ["an update"]

@@ -14,8 +14,9 @@ from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
 from operators.decoding.translator import Output, SegmentState, Translator
 from operators.errors import InputError
-from operators.events import Caption, ErasureRecord, Partial
+from operators.events import Caption, ErasureRecord
 from operators.trouble import Trouble
+from tests.flows.talk import partials, write
 from tests.tiny_gguf import CONTROL, byte_pairs, write_model
 
 TALK = (
@@ -29,22 +30,7 @@ decode: Fault = llama_cpp.llama_decode
 @pytest.fixture
 def given(tmp_path: Path) -> dict[str, dict[str, Any]]:
     """Settings of a run over the talk."""
-    partials = [
-        Partial(
-            stream="talk",
-            segment=segment,
-            revision=revision,
-            is_final=revision == len(texts) - 1,
-            text=text,
-            start_s=9.0 * segment,
-            end_s=9.0 * segment + revision + 1,
-            arrival_s=9.0 * segment + revision + 1.5,
-            is_sentence=True,
-        )
-        for segment, texts in enumerate(TALK)
-        for revision, text in enumerate(texts)
-    ]
-    (tmp_path / "partials.jsonl").write_bytes(msgspec.json.Encoder().encode_lines(partials))
+    write(tmp_path / "partials.jsonl", partials(TALK, is_sentence=True))
     return {
         "input": {"partials": str(tmp_path / "partials.jsonl")},
         "translate": {"threads": 2},

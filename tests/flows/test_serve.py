@@ -2,12 +2,9 @@
 
 import json
 import re
-import signal
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,40 +18,18 @@ from flows.observe.audience import room_registry
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.browser import complaints, open_browser
-from tests.program import SURTITLE, Program, completed, surtitle
+from tests.flows.serving import Run, running
+from tests.flows.talk import read
+from tests.program import SURTITLE, completed, surtitle
 
 #: A recording at its own pace, in pieces as a browser sends them.
 PIECE, PIECE_S = 3200, 0.1
 SAID = "tried failed matter again"
 
 
-class Serve:
+def serve(*options: object) -> AbstractContextManager[Run]:
     """A running server of rooms."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        assert process.stderr is not None
-        said = process.stderr.readline()
-        address = re.search(r"http://[^/ ]+:(\d+)/", said)
-        assert address, said + process.stderr.read()
-        self.port = int(address[1])
-
-    def interrupt(self) -> tuple[int, str, str]:
-        self.process.send_signal(signal.SIGINT)
-        stdout, stderr = self.process.communicate(timeout=60)
-        return self.process.returncode, stdout, stderr
-
-
-@contextmanager
-def serve(*options: object) -> Iterator[Serve]:
-    with Program(
-        [SURTITLE, "serve", "--port", "0", "--threads", "2", *map(str, options)], text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        try:
-            yield Serve(process)
-        finally:
-            process.kill()
+    return running(SURTITLE, "serve", "--port", "0", "--threads", "2", *options)
 
 
 def speak(port: int, recording: Path, heard: list[dict[str, Any]], **opening: str) -> None:
@@ -70,9 +45,20 @@ def speak(port: int, recording: Path, heard: list[dict[str, Any]], **opening: st
         assert socket.close_code == 1000
 
 
+def speak_at_once(port: int, recording: Path, rooms: dict[str, list[dict[str, Any]]]) -> None:
+    """Send a recording to a room for each language, and keep what comes back of each."""
+    speakers = [
+        threading.Thread(target=speak, args=(port, recording, heard), kwargs={"room": to, "to": to})
+        for to, heard in rooms.items()
+    ]
+    for speaker in speakers:
+        speaker.start()
+    for speaker in speakers:
+        speaker.join(120)
+
+
 def finals(path: Path, room: str) -> list[dict[str, Any]]:
-    captions = map(json.loads, path.read_text().splitlines())
-    return [one for one in captions if one["is_final"] and one["stream"].startswith(f"{room}.")]
+    return [one for one in read(path) if one["is_final"] and one["stream"].startswith(f"{room}.")]
 
 
 def replayed(sentences: Path, stream: str, to: str) -> list[tuple[int, int, str]]:
@@ -88,7 +74,7 @@ def replayed(sentences: Path, stream: str, to: str) -> list[tuple[int, int, str]
 
 
 def updates(captions: Path, stream: str) -> list[tuple[int, int, str]]:
-    made = map(json.loads, captions.read_text().splitlines())
+    made = read(captions)
     return [(one["segment"], one["revision"], one["shown"]) for one in made if one["stream"] == stream]
 
 
@@ -100,14 +86,7 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
     with serve(
         "--to", "German,Spanish", "--rooms", 2, "--captions", written, "--save-sentences", sentences
     ) as server:
-        speakers = [
-            threading.Thread(target=speak, args=(server.port, speech, heard), kwargs={"room": to, "to": to})
-            for to, heard in rooms.items()
-        ]
-        for speaker in speakers:
-            speaker.start()
-        for speaker in speakers:
-            speaker.join(120)
+        speak_at_once(server.port, speech, rooms)
         code, _, stderr = server.interrupt()
     assert (code, stderr) == (0, "")
     for to, heard in rooms.items():

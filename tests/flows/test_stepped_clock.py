@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -13,10 +12,9 @@ import pytest
 
 from operators.events import Partial
 from tests.chaos.talk import talk
-from tests.flows.test_live import wait_for
+from tests.program import SURTITLE
 from tests.stepped_clock import SteppedClock
-
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs a C compiler and LD_PRELOAD"
@@ -37,15 +35,6 @@ def partial(
         is_sentence=is_sentence,
     )  # fmt: skip
     return msgspec.json.encode(one) + b"\n"
-
-
-def test_the_clock_is_wrong_only_where_it_should_be(clock: SteppedClock) -> None:
-    clock.set(-3600)
-    asked = [sys.executable, "-c", "import time; print(time.time(), time.monotonic())"]
-    said = subprocess.check_output(asked, env=clock.environment, text=True).split()
-    wall_s, monotonic_s = map(float, said)
-    assert time.time() - wall_s == pytest.approx(3600, abs=60)
-    assert time.monotonic() - monotonic_s == pytest.approx(0, abs=60)
 
 
 @pytest.mark.parametrize("rooms", [[], ["--rooms", "2"]], ids=["alone", "rooms"])

@@ -1,14 +1,7 @@
 """Captions in a browser from end to end: a real process, and viewers that come by HTTP."""
 
 import json
-import os
-import re
-import signal
-import socket
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -16,7 +9,8 @@ import pytest
 
 from operators.events import Caption
 from tests.connectors.web.browser import Page, follow
-from tests.program import SURTITLE, Program, completed
+from tests.flows.serving import running
+from tests.program import SURTITLE, completed
 
 SENTENCE = "Guten Morgen allerseits <script>alert(1)</script> und willkommen im Museum"
 
@@ -36,48 +30,6 @@ def captions(tmp_path: Path) -> Path:
             )  # fmt: skip
             lines.write(msgspec.json.encode(one) + b"\n")
     return path
-
-
-class Run:
-    """A run of surtitle that serves captions."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        assert process.stderr is not None
-        self.said = process.stderr.readline()
-        address = re.search(r"http://[^/ ]+:(\d+)/(?:\?token=(\S+))?", self.said)
-        assert address, self.said + process.stderr.read()
-        self.port = int(address[1])
-        self.token = address[2]
-
-    def wait_until_it_stays(self) -> None:
-        assert self.process.stderr is not None
-        where = re.search(r"http://[^/]*/", self.said)
-        assert where is not None
-        assert (
-            self.process.stderr.readline()
-            == f"surtitle: the input has ended; the captions stay until Ctrl-C at {where[0]}\n"
-        )
-
-    def interrupt(self) -> tuple[int, str, str]:
-        self.process.send_signal(signal.SIGINT)
-        return self.ended()
-
-    def ended(self) -> tuple[int, str, str]:
-        stdout, stderr = self.process.communicate(timeout=60)
-        return self.process.returncode, stdout, stderr
-
-
-@contextmanager
-def running(*command: object, environment: dict[str, str] | None = None) -> Iterator[Run]:
-    with Program(
-        [str(part) for part in command], text=True, env={**os.environ, **(environment or {})},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        try:
-            yield Run(process)
-        finally:
-            process.kill()
 
 
 def test_a_replay_is_watched_while_it_runs_and_stays_until_ctrl_c(captions: Path) -> None:
@@ -167,14 +119,3 @@ def test_a_job_serves_by_its_settings_and_lets_go_when_it_is_done(captions: Path
         while viewer.read():
             pass
         assert run.ended()[0] == 0
-
-
-def test_a_port_that_is_taken_ends_it_with_one_sentence(captions: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        done = completed(
-            [SURTITLE, "replay", captions, "--web", "--port", port], timeout=60,
-        )  # fmt: skip
-    assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith(f"surtitle: captions cannot be served at 127.0.0.1:{port}: ")
-    assert done.stderr.count("\n") == 1

@@ -6,8 +6,8 @@ import re
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
-from typing_extensions import override
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -28,43 +28,6 @@ _ANSWERS = {200, 304, 307, 400, 403, 404, 405, 413, 421, 431, 503}
 _TOKEN = "open-sesame"
 # Turns of the loop within which an answer is made.
 _TURNS = 40
-
-
-class _Transport(asyncio.Transport):
-    """Where a connection writes to, without a system in between."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent = b""
-        self.is_over = False
-
-    @override
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.sent += bytes(data)
-
-    @override
-    def close(self) -> None:
-        self.is_over = True
-
-    @override
-    def abort(self) -> None:
-        self.is_over = True
-
-    @override
-    def is_closing(self) -> bool:
-        return self.is_over
-
-    @override
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
-
-    @override
-    def pause_reading(self) -> None:
-        pass
-
-    @override
-    def resume_reading(self) -> None:
-        pass
 
 
 class _Served:
@@ -88,7 +51,14 @@ class _Served:
 
     def answer(self, data: bytes) -> bytes:
         """What a connection answers to the data, which comes in two pieces."""
-        transport = _Transport()
+        transport = Mock(asyncio.Transport, is_over=False)
+
+        def end() -> None:
+            transport.is_over = True
+
+        # Where a connection writes to, without a system in between.
+        transport.close.side_effect = transport.abort.side_effect = end
+        transport.is_closing.side_effect = lambda: transport.is_over
         asyncio.set_event_loop(self.loop)
         connection = Connection(self.config, ServerState(), {}, self.loop)
         connection.connection_made(transport)
@@ -100,9 +70,9 @@ class _Served:
         self._turn(transport)
         assert not self.defects, self.defects
         assert self.hub.clients == 0
-        return transport.sent
+        return b"".join(bytes(call.args[0]) for call in transport.write.call_args_list)
 
-    def _turn(self, transport: _Transport) -> None:
+    def _turn(self, transport: Mock) -> None:
         for _ in range(_TURNS):
             self.loop.run_until_complete(asyncio.sleep(0))
             if transport.is_over:

@@ -13,8 +13,7 @@ import pytest
 from connectors.files.atomic import atomic_file, write_atomically
 from connectors.files.output import WriteError, check_writable
 from operators.errors import InputError, OutputError
-from tests.flows.cli.test_report import write
-from tests.flows.talk import captions
+from tests.flows.talk import captions, write
 from tests.program import SURTITLE, completed
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "partials.jsonl"

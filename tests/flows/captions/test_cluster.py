@@ -9,7 +9,17 @@ from subprocess import Popen
 
 import pytest
 
-from tests.killing import events, finish, free_addresses, settings, speech, start, subtitles
+from tests.killing import (
+    events,
+    finish,
+    free_addresses,
+    settings,
+    speech,
+    start,
+    start_process,
+    subtitles,
+    wait_for_growth,
+)
 
 #: More with `make test-long`.
 KILLS = int(os.environ.get("SURTITLE_CLUSTER_KILLS", "1"))
@@ -31,10 +41,7 @@ class Cluster:
 
     def start_one(self, where: list[str], number: int, workers: int = 1) -> "Popen[str]":
         path = settings(self.folder, self.given, recovery=True, workers=workers, rooms=self.rooms)
-        mine = path.with_name(f"process{number}.toml")
-        text = path.read_text().replace("[run]\n", f"[run]\naddresses = {where}\nprocess = {number}\n")
-        mine.write_text(text.replace("'", '"'))
-        return start(mine)
+        return start_process(path, where, number)
 
 
 def end(processes: "list[Popen[str]]") -> None:
@@ -44,11 +51,7 @@ def end(processes: "list[Popen[str]]") -> None:
 
 def kill_one(processes: "list[Popen[str]]", log: Path, random: Random) -> None:
     """Kill a process in the middle; the others end by themselves."""
-    before = log.stat().st_size if log.exists() else 0
-    deadline = time.monotonic() + 180
-    while not (log.exists() and log.stat().st_size > before):
-        assert time.monotonic() < deadline, [one.poll() for one in processes]
-        time.sleep(0.01)
+    wait_for_growth(log, processes[0])
     time.sleep(random.uniform(0, 0.3))
     victim = random.choice(processes)
     victim.kill()

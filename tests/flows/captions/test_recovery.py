@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import srt
 import webvtt
 
-from tests.killing import events, finish, kill, recording, settings, speech, start, subtitles
+from tests.killing import events, finish, kill, recording, settings, speech, start, subtitles, wait_for_growth
 
 #: More with `make test-long`.
 KILLS = int(os.environ.get("SURTITLE_KILLS", "5"))
@@ -143,11 +142,7 @@ def test_a_run_that_is_over_is_over(base: Path, unbroken: Path) -> None:
 
 def terminate(process: "Popen[str]", log: Path) -> None:
     """SIGTERM as soon as more is in the log; it has to be a good end."""
-    before = log.stat().st_size if log.exists() else 0
-    deadline = time.monotonic() + 30
-    while not (log.exists() and log.stat().st_size > before):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for_growth(log, process)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=300)
     # The toy has no answer to some texts, which is told and is no fault of the run.

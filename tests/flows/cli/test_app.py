@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +11,18 @@ import numpy as np
 import pytest
 import soundfile
 
-from flows.cli.app import main
-from tests.program import SURTITLE, Program, completed, surtitle
+from tests.flows.talk import read
+from tests.killing import TIMES
+from tests.program import SURTITLE, Program, surtitle
+from tests.waiting import size, until
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 PARTIALS = SAMPLES / "partials.jsonl"
-TIMES = {
-    "arrival_s", "started_s", "ready_s", "shown_s", "effort",
-    "latency", "latency_from_speech_s", "latency_from_arrival_s",
-}  # fmt: skip
-
-
-def events(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def timeless(path: Path) -> list[dict[str, Any]]:
-    return [{name: value for name, value in event.items() if name not in TIMES} for event in events(path)]
+    timed = TIMES | {"arrival_s"}
+    return [{name: value for name, value in event.items() if name not in timed} for event in read(path)]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, speech: Path, small: list[str]
 
 
 def test_speech_becomes_german_captions_and_a_summary_closes_the_run(run: Path) -> None:
-    finals = [caption for caption in events(run / "captions.jsonl") if caption["is_final"]]
+    finals = [caption for caption in read(run / "captions.jsonl") if caption["is_final"]]
     stdout = (run / "stdout").read_text()
     assert finals
     assert all(caption["shown"] and not caption["withheld"] for caption in finals)
@@ -63,7 +56,7 @@ def test_speech_becomes_german_captions_and_a_summary_closes_the_run(run: Path) 
 
 def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
-    log = events(run / "log.jsonl")
+    log = read(run / "log.jsonl")
     assert summary["updates"] == len(log)
     assert summary["segments"] == sum(record["is_final"] for record in log)
     assert summary["ne_raw"] == pytest.approx(log[-1]["raw"]["ne_stream"])
@@ -84,8 +77,8 @@ def test_replaying_any_stage_gives_the_same_captions_and_erasure(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert timeless(tmp_path / "captions.jsonl") == timeless(run / "captions.jsonl")
     same = ("raw", "shown", "segment", "revision", "is_final", "signature")
-    assert [[record[name] for name in same] for record in events(tmp_path / "log.jsonl")] == [
-        [record[name] for name in same] for record in events(run / "log.jsonl")
+    assert [[record[name] for name in same] for record in read(tmp_path / "log.jsonl")] == [
+        [record[name] for name in same] for record in read(run / "log.jsonl")
     ]
 
 
@@ -99,27 +92,6 @@ def test_a_silent_recording_is_answered_with_one_sentence(tmp_path: Path, small:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"surtitle: {sentence}")
 
 
-def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path, small: list[str]) -> None:
-    settings = tmp_path / "surtitle.toml"
-    settings.write_text(
-        f"[input]\npartials = {str(PARTIALS)!r}\n"
-        f"[translate]\nto = 'German'\nmodel = {small[1]!r}\nthreads = 1\n"
-        f"[output]\nterminal = false\ncaptions = {str(tmp_path / 'captions.jsonl')!r}\n"
-    )
-    completed([sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"], check=True)
-    replayed = surtitle("replay", PARTIALS, *small, "--quiet", "--captions", tmp_path / "replayed.jsonl")
-    assert replayed.returncode == 0
-    assert timeless(tmp_path / "captions.jsonl") == timeless(tmp_path / "replayed.jsonl")
-
-
-def test_retranslation_offers_no_draft(tmp_path: Path, small: list[str]) -> None:
-    done = surtitle(
-        "replay", PARTIALS, *small, "--method", "retranslate", "--quiet", "--summary", tmp_path / "s.json"
-    )
-    assert done.returncode == 0
-    assert json.loads((tmp_path / "s.json").read_text())["accepted_over_drafted"] is None
-
-
 def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) -> None:
     done = surtitle("replay", PARTIALS, *small, "--profile")
     assert "ms at the median besides the model's forward passes" in done.stdout
@@ -129,57 +101,13 @@ def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Pat
     captions = tmp_path / "captions.jsonl"
     command = [SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
     with Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not (captions.exists() and captions.read_text()):
-            time.sleep(0.1)
+        until(lambda: size(captions))
         os.kill(process.pid, signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0
     assert stderr == ""
-    assert events(captions)[-1]["is_final"]
+    assert read(captions)[-1]["is_final"]
     assert "latency" in stdout
-
-
-MISTAKES = {
-    "a missing recording": (["file", "none.wav"], 3, "none.wav"),
-    "text as audio": (["file", "text.wav"], 3, "text.wav"),
-    "a missing events file": (["replay", "none.jsonl"], 3, "none.jsonl"),
-    "an invalid line": (["replay", "bad.jsonl"], 3, "bad.jsonl, line 2"),
-    "a language without examples": (["replay", "good.jsonl", "--to", "Turkish"], 2, "English to Turkish"),
-    "captions in another language": (
-        ["replay", "good.jsonl", "--model", "captions", "--to", "Greek"],
-        2,
-        "only for English to German",
-    ),
-    "a missing model": (["replay", "good.jsonl", "--model", "none.gguf"], 3, "none.gguf"),
-    "a model that is none": (["replay", "good.jsonl", "--model", "text.wav"], 3, "text.wav"),
-    "a log in no folder": (["replay", "good.jsonl", "--log", "no/folder/log.jsonl"], 4, "log.jsonl"),
-    "an erasure log as input": (["replay", "log.jsonl"], 3, "log.jsonl"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_gets_one_clear_sentence_and_no_traceback(
-    mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    good = PARTIALS.read_text()
-    (tmp_path / "good.jsonl").write_text(good)
-    (tmp_path / "bad.jsonl").write_text(good.splitlines()[0] + '\n{"event": "partial", "stream": 3}\n')
-    (tmp_path / "text.wav").write_text("this is no audio\n" * 100)
-    (tmp_path / "log.jsonl").write_text(
-        '{"event":"erasure","stream":"a","segment":0,"revision":0,"is_final":true}\n'
-    )
-    arguments, code, words = MISTAKES[mistake]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["surtitle", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    stderr = capfd.readouterr().err
-    assert end.value.code == code, stderr
-    assert words in stderr
-    assert "Traceback" not in stderr
-    assert "panicked" not in stderr
-    assert (tmp_path / "good.jsonl").read_text() == good
 
 
 def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path: Path) -> None:
@@ -192,20 +120,6 @@ def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path:
     assert ("Traceback" in done.stderr, "panicked" in done.stderr) == (False, False)
 
 
-def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path, small: list[str]) -> None:
-    mixed = tmp_path / "mixed.jsonl"
-    lines = PARTIALS.read_text().splitlines()
-    mixed.write_text("\n".join([*lines[:3], "not json", *lines[3:], "nor this"]) + "\n")
-    captions = tmp_path / "captions.jsonl"
-    done = surtitle(
-        "replay", mixed, *small, "--sentences", "off", "--skip-bad", "--captions", captions, "--quiet"
-    )
-    assert done.returncode == 3
-    assert f"2 lines were not valid and put aside in {mixed}.rejected; the others were used" in done.stderr
-    assert (tmp_path / "mixed.jsonl.rejected").read_text() == "not json\nnor this\n"
-    assert len(events(captions)) == len(lines)
-
-
 def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
     tmp_path: Path, speech: Path, small: list[str]
 ) -> None:
@@ -214,7 +128,7 @@ def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
     done = surtitle("file", half, *small, "--captions", tmp_path / "captions.jsonl", "--quiet")
     assert done.returncode == 3
     assert "half.wav ends after" in done.stderr
-    assert events(tmp_path / "captions.jsonl")[-1]["is_final"]
+    assert read(tmp_path / "captions.jsonl")[-1]["is_final"]
 
 
 def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path, small: list[str]) -> None:

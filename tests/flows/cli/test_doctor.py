@@ -5,18 +5,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from tests.chaos.trial import heed_signals
 from tests.program import SURTITLE, completed
-
-T = TypeVar("T")
+from tests.waiting import until
 
 # The program on a machine on which llama.cpp does not run; it tells whether it loaded llama.cpp all the same.
 WITHOUT_LIBRARY = """
@@ -112,15 +109,7 @@ def test_ctrl_c_ends_it_with_its_child_processes() -> None:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
     assert process.returncode == 130
-    assert until(lambda: not any(is_running(child) for child in children))
-
-
-def until(what: Callable[[], T]) -> T:
-    """The first result that is true; the last one after a long time."""
-    deadline = time.monotonic() + 60
-    while not (result := what()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return result
+    until(lambda: not any(is_running(child) for child in children))
 
 
 def children_of(pid: int) -> list[int]:

@@ -11,15 +11,10 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from operators.errors import InputError, SurtitleError, UsageError
-from operators.events import Caption, Event
+from operators.events import Caption
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter
-from tests.flows.talk import REFERENCES, captions
-
-
-def write(path: Path, events: Sequence[Event]) -> Path:
-    path.write_bytes(msgspec.json.Encoder().encode_lines(events))
-    return path
+from tests.flows.talk import REFERENCES, captions, write
 
 
 def log(path: Path, made: Sequence[Caption]) -> Path:

@@ -29,8 +29,7 @@ from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.events import Partial
 from operators.research.jacobi import Jacobi
 from tests.browser import complaints, open_browser
-from tests.flows.cli.test_report import write
-from tests.flows.talk import captions
+from tests.flows.talk import captions, write
 from tests.toy import END, ToyCache
 
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"

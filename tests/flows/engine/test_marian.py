@@ -8,30 +8,12 @@ import pytest
 
 from flows.engine.translation import open_engine
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
+from tests.flows.engine.segments import pieces_of
 from tests.program import surtitle
 from tests.tiny_marian import write_tiny
 
 PARTIALS = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
-TEXTS = {
-    "a": ["the", "the weather", "the weather in", "the whether in the", "the weather in the hills is fine"],
-    "b": ["we met", "we meet on", "we meet on Monday", "we meet on Monday at noon"],
-}
-
-
-def translate(translator: Translator) -> list[tuple[int, ...]]:
-    """Updates of two segments in turn, each of which ends with a final."""
-    states = {key: SegmentState() for key in TEXTS}
-    outputs = []
-    for number in range(5):
-        for key, texts in TEXTS.items():
-            if number < len(texts):
-                is_final = number == len(texts) - 1
-                states[key], output = translator.update(key, states[key], texts[number], is_final=is_final)
-                assert output.trouble is None or not output.trouble.is_failure, output.why
-                outputs.append(output.tokens)
-    return outputs
 
 
 def settings(folder: Path, **options: object) -> TranslateSettings:
@@ -45,10 +27,10 @@ def test_every_method_gives_what_re_translation_gives(tmp_path: Path, is_causal:
     engine = open_engine(settings(folder))
     # Only then can tokens be kept when the source grows.
     assert (engine.pool.least_kept is not None) == is_causal
-    want = translate(engine.translator(settings(folder, method="retranslate")))
-    assert len(set(want)) > 4
+    want = pieces_of(engine.translator(settings(folder, method="retranslate")))
+    assert len({pieces for made in want.values() for pieces in made}) > 4
     for method in ("ssbd", "recycle", "hybrid-jacobi"):
-        assert translate(engine.translator(settings(folder, method=method))) == want, method
+        assert pieces_of(engine.translator(settings(folder, method=method))) == want, method
 
 
 @pytest.mark.parametrize("rooms", [[], ["--rooms", 2]])

@@ -13,37 +13,20 @@ from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
 from operators.languages import Direction
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import footprint
 from operators.serving.rooms import Done, Update
+from tests.flows.engine.segments import TEXTS, pieces_of
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_kinds import write_kind
-
-TEXTS = {
-    "a": ["the", "the weather", "the weather in", "the whether in the", "the weather in the hills is fine"],
-    "b": ["good", "good day", "good day to", "good day two you", "good day to you all"],
-    "c": ["we met", "we meet on", "we meet on Monday", "we meet on Monday at noon"],
-}
 
 
 def settings(model: Path, **given: Any) -> TranslateSettings:
     common = {"model": str(model), "threads": 1, "max_source": 16, "bias": 0.0, "commit": 0}
     return load_settings(None, {"translate": {**common, **given}}).translate
-
-
-def talk(translator: Translator, room: str) -> list[tuple[str, ...]]:
-    state, made = SegmentState(), []
-    for number, text in enumerate(TEXTS[room]):
-        is_final = number == len(TEXTS[room]) - 1
-        state, output = translator.update(f"{room}/000000", state, text, is_final=is_final)
-        assert output.trouble is None or not output.trouble.is_loss
-        made.append(output.pieces)
-    translator.release(f"{room}/000000", state)
-    return made
 
 
 def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[str, ...]]]:
@@ -82,7 +65,7 @@ def test_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
     engine = open_engine(shared)
     got = at_once(engine, shared)
     close(engine)
-    assert got == {room: talk(alone, room) for room in TEXTS}
+    assert got == pieces_of(alone)
     assert any(pieces for made in got.values() for pieces in made)
 
 
@@ -95,7 +78,7 @@ def test_a_draft_model_drafts_for_rooms_too(tmp_path: Path) -> None:
     engine = open_engine(shared)
     got = at_once(engine, shared)
     close(engine)
-    assert got == {room: talk(alone, room) for room in TEXTS}
+    assert got == pieces_of(alone)
 
 
 def test_rooms_that_need_more_memory_than_they_may_have_are_refused(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.broker import Broker, Message
-from tests.killing import TIMES, free_addresses, start
+from tests.killing import TIMES, free_addresses, start, start_process
+from tests.waiting import until
 
 #: More settings, with which a recogniser's segments are not joined: sentences also end by the clock, and so
 #: not always where they end in a file.
@@ -70,14 +70,9 @@ class Job:
         self, count: int, workers: int = 1, rooms: int | None = None
     ) -> "list[subprocess.Popen[str]]":
         """A process for each of the addresses, with settings of its own."""
-        where = json.dumps(free_addresses(count))
+        where = free_addresses(count)
         self.write(workers, rooms)
-        settings, processes = self.path.read_text(), []
-        for number in range(count):
-            path = self.path.with_name(f"process{number}.toml")
-            path.write_text(settings.replace("[run]\n", f"[run]\naddresses = {where}\nprocess = {number}\n"))
-            processes.append(start(path))
-        return processes
+        return [start_process(self.path, where, number) for number in range(count)]
 
     def send(self, partials: list[dict[str, Any]]) -> None:
         self.broker.send(
@@ -113,13 +108,10 @@ def timeless(event: bytes) -> dict[str, Any]:
     return {name: value for name, value in json.loads(event).items() if name not in TIMES}
 
 
-def wait_for(is_done: Callable[[], bool], process: "subprocess.Popen[str]", timeout_s: float = 180.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_done():
-        if process.poll() is not None:
-            raise AssertionError(f"the job has ended: {process.communicate()[1]}")
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.05)
+def wait_for(is_done: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    """Until something is so, while the job runs."""
+    until(lambda: is_done() or process.poll() is not None, 180)
+    assert is_done(), f"the job has ended: {process.communicate()[1]}"
 
 
 def _toml(values: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker, a_broker_behind_a_proxy
 from tests.flows.kafka.job import EACH_PAUSE_ENDS, TYPES, Job, wait_for
+from tests.flows.talk import read
 from tests.killing import events, finish, kill, settings, speech, start
 from tests.program import SURTITLE, Program
 from tests.proxy import Outage
@@ -35,7 +36,7 @@ def broker() -> Iterator[Broker]:
 def partials(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     path = tmp_path_factory.mktemp("speech") / "speech.jsonl"
     speech(path, SEGMENTS, streams=3)
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return read(path)
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +150,7 @@ def test_a_job_that_is_killed_again_and_again_loses_nothing_and_writes_its_files
 ) -> None:
     path, random = tmp_path / "speech.jsonl", Random(KILLS)
     speech(path, 20 + 12 * KILLS, streams=3)
-    spoken = [json.loads(line) for line in path.read_text().splitlines()]
+    spoken = read(path)
     alone = tmp_path / "alone"
     alone.mkdir()
     finish(start(settings(alone, f'partials = "{path}"\n{EACH_PAUSE_ENDS}', recovery=False)))
@@ -180,8 +181,8 @@ def test_updates_that_pile_up_are_overtaken_and_each_final_comes_once(
     finals = [(one["stream"], one["segment"]) for one in partials if one["is_final"]]
 
     def log() -> list[dict[str, Any]]:
-        text = (job.folder / "log.jsonl").read_text() if (job.folder / "log.jsonl").exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        path = job.folder / "log.jsonl"
+        return read(path) if path.exists() else []
 
     def is_done() -> bool:
         return len([one for one in log() if one["is_final"]]) == len(finals)
@@ -286,7 +287,7 @@ def test_the_job_command_reads_and_writes_topics_until_it_is_ended(
     model = f'[translate]\nmodel = "{small[1]}"\nthreads = 1\n'
     job.path.write_text(job.path.read_text().replace("[translate]\n", model))
     speech(tmp_path / "speech.jsonl", 2)
-    spoken = [json.loads(line) for line in (tmp_path / "speech.jsonl").read_text().splitlines()]
+    spoken = read(tmp_path / "speech.jsonl")
     job.send(spoken)
     recovery = str(tmp_path / "recovery")
     process = Program(

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import sys
 from contextlib import closing
 from itertools import product
 from pathlib import Path
@@ -139,15 +138,6 @@ def test_what_cannot_be_assembled_is_said(tiny: Path, tmp_path: Path) -> None:
             run(*arguments)
     assert not out.exists()
     assert "sha256" in run(*given, adapter)
-
-
-def test_training_without_its_packages_says_what_to_install(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "flows.model.train", raising=False)
-    with pytest.raises(UsageError, match=r"needs the package torch; .*surtitle\[train\]"):
-        run("train", tiny, "--pairs", "talk.tsv.gz", "--to", "German", "-o", tmp_path / "adapter.gguf")
 
 
 def test_a_lexicon_of_pairs_is_a_dictionary_for_captions(tmp_path: Path) -> None:

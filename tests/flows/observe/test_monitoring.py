@@ -9,8 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -50,6 +49,7 @@ from operators.observed import (
 from tests.flows.talk import captions
 from tests.program import SURTITLE, Program, completed
 from tests.recovering import ToyShared
+from tests.waiting import until
 
 CAPTIONS = str(Path(__file__).parent.parent.parent / "samples" / "captions.jsonl")
 # A defect of ours in the place where each run begins.
@@ -88,14 +88,6 @@ def health(address: str) -> dict[str, Any]:
     said: dict[str, Any] = json.loads(body)
     assert status == (200 if said["status"] in ("ok", "over") else 503)
     return said
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Ask again and again, for a minute at most: the machine may be busy."""
-    give_up = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
 
 
 # Messages

@@ -12,10 +12,11 @@ from flows.engine.translation import open_engine
 from flows.research import prediction
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import SegmentState, Translator
+from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.research.prediction import Prediction
+from tests.flows.engine.segments import outputs as outputs_of
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
 from tests.tiny_kinds import write_kind
@@ -23,10 +24,6 @@ from tests.tiny_kinds import write_kind
 ROUNDS = '{"text": "a", "method": "x\\u001b[2J", "tokens": 3, "rounds": [[[1, 1], 2, 3, 2, 2]]}'
 ENDS = {"<|end|>": CONTROL}
 TEXTS = ["the weather", "the weather in the hills", "the weather in the hills is the"]
-
-
-def translator_of(settings: TranslateSettings) -> Translator:
-    return open_engine(settings).translator(settings)
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +38,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def outputs(**given: object) -> list[tuple[int, ...]]:
     settings = load_settings(None, {"translate": {"threads": 1, "max_source": 16, **given}}).translate
-    translator, state, made = translator_of(settings), SegmentState(), []
-    for number, text in enumerate(TEXTS):
-        state, output = translator.update("s/000000", state, text, is_final=number == len(TEXTS) - 1)
-        made.append(output.tokens)
-    return made
+    made = outputs_of(open_engine(settings).translator(settings), {"s": TEXTS})["s"]
+    return [output.tokens for output in made]
 
 
 @pytest.mark.parametrize("method", ["ssbd", "recycle"])

@@ -8,17 +8,13 @@ import pytest
 from flows.engine.translation import open_engine
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
+from tests.flows.engine.segments import outputs as outputs_of
 from tests.flows.research.test_draft_model import invoke
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_heads import write_heads
 
 TEXTS = ["the weather", "the weather in the", "the weather in the hills", "the weather in the hills is the"]
-
-
-def translator_of(settings: TranslateSettings) -> Translator:
-    return open_engine(settings).translator(settings)
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +26,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def outputs(settings: TranslateSettings) -> tuple[list[tuple[int, ...]], int]:
     """The tokens of all updates, and what was proposed in all of them."""
-    translator, state, made, proposed = translator_of(settings), SegmentState(), [], 0
-    for number, text in enumerate(TEXTS):
-        state, output = translator.update("s/000000", state, text, is_final=number == len(TEXTS) - 1)
-        made.append(output.tokens)
-        proposed += output.effort.proposed
-    return made, proposed
+    made = outputs_of(open_engine(settings).translator(settings), {"s": TEXTS})["s"]
+    return [output.tokens for output in made], sum(output.effort.proposed for output in made)
 
 
 @pytest.mark.parametrize("bias", [0.0, 0.2])

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.chaos.trial import heed_signals
 from tests.flows.test_terminal import FINAL, SURTITLE, captions
 
 BUSY = """
@@ -53,17 +55,30 @@ os._exit(0)
 """
 
 
-def test_the_first_ctrl_c_asks_to_stop_and_the_second_stops_at_once() -> None:
-    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+@contextmanager
+def asked_twice(number: signal.Signals) -> Iterator["subprocess.Popen[str]"]:
+    """A busy process that was asked to stop, and was asked again."""
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, preexec_fn=heed_signals
+    ) as process:
         assert process.stdout is not None
         try:
-            assert process.stdout.readline() == "ready\n"
-            process.send_signal(signal.SIGINT)
-            assert process.stdout.readline() == "stopping\n"
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 130
+            for said in ("ready\n", "stopping\n"):
+                assert process.stdout.readline() == said
+                process.send_signal(number)
+            yield process
         finally:
             process.kill()
+
+
+def test_the_first_ctrl_c_asks_to_stop_and_the_second_stops_at_once() -> None:
+    with asked_twice(signal.SIGINT) as process:
+        assert process.wait(timeout=60) == 130
+
+
+def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
+    with asked_twice(signal.SIGHUP) as process, pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=0.5)
 
 
 def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -> None:
@@ -87,33 +102,11 @@ def test_a_second_signal_ends_a_process_whose_main_thread_hears_nothing() -> Non
     assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
 
 
-def heed() -> None:
-    """A process that nobody has made to ignore signals, as the tests may have been (``nohup``, ``&``)."""
-    for number in (signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, preexec_fn=heed
-    ) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            process.send_signal(signal.SIGHUP)
-            assert process.stdout.readline() == "stopping\n"
-            process.send_signal(signal.SIGHUP)
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(timeout=0.5)
-        finally:
-            process.kill()
-
-
 def interrupted(program: str, *arguments: object) -> tuple[int, str]:
     """The exit code of a program that gets Ctrl-C once it is ready, and what it says to standard error."""
     with subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         try:
@@ -200,7 +193,7 @@ def test_a_signal_after_the_end_changes_no_exit_code(number: signal.Signals) -> 
 
 def leave() -> None:
     """A process of its own, whose terminal is what it has for standard output."""
-    heed()
+    heed_signals()
     os.setsid()
     fcntl.ioctl(1, termios.TIOCSCTTY, 0)
 

@@ -64,16 +64,6 @@ def test_a_device_is_no_file_of_settings() -> None:
         load_settings(Path("/dev/zero"))
 
 
-def test_a_file_that_is_not_toml_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"surtitle\.toml: this is not valid TOML"):
-        load_settings(written(tmp_path, "[translate"))
-
-
-def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.toml: the settings file cannot be read"):
-        load_settings(tmp_path / "none.toml")
-
-
 def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_ours() -> None:
     with pytest.raises(UsageError, match=r"input.audio is 'caf\\udce9.wav', which is not UTF-8; rename"):
         load_settings(None, {"input": {"audio": "caf\udce9.wav"}})

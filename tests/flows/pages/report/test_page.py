@@ -13,8 +13,8 @@ from operators.errors import InputError, UsageError
 from operators.events import Caption
 from operators.metrics.erasure import ErasureMeter
 from tests.browser import complaints, open_browser
-from tests.flows.cli.test_report import report, write
-from tests.flows.talk import SHOWN, captions
+from tests.flows.cli.test_report import report
+from tests.flows.talk import SHOWN, captions, write
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -1,20 +1,18 @@
-"""A live run on the default settings that is ended again and again: ``python -m tests.chaos.hour``.
+"""A live run on the default settings that is ended again and again, as it hears real speech by PulseAudio.
 
-Real speech is played into a microphone of PulseAudio for an hour, unless ``--seconds`` says otherwise. At the
-end every final stands once in every file, times are those of the sound to 0.1 s, and nothing is left running.
+At the end every final stands once in every file, and times are those of the sound to 0.1 s.
 """
 
 import argparse
 import contextlib
 import os
-import secrets
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -31,16 +29,16 @@ from tests.chaos.trial import (
     LINES,
     SUBTITLES,
     SURTITLE,
+    Said,
     Trial,
-    cues,
     finals,
-    follow,
-    heed_signals,
     is_free,
     lines,
     port,
     see,
+    see_same_finals,
 )
+from tests.hours.watch import Sample, Watch, faults, series
 from tests.virtual_microphone import VirtualMicrophone
 
 Samples = NDArray[np.float32]
@@ -51,32 +49,24 @@ _TRUE_S = 0.1
 _PAUSE_S = 0.7
 
 
-def main() -> int:
-    """Run, disturb, judge; the exit code says whether all held."""
-    heed_signals()
-    given = _arguments()
-    print(f"seed {given.seed}, {given.seconds:.0f} s, ended every {given.every:.0f} s or so", flush=True)
-    with Trial(given.seed) as trial, tempfile.TemporaryDirectory(prefix="mic", dir="/tmp") as short:
-        microphone = VirtualMicrophone(Path(short))
-        try:
-            ends = _run(trial, microphone, given)
-        finally:
-            microphone.close()
-        print(f"{len(ends)} starts: {dict(Counter(ends))}", flush=True)
-        _judge(trial, len(ends))
-    print("all of it held")
-    return 0
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.hour")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Of this scenario."""
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--every", type=float, default=150.0, help="seconds between two signals, about")
-    parser.add_argument(
-        "--seed", type=int, default=os.environ.get("SURTITLE_CHAOS_SEED") or secrets.randbelow(10**9)
-    )
-    parser.add_argument("options", nargs="*", help="more options of surtitle, after --")
-    return parser.parse_args()
+
+
+def run(trial: Trial, given: argparse.Namespace) -> list[str]:
+    """Listen, disturb, judge."""
+    runs: list[Sequence[Sample]] = []
+    with tempfile.TemporaryDirectory(prefix="mic", dir="/tmp") as short:
+        microphone = VirtualMicrophone(Path(short))
+        try:
+            ends = _ended(trial, microphone, given, runs)
+        finally:
+            microphone.close()
+    print(f"{len(ends)} starts: {dict(Counter(ends))}", flush=True)
+    _judge(trial, len(ends))
+    return faults("microphone", series(runs))
 
 
 def _talk(path: Path, seconds: float) -> None:
@@ -89,58 +79,47 @@ def _talk(path: Path, seconds: float) -> None:
     soundfile.write(path, np.tile(once, 1 + int(seconds * SAMPLE_RATE / len(once))), SAMPLE_RATE)
 
 
-def _run(trial: Trial, microphone: VirtualMicrophone, given: argparse.Namespace) -> list[str]:
-    """Speak, and end the run again and again; how it ended each time."""
+def _ended(
+    trial: Trial, microphone: VirtualMicrophone, given: argparse.Namespace, runs: list[Sequence[Sample]]
+) -> list[str]:
+    """Speak, and end the run again and again; how it ended each time, and in ``runs`` what was seen of it."""
     talk = trial.folder / "talk.wav"
     _talk(talk, given.seconds + 600)
     heard = {"--save-partials": "partials.jsonl", "--save-audio": "heard.wav"}
-    outputs = {**LINES, **SUBTITLES, **heard, "--save-sentences": "sentences.jsonl"}
-    arguments = [one for option, name in outputs.items() for one in (option, trial.folder / name)]
-    arguments += [
-        "--recovery",
-        trial.folder / "run",
-        "--web",
-        "--port",
-        "0",
-        "--metrics",
-        "0",
-        *given.options,
-    ]
+    outputs = {**LINES, **SUBTITLES, **heard, "--save-sentences": "sentences.jsonl", "--recovery": "run"}
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     environment = {**microphone.environment, "XDG_CACHE_HOME": cache}
     over = time.monotonic() + given.seconds
     ends: list[str] = []
     while True:
-        told = trial.folder / f"told-{len(ends)}"
-        with told.open("w") as stderr:
-            process = trial.start(
-                SURTITLE,
-                "live",
-                *arguments,
-                environment=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-            )
+        process = trial.start(
+            SURTITLE, "live", *(one for pair in outputs.items() for one in pair), "--web", "--port", 0,
+            "--metrics", 0, *given.options, environment=environment, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        said = Said(process.stderr)
         microphone.wait_for_listener(300)
         if not ends:
             microphone.play(talk, wait=False)
         ends_at = min(over, time.monotonic() + trial.random.uniform(0.3, 1.7) * given.every)
-        _look(process, told, ends_at)
+        with Watch(process.pid, trial.folder / "log.jsonl") as watch:
+            _look(process, said, ends_at)
+        runs.append(watch.samples)
         number = signal.SIGINT if ends_at == over else trial.random.choice(_SIGNALS)
         process.send_signal(number)
+        said.close()
         trial.end(process, 120)
-        _see_ended(trial, process, number, told)
+        _see_ended(trial, process, number, said.text)
         ends.append(number.name)
         if ends_at == over:
             return ends
 
 
-def _look(process: "subprocess.Popen[str]", told: Path, until: float) -> None:
+def _look(process: "subprocess.Popen[str]", said: Said, until: float) -> None:
     """Watch a run as a supervisor and a viewer do, until it is time to end it."""
     while time.monotonic() < until:
-        see(process.poll() is None, f"it ended by itself with {process.returncode}:", told.read_text())
+        see(process.poll() is None, f"it ended by itself with {process.returncode}:", said.text)
         for what, path in (("captions", "/streams/microphone"), ("metrics", "/healthz")):
-            at = port(told.read_text(), what)
+            at = port(said.text, what)
             if at is not None:
                 # That it fails for a while on a busy machine is no matter here.
                 with contextlib.suppress(OSError):
@@ -148,8 +127,7 @@ def _look(process: "subprocess.Popen[str]", told: Path, until: float) -> None:
         time.sleep(min(5.0, max(0.0, until - time.monotonic())))
 
 
-def _see_ended(trial: Trial, process: "subprocess.Popen[str]", number: signal.Signals, told: Path) -> None:
-    said = told.read_text()
+def _see_ended(trial: Trial, process: "subprocess.Popen[str]", number: signal.Signals, said: str) -> None:
     expected = -number if number == signal.SIGKILL else 0
     see(process.returncode == expected, f"{number.name} ended it with {process.returncode}:", said)
     see("Traceback" not in said, said)
@@ -164,20 +142,8 @@ def _see_ended(trial: Trial, process: "subprocess.Popen[str]", number: signal.Si
 def _judge(trial: Trial, starts: int) -> None:
     folder = trial.folder
     names = [*LINES.values(), "sentences.jsonl", "partials.jsonl"]
-    events = {name: lines(folder / name) for name in names}
-    ended = {name: finals(some) for name, some in events.items()}
-    for name, numbers in ended.items():
-        is_heard = name == "partials.jsonl"
-        see(follow(numbers, is_joined=not is_heard), f"{name} has the finals {numbers}")
-        see(
-            is_heard or numbers == ended["captions.jsonl"],
-            f"{name} and captions.jsonl do not have the same finals",
-        )
-    shown = " ".join(one["shown"] for one in events["captions.jsonl"] if one["is_final"]).split()
-    for name in SUBTITLES.values():
-        said = " ".join(cues(folder / name)).split()
-        see(sorted(said) == sorted(shown), f"{name} does not say what the captions say")
-    print(f"{len(ended['captions.jsonl'])} finals, each once in each file", flush=True)
+    events = see_same_finals(folder, names, is_joined=True)
+    print(f"{len(finals(events['captions.jsonl']))} finals, each once in each file", flush=True)
     heard, rate = soundfile.read(folder / "heard.wav", dtype="float32")
     see(rate == SAMPLE_RATE, f"heard.wav has {rate} samples a second")
     talk, _ = soundfile.read(folder / "talk.wav", dtype="float32")
@@ -225,7 +191,3 @@ def _see_times(ended: list[dict[str, Any]], heard: Samples, starts: int) -> None
     # What was said when a run ended is two segments, or the beginning of one; so it is where sound was lost.
     most = 2 * starts + len(ended) // 20
     see(len(off) <= most, f"{len(off)} finals are not where they are heard, and no more than {most} may be")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
