@@ -1,21 +1,24 @@
 """Mixes adapters, or makes one smaller: how the German adapter was made from two others.
 
 python docs/scripts/adapters.py mean OUTPUT.gguf FIRST.gguf SECOND.gguf --share 0.5
-python docs/scripts/adapters.py reduce OUTPUT.gguf ADAPTER.gguf --rank 64
+python docs/scripts/adapters.py reduce OUTPUT.gguf ADAPTER.gguf --rank 64 --calibration 1.4 -2.5
 
 ``mean`` adds the changes that two adapters make to the weights, the second by its share: the adapters side by
 side, so the rank is the sum of theirs. ``reduce`` keeps the part of each change that is largest, by its
 singular values (Eckart and Young 1936), in 8 bits, and says which part of its energy is lost.
+``--calibration`` has the numbers that ``sentence_weights.py`` found for the model that the adapter makes.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
 from gguf.quants import dequantize, quantize
 from numpy.typing import NDArray
+
+from operators.models.continuations import CALIBRATION_KEY
 
 Matrix = NDArray[np.float32]
 #: The two matrices of a change of weights: rank by input, and output by rank.
@@ -56,11 +59,13 @@ def reduce(adapter: Adapter, rank: int) -> Iterator[tuple[str, Change]]:
         yield name, (root[:, None] * (v[:rank] @ right.T), (left @ u[:, :rank]) * root)
 
 
-def write(path: Path, like: Adapter, changes: dict[str, Change]) -> None:
+def write(path: Path, like: Adapter, changes: dict[str, Change], calibration: Sequence[float] | None) -> None:
     """Write an adapter with the header of another one; its scale is 1."""
     writer = GGUFWriter(path, like.header.fields["general.architecture"].contents())
+    if calibration is not None:
+        writer.add_string(CALIBRATION_KEY, str(list(calibration)))
     for key, field in like.header.fields.items():
-        if key.startswith("GGUF.") or key in ("general.architecture", _ALPHA):
+        if key.startswith("GGUF.") or key in ("general.architecture", _ALPHA, CALIBRATION_KEY):
             continue
         kind, value = field.types[0], field.contents()
         if kind == GGUFValueType.ARRAY:
@@ -89,6 +94,7 @@ def main() -> None:
     parser.add_argument("adapters", type=Path, nargs="+")
     parser.add_argument("--share", type=float, default=0.5, help="of the second, from 0 to 1")
     parser.add_argument("--rank", type=int, default=64, help="a multiple of 32")
+    parser.add_argument("--calibration", type=float, nargs=2, help="of its judgements where sentences end")
     options = parser.parse_args()
     adapters = [Adapter(path) for path in options.adapters]
     if options.what == "mean":
@@ -97,7 +103,7 @@ def main() -> None:
     else:
         changes = dict(reduce(adapters[0], options.rank))
     # What an adapter was trained last for stands in the header of the last one.
-    write(options.output, adapters[-1], changes)
+    write(options.output, adapters[-1], changes, options.calibration)
 
 
 if __name__ == "__main__":

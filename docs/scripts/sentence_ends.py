@@ -53,6 +53,7 @@ class _Timed:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
+        self.calibration = model.calibration
         self.took_s: list[float] = []
 
     def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:

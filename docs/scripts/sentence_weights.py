@@ -2,7 +2,8 @@
 
 Each text has paragraphs, one a line, plain or gzipped; of a line with tabs, column ``--column`` counts. They
 are cut as in read speech (`spoken_pieces`), half of the seams between sentences and half within. Prints, for
-five-fold cross-validation, how many ends and joins are false at each threshold, and the weights of all seams.
+five-fold cross-validation, how many ends and joins are false at each threshold, the weights of all seams, and
+how the model's opinion has to be scaled and shifted for today's weights: the calibration of `adapters.py`.
 """
 
 import argparse
@@ -21,11 +22,13 @@ from connectors.models.resolve import resolve_model
 from operators.languages import Direction
 from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
-from operators.sentences.seam import Features, LanguageModel, Seam, by_rules, features, opinion_of
+from operators.sentences.seam import WITH_MODEL, Features, LanguageModel, Seam, by_rules, features, opinion_of
 
 _DIRECTION = Direction.of("English", "German")
 _THRESHOLDS = (-1.5, -1.0, -0.5, 0.0, 0.5)
 _FOLDS = 5
+# By so much the constant with a model is shifted against the fitted one.
+_SHIFT = 0.5
 # Words of the next segment that are heard when a seam is judged.
 _HEARD = 2
 
@@ -56,7 +59,9 @@ def measure() -> None:
     print(f"{len(all_seams)} seams, of which {len(chosen)} are taken")
     _fit("rules alone", _matrix(chosen, None), ends)
     model = open_continuations(LlamaModel(resolve_model(options.model, _DIRECTION)), options.threads)
-    _fit(options.model, _matrix(chosen, model), ends)
+    seen = _matrix(chosen, model)
+    _fit(options.model, seen, ends)
+    print("  calibration {:.2f} {:.1f}".format(*_calibration(seen, ends)))
 
 
 def _paragraphs(path: Path, column: int) -> list[str]:
@@ -100,12 +105,26 @@ def _fit(name: str, seen: Matrix, ends: Matrix) -> None:
     )
 
 
-def _weights(seen: Matrix, ends: Matrix) -> Matrix:
-    """Logistic regression by Newton's method, with a little shrinkage of all but the constant."""
+def _calibration(seen: Matrix, ends: Matrix) -> tuple[float, float]:
+    """Scale and shift of the opinion, all else as the score weighs it today."""
+    today = np.array(WITH_MODEL)
+    opinion = Features._fields.index("opinion")
+    others = np.where(np.arange(len(today)) == opinion, 0.0, today)
+    others[-1] -= _SHIFT
+    free = np.stack([seen[:, opinion], np.ones(len(ends))], axis=1)
+    weight, constant = _weights(free, ends, known=seen @ others)
+    return weight / today[opinion], 10 * constant / today[opinion]
+
+
+def _weights(seen: Matrix, ends: Matrix, known: Matrix | float = 0.0) -> Matrix:
+    """Logistic regression by Newton's method, with a little shrinkage of all but the constant.
+
+    ``known`` are log odds that are added and not fitted.
+    """
     weights, shrunk = np.zeros(seen.shape[1]), np.eye(seen.shape[1])
     shrunk[-1, -1] = 1e-6
     for _ in range(30):
-        probability = 1 / (1 + np.exp(-seen @ weights))
+        probability = 1 / (1 + np.exp(-seen @ weights - known))
         slope = seen.T @ (probability - ends) + shrunk @ weights
         curve = (seen.T * (probability * (1 - probability))) @ seen + shrunk
         weights -= np.linalg.solve(curve, slope)

@@ -8,10 +8,12 @@ tokens.
 from collections.abc import Sequence
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 
 from operators.decoding.forward import TreeForward
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
+from operators.errors import InputError
 from operators.models.branches import BranchingSession
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -23,13 +25,18 @@ from operators.trouble import ModelTrouble, Trouble
 MOST, LONGEST, CONTEXT = 7, 12, 144
 _CELLS = 256
 _KEY = "continuations"
+#: The header's entry with the model's calibration (`operators.sentences.seam`): two numbers, in JSON.
+CALIBRATION_KEY = "surtitle.seam.calibration"
 
 
 class Continuations:
     """Answers from any thread, one question after the other."""
 
-    def __init__(self, vocabulary: Vocabulary, pool: SessionPool) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, pool: SessionPool, calibration: tuple[float, float] = (1.0, 0.0)
+    ) -> None:
         """``pool`` must have trees with at least `MOST` branches."""
+        self.calibration = calibration
         self._vocabulary = vocabulary
         self._pool = pool
         # While a text grows behind the words that are judged, the question stays the same.
@@ -69,12 +76,23 @@ def open_continuations(model: LlamaModel, threads: int) -> Continuations | None:
     None for a model with recurrent memory, which holds no tree.
 
     Raises:
-        InputError: there is no memory for the cache.
+        InputError: there is no memory for the cache, or the model's header has no valid calibration.
     """
     if model.is_recurrent:
         return None
+    calibration = _calibration(model.metadata(CALIBRATION_KEY) or "[1, 0]")
     settings = ContextSettings(cells=_CELLS, sequences=MOST + 2, batch=_CELLS, ubatch=32, threads=threads)
-    return Continuations(model, SessionPool(LlamaContext(model, settings), model.begin, 1, branches=MOST))
+    pool = SessionPool(LlamaContext(model, settings), model.begin, 1, branches=MOST)
+    return Continuations(model, pool, calibration)
+
+
+def _calibration(said: str) -> tuple[float, float]:
+    try:
+        return msgspec.json.decode(said, type=tuple[float, float])
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"the model's header has no valid {CALIBRATION_KEY}: {error}; assemble it again"
+        ) from None
 
 
 def _tree(continuations: Sequence[Sequence[int]]) -> tuple[TokenTree, list[list[int]]]:

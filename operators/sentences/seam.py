@@ -26,6 +26,14 @@ _CONTEXT = 40
 class LanguageModel(Protocol):
     """What judging needs from a model."""
 
+    @property
+    def calibration(self) -> tuple[float, float]:
+        """Factor and nats that make its opinion comparable with other models': factor · opinion + nats.
+
+        A model that also learned unfinished sources expects an end everywhere (Platt 1999).
+        """
+        ...
+
     def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
         """log P of each continuation behind ``context``, in nats. Raises `ModelTrouble` if it fails."""
         ...
@@ -64,7 +72,8 @@ def ask(model: LanguageModel, before: str, after: str, is_large: bool | None = N
     best = max(range(len(within)), key=lambda spelling: max(goes_on[2 * spelling : 2 * spelling + 2]))
     plain, comma = goes_on[2 * best : 2 * best + 2]
     capital = max(goes_on[2:]) - max(goes_on[:2]) if len(within) > 1 else 0.0
-    return Opinion(ends - max(plain, comma), comma - plain, capital)
+    factor, nats = model.calibration
+    return Opinion(factor * (ends - max(plain, comma)) + nats, comma - plain, capital)
 
 
 def recent(text: str) -> str:

@@ -22,6 +22,8 @@ def _seam(before: str, after: str, pause_s: float = 0.0, *, is_whole: bool = Fal
 class _Prefers:
     """A model that gives continuations with one of the given beginnings so many nats more."""
 
+    calibration = (1.0, 0.0)
+
     def __init__(self, **nats: float) -> None:
         self.nats = {"ends": 0.0, "plain": 0.0, "comma": 0.0, "large": 0.0} | nats
         self.asked: list[str] = []
@@ -37,6 +39,8 @@ class _Prefers:
 
 
 class _Fails:
+    calibration = (1.0, 0.0)
+
     def log_probabilities(self, _context: str, _continuations: Sequence[str]) -> list[float]:
         raise ModelTrouble(Trouble.FAILED_PASS, "no memory")
 
@@ -55,6 +59,13 @@ def test_a_small_letter_in_a_final_goes_on_unless_nothing_has_a_capital() -> Non
     assert decide(_seam(before, "he went home and", is_whole=True), ends).verdict is Verdict.GOES_ON
     assert decide(_seam(before, "he went home and"), ends).verdict is Verdict.ENDS, "partials may have none"
     assert decide(_seam(before.lower(), "he went home and", is_whole=True), ends).verdict is Verdict.ENDS
+
+
+def test_a_model_that_expects_ends_everywhere_is_calibrated() -> None:
+    eager = _Prefers(ends=6)
+    assert decide(_seam("It was the end.", "The book is"), eager).verdict is Verdict.ENDS
+    eager.calibration = (1.0, -12.0)
+    assert decide(_seam("It was the end.", "The book is"), eager).verdict is not Verdict.ENDS
 
 
 def test_the_model_is_heard_and_outvoted_by_a_question_mark() -> None:
