@@ -16,9 +16,9 @@ export function runOverlay(events, given) {
     root.dataset.mode = "overlay";
     apply(settings);
     const captions = document.getElementById("captions");
-    const { roll, finals } = settings, lines = settings.lines || LINES;
+    const { finals, roll, pace } = settings, common = { lines: settings.lines || LINES, roll, pace, finals, moved };
     const views = [new RowView(captions, {
-        lines, roll, finals, moved, text: ({ text }) => text, language: ({ target, target_dir }) => ({ lang: target, dir: target_dir }),
+        ...common, text: ({ text }) => text, language: ({ target, target_dir }) => ({ lang: target, dir: target_dir }),
     })];
     if (settings.source) views.unshift(original());
     const refusal = document.createElement("p");
@@ -27,7 +27,7 @@ export function runOverlay(events, given) {
     function original() {
         const said = Object.assign(document.createElement("div"), { id: "original" });
         scroller.prepend(said);
-        return new RowView(said, { lines, roll, finals, moved, text: ({ source }) => source, language: ({ source }) => ({ lang: source, dir: "auto" }) });
+        return new RowView(said, { ...common, text: ({ source }) => source, language: ({ source }) => ({ lang: source, dir: "auto" }) });
     }
 
     // Something else is to be read.

@@ -6,8 +6,6 @@
 
 import { NO_ROWS, broken } from "./rows.js";
 
-// Columns read in a second; a Chinese character has two. Guidelines for subtitles allow 17 to 20 characters.
-export const READING = 18;
 export const MAX_WAIT_S = 8;
 // To see that something changed, and to read a word, takes as long as so many columns.
 const MIN_COLUMNS = 8;
@@ -25,9 +23,10 @@ export class Pages {
     #now = 0;
 
     // lines: rows on display. roll: whether one row leaves at a time, the others moving up; else all leave together,
-    // and no word ever moves. fit: see rows.js.
-    constructor({ lines, roll, fit }) {
-        Object.assign(this, { lines, roll, fit });
+    // and no word ever moves. pace: columns that are read in a second; a Chinese character has two. Guidelines for
+    // subtitles allow 17 to 20. fit: see rows.js.
+    constructor({ lines, roll, pace, fit }) {
+        Object.assign(this, { lines, roll, pace, fit });
     }
 
     // What the segments say now: an array of [segment, text, whether it is over], in the order of speech. Segments
@@ -106,7 +105,7 @@ export class Pages {
 
     // How fast must be read, in columns a second, and whether a row has waited too long already.
     #pace(rows, now) {
-        let ahead = 0, speed = READING, isLate = false;
+        let ahead = 0, speed = this.pace, isLate = false;
         for (let index = this.lines; index < rows.length; index += 1) {
             // What leaves before this row is shown.
             const leaving = this.roll ? [rows[index - this.lines]] : index % this.lines ? [] : rows.slice(index - this.lines, index);

@@ -72,8 +72,8 @@ def test_while_the_server_is_away_it_says_nothing(captions: CaptionServer, visit
 
 _LONG = (
     "Es war die beste Zeit und die schlimmste Zeit, ein Jahrhundert der Weisheit und des Unsinns, eine "
-    "Epoche des Glaubens und des Unglaubens, eine Periode des Lichts und der Finsternis, es war der Frühling der "
-    "Hoffnung und der Winter der Verzweiflung."
+    "Epoche des Glaubens und des Unglaubens, eine Periode des Lichts und der Finsternis, es war der "
+    "Frühling der Hoffnung und der Winter der Verzweiflung."
 )
 _ROWS = """() => [...document.querySelectorAll("#captions .text")].map((row) => {
     const { left, right } = row.getBoundingClientRect();

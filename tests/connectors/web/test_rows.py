@@ -1,4 +1,4 @@
-"""Rows that stay and pages that go forward: the overlay's pure parts, in a real browser, with a toy of a font."""
+"""Rows that stay and pages that go forward: the overlay's pure parts in a real browser."""
 
 import re
 from itertools import pairwise
@@ -29,8 +29,9 @@ _ROWS = f"""async (texts) => {{
 # Says each text at its time; what is on display then and at all times when it changes, as [time, rows].
 _PAGES = f"""async ([says, lines, roll]) => {{
     const {{ Pages }} = await import("/static/pages.js");
-    const pages = new Pages({{ lines, roll, fit: {_FIT} }}), shown = [], texts = new Map();
-    const words = ({{ segment, row, from, to }}) => [`${{segment}}/${{row}}`, texts.get(segment)[1].slice(from, to)];
+    const pages = new Pages({{ lines, roll, pace: 18, fit: {_FIT} }}), shown = [], texts = new Map();
+    const words = ({{ segment, row, from, to }}) =>
+        [`${{segment}}/${{row}}`, texts.get(segment)[1].slice(from, to)];
     const look = (now) => {{
         const {{ rows, next }} = pages.at(now);
         shown.push([now, rows.map(words)]);
@@ -75,16 +76,21 @@ def _show(page: Page, talk: list[_Said], lines: int, *, roll: bool) -> list[tupl
     return [(time_s, rows) for time_s, rows in history]
 
 
+def _numbered(words: list[str], first: int = 0) -> list[str]:
+    """The words with numbers, so that no two are the same."""
+    return [f"{word}{number}" for number, word in enumerate(words, first)]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def _check_revisions(page: Page, data: st.DataObject) -> None:
-    words = data.draw(st.lists(_WORDS, min_size=1, max_size=30))
+    words = _numbered(data.draw(st.lists(_WORDS, min_size=1, max_size=30)))
     texts = [" ".join(words)]
     for _ in range(5):
         at = data.draw(st.integers(0, len(words) - 1))
-        # Another word of the same length, in capitals to tell it from all others.
-        words[at] = "X" * len(words[at])
-        words += data.draw(st.lists(_WORDS, max_size=3))
+        # Another word of the same length.
+        words[at] = "x" * len(words[at])
+        words += _numbered(data.draw(st.lists(_WORDS, max_size=3)), len(words))
         texts.append(" ".join(words))
     history = page.evaluate(_ROWS, texts)
     for text, rows in zip(texts, history, strict=True):
@@ -112,8 +118,7 @@ def test_a_revision_that_does_not_fit_leaves_the_rows_before_it(
         st.lists(_WORDS, min_size=1, max_size=20),
     )
     def check(words: list[str], at: int, new: list[str]) -> None:
-        # The words are told apart by their number.
-        old = [f"{word}{number}" for number, word in enumerate(words)]
+        old = _numbered(words)
         at = min(at, len(old))
         before, after = page.evaluate(_ROWS, [" ".join(old), " ".join(old[:at] + new + old[at + 1 :])])
         ends = [sum(len(row.split()) for row in before[: row + 1]) for row in range(len(before))]
