@@ -7,19 +7,21 @@
 import { NO_ROWS, broken } from "./rows.js";
 
 export const MAX_WAIT_S = 8;
-// To see that something changed, and to read a word, takes as long as so many columns.
-const MIN_COLUMNS = 8;
+// Nothing leaves before so much time has passed since its last word came.
+const GLANCE_S = 0.4;
 
 const WIDE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3000-\u303f\uff00-\uff60]/u;
 
-export function columns(text) {
+function columns(text) {
     let count = 0;
-    for (const character of text) count += WIDE.test(character) ? 2 : /\p{M}/u.test(character) ? 0 : 1;
+    for (const character of text.trim()) count += WIDE.test(character) ? 2 : /\p{M}/u.test(character) ? 0 : 1;
     return count;
 }
 
 export class Pages {
-    #captions = new Map(); // by segment: { rows, gone, isOver, left: columns unread by row, since: seconds by row }
+    // By segment: its rows; how many are gone; whether it is over; and by row the columns that are unread, when the row
+    // was first said, and when it last changed.
+    #captions = new Map();
     #now = 0;
 
     // lines: rows on display. roll: whether one row leaves at a time, the others moving up; else all leave together,
@@ -39,7 +41,7 @@ export class Pages {
             const old = this.#captions.get(segment);
             // What was over and changes all the same is of another run.
             const isNew = !old || (old.isOver && old.rows.text !== text);
-            const caption = isNew ? { rows: NO_ROWS, gone: 0, isOver, left: [], since: [] } : old;
+            const caption = isNew ? { rows: NO_ROWS, gone: 0, isOver, left: [], since: [], changed: [] } : old;
             told.set(segment, caption);
             caption.isOver = isOver;
             if (caption.rows.text !== text) this.#revise(caption, broken(caption.rows, text, this.fit, caption.gone), now);
@@ -53,12 +55,14 @@ export class Pages {
     at(now) {
         this.#read(now);
         for (;;) {
-            const rows = this.#rows(), { speed, isLate } = this.#pace(rows, now);
+            const rows = this.#rows(), { speed, time } = this.#pace(rows, now);
             const shown = rows.slice(0, this.lines), leaving = this.roll ? shown.slice(0, 1) : shown;
-            const unread = sum(leaving.map(left));
             if (rows.length <= this.lines) return { rows: shown.map(place), next: Infinity };
-            if (unread > 1e-6 && !isLate) return { rows: shown.map(place), next: unread / speed };
-            for (const one of leaving) leave(one);
+            const glance = Math.max(...leaving.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
+            const next = Math.min(time, Math.max(sum(leaving.map(left)) / speed, glance));
+            if (next > 1e-6) return { rows: shown.map(place), next };
+            for (const one of leaving) leave(one, now);
+            for (const { caption, row } of rows.slice(this.lines, this.lines + leaving.length)) caption.changed[row] = now;
         }
     }
 
@@ -78,14 +82,13 @@ export class Pages {
     }
 
     #revise(caption, rows, now) {
-        const { rows: old, left, since } = caption;
+        const { rows: old, left, since, changed } = caption;
         const text = ({ text, starts }, row) => text.slice(starts[row] ?? text.length, starts[row + 1] ?? text.length);
-        caption.left = rows.starts.map((_, row) => {
-            const words = text(rows, row), before = text(old, row), all = cost(words);
-            if (words === before) return left[row] ?? all;
-            return row in left && before ? Math.min(all, left[row] + cost(changed(before, words))) : all;
-        });
-        caption.since = rows.starts.map((_, row) => (text(old, row) ? since[row] ?? now : now));
+        const pairs = rows.starts.map((_, row) => [text(old, row), text(rows, row)]);
+        const unread = ([before, after], row) => Math.min(columns(after), (left[row] ?? 0) + columns(part(before, after)));
+        caption.left = pairs.map(unread);
+        caption.changed = pairs.map(([before, after], row) => (before === after ? changed[row] ?? now : now));
+        caption.since = pairs.map(([before], row) => (before ? since[row] : now));
         caption.rows = rows;
     }
 
@@ -103,18 +106,18 @@ export class Pages {
         return all;
     }
 
-    // How fast must be read, in columns a second, and whether a row has waited too long already.
+    // How fast must be read, in columns a second, and for how many seconds nothing has waited too long.
     #pace(rows, now) {
-        let ahead = 0, speed = this.pace, isLate = false;
+        let ahead = 0, speed = this.pace, first = Infinity;
         for (let index = this.lines; index < rows.length; index += 1) {
             // What leaves before this row is shown.
             const leaving = this.roll ? [rows[index - this.lines]] : index % this.lines ? [] : rows.slice(index - this.lines, index);
             ahead += sum(leaving.map(left));
             const { caption, row } = rows[index], time = caption.since[row] + MAX_WAIT_S - now;
-            if (time <= 0) isLate = true;
-            else speed = Math.max(speed, ahead / time);
+            first = Math.min(first, time);
+            if (time > 0) speed = Math.max(speed, ahead / time);
         }
-        return { speed, isLate };
+        return { speed, time: first };
     }
 
     // Let the time until `now` be spent on reading what is on display, from its top.
@@ -130,23 +133,23 @@ export class Pages {
     }
 }
 
-function leave({ caption, row, to }) {
+function leave({ caption, row, to }, now) {
     caption.gone = Math.max(caption.gone, row + 1);
     // What follows in the sentence begins a row.
     if (row + 1 === caption.rows.starts.length) {
         caption.rows = { text: caption.rows.text, starts: [...caption.rows.starts, to] };
         caption.left.push(0);
-        caption.since.push(0);
+        caption.since.push(now);
+        caption.changed.push(now);
     }
 }
 
 const place = ({ segment, row, from, to }) => ({ segment, row, from, to });
 const left = ({ caption, row }) => caption.left[row];
 const sum = (values) => values.reduce((all, one) => all + one, 0);
-const cost = (text) => (text.trim() ? Math.max(MIN_COLUMNS, columns(text.trim())) : 0);
 
 // The part of `after` between what it begins and what it ends with like `before`.
-function changed(before, after) {
+function part(before, after) {
     const most = Math.min(before.length, after.length);
     let head = 0, tail = 0;
     while (head < most && before[head] === after[head]) head += 1;

@@ -43,6 +43,7 @@ export class RowView {
     #resize() {
         if (!this.room.changed() || !this.#known) return;
         this.pages.resize(seconds());
+        for (const { nodes } of this.#drawn.values()) for (const node of nodes) node.data = "";
         this.#draw();
     }
 

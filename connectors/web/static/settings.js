@@ -6,7 +6,7 @@
 // move up one by one; marks, whether words that may still change are dotted.
 export const DEFAULTS = Object.freeze({
     theme: "system", size: 0, lines: 0, align: "left", font: "sans", text: "", background: "", source: false, finals: false,
-    keys: true, fade: 8, pace: 18, roll: false, marks: false,
+    keys: true, fade: 8, pace: 20, roll: false, marks: false,
 });
 export const SIZES = { least: 12, most: 240 };
 
