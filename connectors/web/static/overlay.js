@@ -27,7 +27,10 @@ export function runOverlay(events, given) {
     function original() {
         const said = Object.assign(document.createElement("div"), { id: "original" });
         scroller.prepend(said);
-        return new RowView(said, { ...common, text: ({ source }) => source, language: ({ source }) => ({ lang: source, dir: "auto" }) });
+        // In its smaller letters more of it is in a line.
+        const lines = Math.ceil(0.6 * common.lines);
+        said.style.setProperty("--lines", lines);
+        return new RowView(said, { ...common, lines, text: ({ source }) => source, language: ({ source }) => ({ lang: source, dir: "auto" }) });
     }
 
     // Something else is to be read.
