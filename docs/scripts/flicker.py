@@ -5,12 +5,12 @@ Give captions of one recording (``--captions`` of ``surtitle replay``), by ``--m
 what the models took to compute is left out. ``--before FOLDER`` adds the overlay of ``connectors/web/static``
 of an earlier version.
 
-Flicker is the metric of Liu et al., "Modeling and Improving Text Stability in Live Captions" (CHI 2023),
-section 3, as its authors summarise it: the difference in luminance of each two consecutive frames is taken
-to its spatial frequencies by a discrete Fourier transform, their magnitudes are summed over low and high
-frequencies, and the sums averaged over all pairs. The scale is ours: an orthonormal transform of
-luminances from 0 to 1, times 1000 for each pixel, of frames that are reduced to a quarter of their width
-and height. Identical frames have 0.
+Flicker is the metric of Liu et al., "Modeling and Improving Text Stability in Live Captions" (CHI 2023), as
+its authors summarise it (research.google, August 2023, "Metric"): the difference in luminance of each two
+consecutive frames is taken to its spatial frequencies by a discrete Fourier transform, their magnitudes are
+summed over low and high frequencies, and the sums averaged over all pairs. The scale is ours: an orthonormal
+transform of luminances from 0 to 1, times 1000 for each pixel, of frames that are reduced to a quarter of
+their width and height. Identical frames have 0.
 """
 
 import argparse

@@ -86,10 +86,10 @@ def _numbered(words: list[str], first: int = 0) -> list[str]:
 def _check_revisions(page: Page, data: st.DataObject) -> None:
     words = _numbered(data.draw(st.lists(_WORDS, min_size=1, max_size=30)))
     texts = [" ".join(words)]
-    for _ in range(5):
+    for letter in "vwxyz":
         at = data.draw(st.integers(0, len(words) - 1))
         # Another word of the same length.
-        words[at] = "x" * len(words[at])
+        words[at] = letter + words[at][1:]
         words += _numbered(data.draw(st.lists(_WORDS, max_size=3)), len(words))
         texts.append(" ".join(words))
     history = page.evaluate(_ROWS, texts)
@@ -212,6 +212,46 @@ def test_on_a_page_no_word_moves(captions: CaptionServer, visit: Visit) -> None:
         for _, rows in _show(page, talk, lines, roll=False):
             for place, (name, _) in enumerate(rows):
                 assert places.setdefault(name, place) == place
+
+    check()
+
+
+@st.composite
+def _revised_talks(draw: st.DrawFn) -> list[_Said]:
+    """A sentence of different words, in which words are added, replaced and taken out anywhere."""
+    time_s, count, words, said = 0.0, 0, list[str](), []
+    for _ in range(draw(st.integers(2, 12))):
+        at = draw(st.integers(0, len(words)))
+        taken = draw(st.integers(0, 3))
+        new = _numbered(draw(st.lists(_WORDS, max_size=12)), count)
+        count += len(new)
+        words[at : at + taken] = new
+        time_s += draw(st.floats(0, 4))
+        said.append(_Said(time_s, 0, " ".join(words), False))
+    return said
+
+
+def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=100, deadline=None)
+    @given(_revised_talks(), st.integers(1, 3), st.booleans())
+    def check(talk: list[_Said], lines: int, roll: bool) -> None:
+        history = _show(page, talk, lines, roll=roll)
+        left: set[str] = set()
+        top = 0
+        for (_, before), (now_s, rows) in pairwise(history):
+            numbers = [int(name.split("/")[1]) for name, _ in rows]
+            assert numbers == sorted(set(numbers))
+            assert top <= min(numbers, default=top)
+            top = min(numbers, default=top)
+            left |= {word for name, row in before if int(name.split("/")[1]) < top for word in row.split()}
+            # What a revision takes out may be said again, and is then another word.
+            said = next(one.text for one in reversed(talk) if one.time_s <= now_s).split()
+            left &= set(said)
+            assert not left & {word for _, row in rows for word in row.split()}
 
     check()
 
