@@ -6,7 +6,10 @@
 
 import { NO_ROWS, broken } from "./rows.js";
 
-export const MAX_WAIT_S = 8;
+const MAX_WAIT_S = 8;
+// Nobody speaks so many columns a second. When a connection that was gone for long comes back with all it missed, the
+// oldest of it is left out.
+const MAX_SPEED = 60;
 // Nothing leaves before so much time has passed since its last word came.
 const GLANCE_S = 0.4;
 
@@ -60,7 +63,7 @@ export class Pages {
             if (rows.length <= this.lines) return { rows: shown.map(place), next: Infinity };
             const glance = Math.max(...leaving.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
             const next = Math.min(time, Math.max(sum(leaving.map(left)) / speed, glance));
-            if (next > 1e-6) return { rows: shown.map(place), next };
+            if (next > 1e-6 && speed <= MAX_SPEED) return { rows: shown.map(place), next };
             for (const one of leaving) leave(one, now);
             for (const { caption, row } of rows.slice(this.lines, this.lines + leaving.length)) caption.changed[row] = now;
         }

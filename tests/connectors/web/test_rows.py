@@ -63,7 +63,8 @@ def _talks(draw: st.DrawFn) -> list[_Said]:
     """Sentences that grow by some words at a time."""
     time_s, said = 0.0, []
     for segment in range(draw(st.integers(1, 4))):
-        words = draw(st.lists(_WORDS, min_size=1, max_size=40))
+        # All of them at once are no more than somebody can say.
+        words = draw(st.lists(_WORDS, min_size=1, max_size=12))
         ends = sorted({*draw(st.lists(st.integers(1, len(words)), max_size=6)), len(words)})
         for end in ends:
             time_s += draw(st.floats(0, 6))
@@ -200,6 +201,16 @@ def test_a_page_stays_until_it_can_have_been_read(captions: CaptionServer, visit
     assert abs(pages[1][0] - 40 / 18) < 0.2
     rolled = _show(page, [_Said(0.0, 0, text.strip(), True)], 2, roll=True)
     assert [rows[0][0] for _, rows in rolled] == ["0/0", "0/1", "0/2"]
+
+
+def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    talk = [_Said(1.0, segment, "zwanzig Buchstaben a", True) for segment in range(200)]
+    history = _show(page, talk, 2, roll=False)
+    assert history[-1][1][-1][0] == "199/0"
+    ends = [time_s for time_s, _ in history if time_s > 1.0]
+    assert ends[-1] - 1.0 <= 8.01
+    assert all(after - before > 0.3 for before, after in pairwise(ends))
 
 
 def test_on_a_page_no_word_moves(captions: CaptionServer, visit: Visit) -> None:
