@@ -10,8 +10,12 @@ const MAX_WAIT_S = 8;
 // Nobody speaks so many columns a second. When a connection that was gone for long comes back with all it missed, the
 // oldest of it is left out.
 const MAX_SPEED = 60;
-// Nothing leaves before so much time has passed since its last word came.
-const GLANCE_S = 0.4;
+// Nothing leaves before so much time has passed since its last word came; nor for what was said so recently that it may
+// be taken back at once.
+const GLANCE_S = 0.4, STANDS_S = 0.5;
+
+// What may not begin a line: the full stop or the comma behind a line that is gone.
+const CLOSING = /^[\s\p{Pe}\p{Pf}.,;:!?…、。，．！？；：،؛؟।]+/u;
 
 const WIDE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3000-\u303f\uff00-\uff60]/u;
 
@@ -47,13 +51,15 @@ export class Pages {
             const caption = isNew ? { rows: NO_ROWS, gone: 0, isOver, left: [], since: [], changed: [] } : old;
             told.set(segment, caption);
             caption.isOver = isOver;
-            if (caption.rows.text !== text) this.#revise(caption, broken(caption.rows, text, this.fit, caption.gone), now);
+            // Words at the end that are taken back mostly come back with the next update: they stay until others come.
+            const isShorter = !isOver && caption.rows.text.startsWith(text);
+            if (caption.rows.text !== text && !isShorter) this.#revise(caption, broken(caption.rows, text, this.fit, caption.gone), now);
             if (catchesUp && isNew) caption.gone = Math.max(0, caption.rows.starts.length - (isOver ? 0 : this.lines));
         }
         this.#captions = told;
     }
 
-    // The rows on display, from the top, each { segment, row, from, to } with positions in the segment's text; and
+    // The rows on display, from the top, each { segment, row, from, text } with its position in the segment's text; and
     // after how many seconds to ask again, unless something is said before: Infinity if nothing waits.
     at(now) {
         this.#read(now);
@@ -62,7 +68,8 @@ export class Pages {
             const shown = rows.slice(0, this.lines), leaving = this.roll ? shown.slice(0, 1) : shown;
             if (rows.length <= this.lines) return { rows: shown.map(place), next: Infinity };
             const glance = Math.max(...leaving.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
-            const next = Math.min(time, Math.max(sum(leaving.map(left)) / speed, glance));
+            const { caption: first, row } = rows[this.lines], stands = first.isOver ? 0 : first.since[row] + STANDS_S - now;
+            const next = Math.min(time, Math.max(sum(leaving.map(left)) / speed, glance, stands));
             if (next > 1e-6 && speed <= MAX_SPEED) return { rows: shown.map(place), next };
             for (const one of leaving) leave(one, now);
             for (const { caption, row } of rows.slice(this.lines, this.lines + leaving.length)) caption.changed[row] = now;
@@ -101,9 +108,9 @@ export class Pages {
         for (const [segment, caption] of this.#captions) {
             const { text, starts } = caption.rows;
             for (let row = caption.gone; row < starts.length; row += 1) {
-                const from = starts[row], to = starts[row + 1] ?? text.length;
+                const to = starts[row + 1] ?? text.length, words = text.slice(starts[row], to).replace(row ? CLOSING : /^\s+/u, "");
                 // A full stop that came late is no row.
-                if (/[\p{L}\p{N}\p{S}]/u.test(text.slice(from, to))) all.push({ segment, caption, row, from, to });
+                if (/[\p{L}\p{N}\p{S}]/u.test(words)) all.push({ segment, caption, row, text: words.trimEnd(), from: to - words.length });
             }
         }
         return all;
@@ -136,18 +143,18 @@ export class Pages {
     }
 }
 
-function leave({ caption, row, to }, now) {
+function leave({ caption, row }, now) {
     caption.gone = Math.max(caption.gone, row + 1);
     // What follows in the sentence begins a row.
     if (row + 1 === caption.rows.starts.length) {
-        caption.rows = { text: caption.rows.text, starts: [...caption.rows.starts, to] };
+        caption.rows = { text: caption.rows.text, starts: [...caption.rows.starts, caption.rows.text.length] };
         caption.left.push(0);
         caption.since.push(now);
         caption.changed.push(now);
     }
 }
 
-const place = ({ segment, row, from, to }) => ({ segment, row, from, to });
+const place = ({ segment, row, from, text }) => ({ segment, row, from, text });
 const left = ({ caption, row }) => caption.left[row];
 const sum = (values) => values.reduce((all, one) => all + one, 0);
 

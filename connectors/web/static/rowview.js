@@ -53,10 +53,10 @@ export class RowView {
         this.waits = next < Infinity;
         if (this.waits) this.#timer = setTimeout(() => this.#draw(), Math.ceil(1000 * next));
         let isMoved = rows.length !== this.#drawn.size;
-        for (const [index, { segment, row, from, to }] of rows.entries()) {
+        for (const [index, { segment, row, from, text }] of rows.entries()) {
             const key = `${segment}/${row}`, one = this.#drawn.get(key) ?? line();
             isMoved ||= !this.#drawn.has(key);
-            this.#fill(one, this.#known.segments.get(segment), from, to);
+            this.#fill(one, this.#known.segments.get(segment), from, text);
             if (this.container.children[index] !== one.element) this.container.insertBefore(one.element, this.container.children[index] ?? null);
             drawn.set(key, one);
         }
@@ -65,8 +65,8 @@ export class RowView {
         if (isMoved) this.moved();
     }
 
-    #fill({ element, nodes: [settled, tentative] }, segment, from, to) {
-        const text = this.text(segment), words = text.slice(from, to).trimEnd();
+    #fill({ element, nodes: [settled, tentative] }, segment, from, words) {
+        const text = this.text(segment);
         // Where the text is the original nothing says what stands.
         const stands = segment.final || text !== segment.text ? text.length : split(text, segment.settled)[0].length;
         const head = words.slice(0, Math.max(0, stands - from)), blank = words.slice(head.length).match(/^\s*/)[0].length;

@@ -30,8 +30,7 @@ _ROWS = f"""async (texts) => {{
 _PAGES = f"""async ([says, lines, roll]) => {{
     const {{ Pages }} = await import("/static/pages.js");
     const pages = new Pages({{ lines, roll, pace: 18, fit: {_FIT} }}), shown = [], texts = new Map();
-    const words = ({{ segment, row, from, to }}) =>
-        [`${{segment}}/${{row}}`, texts.get(segment)[1].slice(from, to)];
+    const words = ({{ segment, row, text }}) => [`${{segment}}/${{row}}`, text];
     const look = (now) => {{
         const {{ rows, next }} = pages.at(now);
         shown.push([now, rows.map(words)]);
@@ -201,6 +200,29 @@ def test_a_page_stays_until_it_can_have_been_read(captions: CaptionServer, visit
     assert abs(pages[1][0] - 40 / 18) < 0.2
     rolled = _show(page, [_Said(0.0, 0, text.strip(), True)], 2, roll=True)
     assert [rows[0][0] for _, rows in rolled] == ["0/0", "0/1", "0/2"]
+
+
+def test_words_that_come_back_with_the_next_update_stay(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    texts = ["wir gehen nach Hause", "wir gehen", "wir gehen nach Hause", "wir gehen jetzt", "wir gehen"]
+    talk = [_Said(1.0 * number, 0, text, number == len(texts)) for number, text in enumerate(texts, 1)]
+    said = [rows[0][1] for _, rows in _show(page, talk, 2, roll=False)]
+    assert said == ["wir gehen nach Hause"] * 3 + ["wir gehen jetzt", "wir gehen"]
+
+
+def test_a_page_does_not_begin_with_the_comma_of_the_one_before(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.url + "/")
+    said = "Weisheit und Unsinn"
+    talk = [
+        _Said(0.0, 0, said, False),
+        _Said(1.0, 1, "Dann", False),
+        _Said(6.0, 0, f"{said}, bis heute.", True),
+    ]
+    rows = [text for _, rows in _show(page, talk, 1, roll=False) for _, text in rows]
+    assert not [row for row in rows if row.startswith((",", " "))]
+    assert "bis heute." in rows
 
 
 def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, visit: Visit) -> None:
