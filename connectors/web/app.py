@@ -27,6 +27,7 @@ from connectors.http.access import Access
 from connectors.http.connection import ABORT
 from connectors.http.guard import POLICY, Guard
 from connectors.web.hub import Full, Hub
+from connectors.web.qr import svg_of
 from connectors.web.streams import Client
 
 _HEADERS = [
@@ -154,6 +155,7 @@ def web_app(
             Route("/", pages.index),
             Route("/streams.json", pages.streams),
             Route("/robots.txt", pages.robots),
+            Route("/qr.svg", pages.code),
             Route("/static/{name}", pages.static),
             Route("/streams/{stream:path}", pages.stream),
         ],
@@ -192,6 +194,12 @@ class _Pages:
             raise HTTPException(404)
         # Not a subclass of Response, but it behaves like one.
         return EventStream(self._hub, name, request.headers.get("last-event-id"))  # type: ignore[return-value]
+
+    async def code(self, request: Request) -> Response:
+        picture = svg_of(request.query_params.get("for", ""))
+        if picture is None:
+            raise HTTPException(404)
+        return Response(picture, media_type=_TYPES["svg"], headers=_NOT_KEPT)
 
     async def robots(self, request: Request) -> Response:
         return self._file("robots.txt", request)

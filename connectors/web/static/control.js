@@ -1,5 +1,6 @@
 // The control room of a stream: its figures as they run, and what was said and noticed last.
 
+import { showCode } from "./code.js";
 import { follow } from "./connection.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
@@ -11,6 +12,7 @@ const by = (id) => document.getElementById(id);
 entitle("control room");
 by("to-page").href = reachable(path);
 by("to-overlay").href = reachable(`${path}?overlay=1`);
+by("to-code").addEventListener("click", () => showCode(reachable(path)));
 
 const share = (value) => `${Math.round(100 * value)} %`;
 const milliseconds = (value) => (value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`);

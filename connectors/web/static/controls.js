@@ -68,7 +68,9 @@ export function bindDialogs(settings, change, reset) {
             showFont(settings.font);
             by("f-text").value = hex(color);
             by("f-background").value = hex(background);
+            by("f-align").value = settings.align;
             by("f-source").checked = settings.source;
+            by("f-finals").checked = settings.finals;
             by("f-keys").checked = settings.keys;
             by("f-link").value = overlay;
             showContrast(contrast(rgb(color), rgb(background)));

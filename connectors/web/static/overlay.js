@@ -1,11 +1,10 @@
 // The overlay: the last lines over somebody's video. Its address says everything; nothing is remembered.
 
 import { follow } from "./connection.js";
+import { RowView } from "./rowview.js";
 import { DEFAULTS, apply } from "./settings.js";
-import { CaptionView } from "./view.js";
 
-// Segments that can fill the lines that an overlay has.
-const DRAWN = 12;
+const LINES = 2;
 
 export function runOverlay(events, given) {
     const root = document.documentElement;
@@ -17,13 +16,35 @@ export function runOverlay(events, given) {
     root.dataset.mode = "overlay";
     apply(settings);
     const captions = document.getElementById("captions");
-    const view = new CaptionView(captions, DRAWN);
+    const { finals, roll, pace } = settings, common = { lines: settings.lines || LINES, roll, pace, finals, moved };
+    const views = [new RowView(captions, {
+        ...common, text: ({ text }) => text, language: ({ target, target_dir }) => ({ lang: target, dir: target_dir }),
+    })];
+    if (settings.source) views.unshift(original());
+    const refusal = document.createElement("p");
     let silence;
 
+    function original() {
+        const said = Object.assign(document.createElement("div"), { id: "original" });
+        scroller.prepend(said);
+        // In its smaller letters more of it is in a line.
+        const lines = Math.ceil(0.6 * common.lines);
+        said.style.setProperty("--lines", lines);
+        return new RowView(said, { ...common, lines, text: ({ source }) => source, language: ({ source }) => ({ lang: source, dir: "auto" }) });
+    }
+
+    // Something else is to be read.
+    function moved() {
+        root.removeAttribute("data-quiet");
+        clearTimeout(silence);
+        if (settings.fade) silence = setTimeout(rest, 1000 * settings.fade);
+    }
+
     function rest() {
+        if (views.some(({ waits }) => waits)) return moved();
         root.toggleAttribute("data-quiet", true);
         // What was said before the silence does not come back with what is said after it.
-        view.hideFinished();
+        for (const view of views) view.rest();
     }
 
     follow(events, {
@@ -31,18 +52,14 @@ export function runOverlay(events, given) {
             root.dataset.live = "on";
             if (now.segments === before.segments) return;
             const isNews = [...now.segments.values()].some((one) => before.segments.get(one.segment) !== one);
-            if (before.snapshots === 0) captions.replaceChildren();
-            view.show(now);
-            if (!isNews) return;
-            // What is over when an overlay begins was not said now.
-            if (before.snapshots === 0) view.hideFinished();
-            root.removeAttribute("data-quiet");
-            clearTimeout(silence);
-            if (settings.fade) silence = setTimeout(rest, 1000 * settings.fade);
+            refusal.remove();
+            for (const view of views) view.show(now, now.snapshots !== before.snapshots);
+            if (isNews) moved();
         },
         // Shown while the source is set up; once captions have come, it is part of somebody's video.
         refused(sentence) {
-            if (!root.dataset.live) captions.textContent = sentence;
+            refusal.textContent = sentence;
+            if (!root.dataset.live) captions.prepend(refusal);
         },
     });
 }

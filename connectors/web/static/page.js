@@ -39,12 +39,19 @@ function runPage() {
 
     function dress() {
         apply(settings);
+        if (known) draw();
         view.release();
         follower.keep();
         tools.show(settings);
-        const { source, size, lines, font, text } = settings;
-        const asked = new URLSearchParams(query({ ...DEFAULTS, source, size, lines, font, text }));
+        const { source, size, lines, align, font, text, finals } = settings;
+        const asked = new URLSearchParams(query({ ...DEFAULTS, source, size, lines, align, font, text, finals }));
         dialogs.show(settings, reachable(`${path}?${new URLSearchParams([["overlay", "1"], ...asked])}`));
+    }
+
+    function draw() {
+        const { segments } = known;
+        view.show(settings.finals ? { ...known, segments: new Map([...segments].filter(([, { final }]) => final)) } : known);
+        follower.keep();
     }
 
     function tellState() {
@@ -71,8 +78,7 @@ function runPage() {
         changed(now, before) {
             known = now;
             if (now.segments !== before.segments || now.language !== before.language) {
-                view.show(now);
-                follower.keep();
+                draw();
                 // Of captions in the spoken language there is no second one to show.
                 const isOne = now.language.source !== "" && now.language.source === now.language.target;
                 for (const one of document.querySelectorAll(".two")) one.hidden = isOne;

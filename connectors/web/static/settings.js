@@ -1,9 +1,12 @@
 // The reader's settings: what each may be, where they come from, and what they do to the page.
 
 // size: px, 0 fits the window. lines: of captions, 0 fills the window. text, background: hex digits, none is the
-// theme's. fade: seconds of silence after which an overlay is empty, 0 is never. keys: whether single keys work.
+// theme's. finals: finished sentences alone. keys: whether single keys work. Of an overlay only: fade, the seconds of
+// silence after which it is empty, 0 is never; pace, the characters that are read in a second; roll, whether its lines
+// move up one by one; marks, whether words that may still change are dotted.
 export const DEFAULTS = Object.freeze({
-    theme: "system", size: 0, lines: 0, font: "sans", text: "", background: "", source: false, keys: true, fade: 8,
+    theme: "system", size: 0, lines: 0, align: "left", font: "sans", text: "", background: "", source: false, finals: false,
+    keys: true, fade: 8, pace: 20, roll: false, marks: false,
 });
 export const SIZES = { least: 12, most: 240 };
 
@@ -22,9 +25,10 @@ const colour = (value) => {
 };
 const READ = {
     theme: (value) => (Object.hasOwn(LIGHT, value) ? value : undefined),
-    size: between(SIZES.least, SIZES.most), lines: between(1, 40), fade: between(1, 3600),
+    size: between(SIZES.least, SIZES.most), lines: between(1, 40), fade: between(1, 3600), pace: between(5, 60),
     font: (value) => (/^[\p{L}\p{N} ._-]{1,60}$/u.test(value) ? value : undefined),
-    text: colour, background: colour, source: isOn, keys: isOn,
+    align: (value) => (["left", "center"].includes(value) ? value : undefined),
+    text: colour, background: colour, source: isOn, finals: isOn, keys: isOn, roll: isOn, marks: isOn,
 };
 
 // The settings that are valid among `given` (a URLSearchParams or an object); what is not is left out.
@@ -62,6 +66,8 @@ export function apply(settings, root = document.documentElement) {
     root.toggleAttribute("data-source", settings.source);
     root.toggleAttribute("data-lines", settings.lines > 0);
     root.toggleAttribute("data-box", settings.background !== "");
+    root.toggleAttribute("data-center", settings.align === "center");
+    root.toggleAttribute("data-unmarked", !settings.marks);
     const generic = ["sans", "serif", "mono"].includes(settings.font);
     const set = {
         "--size": settings.size ? `${settings.size}px` : "", "--lines": settings.lines || "",

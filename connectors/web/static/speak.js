@@ -2,6 +2,7 @@
 
 import { announce } from "./announce.js";
 import { keepAwake } from "./awake.js";
+import { showCode } from "./code.js";
 import { keep, recalled } from "./memory.js";
 import { listen } from "./microphone.js";
 import { finished } from "./protocol.js";
@@ -23,6 +24,7 @@ by("opening").addEventListener("submit", (event) => { event.preventDefault(); if
 by("opening").addEventListener("input", () => press(false));
 by("speak").addEventListener("click", () => (room ? stop() : start()));
 by("share").addEventListener("click", copy);
+by("code").addEventListener("click", () => showCode(by("share").dataset.address));
 offer();
 keepAwake();
 
@@ -160,7 +162,7 @@ function show(now, before) {
 
 // Give the link for readers away from now on.
 function share(address) {
-    by("share").hidden = false;
+    by("share").hidden = by("code").hidden = false;
     by("share").dataset.address = address;
 }
 

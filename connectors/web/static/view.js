@@ -6,15 +6,13 @@ export class CaptionView {
     #drawn = new Map(); // by number: the segment as it is drawn, and its nodes
     #language = null;
 
-    // container: the element that holds the segments. most: how many are drawn at once, the newest.
-    constructor(container, most = Infinity) {
+    // container: the element that holds the segments.
+    constructor(container) {
         this.container = container;
-        this.most = most;
     }
 
     // Draw what differs from what was drawn before.
-    show({ segments, language }) {
-        const shown = this.most < segments.size ? new Map([...segments].slice(-this.most)) : segments;
+    show({ segments: shown, language }) {
         for (const [number, { element }] of this.#drawn) {
             if (!shown.has(number)) {
                 element.remove();
@@ -26,11 +24,6 @@ export class CaptionView {
             const drawn = this.#drawn.get(number) ?? this.#add(number);
             if (drawn.segment !== segment) this.#draw(drawn, segment);
         }
-    }
-
-    // Take what is finished off the page, as after a silence.
-    hideFinished() {
-        for (const { element, segment } of this.#drawn.values()) if (segment?.final) element.hidden = true;
     }
 
     // Let go of the room that open segments took, as when the window changes.
@@ -73,8 +66,6 @@ export class CaptionView {
         set(drawn.source, "hidden", segment.source === "");
         set(drawn.text, "hidden", segment.text === "");
         drawn.element.classList.toggle("open", !segment.final);
-        // What was finished and changes all the same is of another run.
-        set(drawn.element, "hidden", false);
         drawn.segment = segment;
     }
 }

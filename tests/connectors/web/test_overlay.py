@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import Served
-from tests.web_pages import GERMAN, Visit, expect_shown, shown, speak
+from tests.web_pages import Visit, expect_shown, shown, speak
 from tests.web_stand_in import CaptionServer
 
 # What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
@@ -70,17 +70,79 @@ def test_while_the_server_is_away_it_says_nothing(captions: CaptionServer, visit
     assert _alpha(page).max() == 0
 
 
-def test_the_last_lines_stand_whole(captions: CaptionServer, visit: Visit) -> None:
-    page = _open(visit, captions, "&lines=3&size=40", size=(800, 450))
-    expect(page.locator("#captions")).to_be_attached()
-    for segment in range(4):
-        captions.say(segment, f"{segment} {GERMAN[segment]} {GERMAN[segment]}", settled=10)
-    expect(shown(page).last).to_contain_text("Das Fotografieren")
-    scroller, last = page.locator("#scroller").bounding_box(), shown(page).last.bounding_box()
-    assert scroller is not None
-    assert last is not None
-    assert abs(scroller["height"] - 3 * 40 * 1.36) < 1
-    assert abs(last["y"] + last["height"] - scroller["y"] - scroller["height"]) < 1
+_LONG = (
+    "Es war die beste Zeit und die schlimmste Zeit, ein Jahrhundert der Weisheit und des Unsinns, eine "
+    "Epoche des Glaubens und des Unglaubens, eine Periode des Lichts und der Finsternis, es war der "
+    "Frühling der Hoffnung und der Winter der Verzweiflung."
+)
+_ROWS = """() => [...document.querySelectorAll("#captions .text")].map((row) => {
+    const { left, right } = row.getBoundingClientRect();
+    return [row.textContent, left, right];
+})"""
+
+
+def test_of_a_long_sentence_that_comes_at_once_every_word_is_shown(
+    captions: CaptionServer, browser: Browser
+) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    page.clock.install()
+    page.goto(captions.page + "?overlay=1&size=72")
+    expect(page.locator("html[data-live]")).to_be_attached()
+    captions.say(0, "Es war die")
+    expect_shown(page, "Es war die")
+    captions.say(0, _LONG, final=True)
+    expect(shown(page)).to_have_count(2)
+    rows: list[str] = []
+    for _ in range(40):
+        for row, left, right in page.evaluate(_ROWS):
+            assert left >= 0
+            assert right <= 1280
+            rows += [] if row in rows else [row]
+        page.clock.run_for(250)
+    assert " ".join(rows) == _LONG
+    assert _alpha(page).max() == 1
+
+
+def test_finished_sentences_alone_are_shown_if_asked_for(captions: CaptionServer, visit: Visit) -> None:
+    overlay = _open(visit, captions, "&finals=1")
+    page = visit(captions.page + "?finals=1")
+    captions.say(0, "Guten Morgen")
+    captions.say(0, "Guten Morgen.", final=True)
+    captions.say(1, "Willkommen im")
+    for one in (overlay, page):
+        expect_shown(one, "Guten Morgen.")
+    captions.say(1, "Willkommen im Museum.", final=True)
+    for one in (overlay, page):
+        expect_shown(one, "Guten Morgen.", "Willkommen im Museum.")
+
+
+def test_the_original_has_rows_of_its_own_above_the_translation(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = _open(visit, captions, "&source=1")
+    captions.say(0, "Guten Morgen", source="Good morning")
+    expect_shown(page, "Guten Morgen")
+    expect(page.locator("#original .text")).to_have_text(["Good morning"])
+    original, translation = (page.locator(f"#{one} .text").bounding_box() for one in ("original", "captions"))
+    assert original is not None
+    assert translation is not None
+    assert original["y"] + original["height"] <= translation["y"]
+    assert original["height"] < translation["height"]
+
+
+def test_rows_begin_where_the_language_begins_or_are_centred(captions: CaptionServer, visit: Visit) -> None:
+    captions.language = {"source": "en", "target": "he", "target_dir": "rtl"}
+    start, centred = _open(visit, captions, "&source=0"), _open(visit, captions, "&align=center")
+    captions.say(0, "בוקר טוב")
+    for page in (start, centred):
+        expect_shown(page, "בוקר טוב")
+    row, box = shown(start).bounding_box(), start.locator("#captions").bounding_box()
+    assert row is not None
+    assert box is not None
+    assert abs(row["x"] + row["width"] - box["x"] - box["width"]) < 1
+    row = shown(centred).bounding_box()
+    assert row is not None
+    assert abs(row["x"] + row["width"] / 2 - box["x"] - box["width"] / 2) < 1
 
 
 def test_it_fades_in_silence_and_what_was_said_does_not_come_back(

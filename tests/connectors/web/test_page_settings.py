@@ -168,7 +168,11 @@ def test_the_settings_give_the_address_of_an_overlay_that_looks_so(
 ) -> None:
     page = visit(captions.page + "?size=60&source=1")
     page.keyboard.press(",")
-    expect(page.get_by_label("Overlay for OBS")).to_have_value(f"{captions.page}?overlay=1&size=60&source=1")
+    page.get_by_label("Alignment").select_option("center")
+    page.get_by_label("Finished sentences only").check()
+    expect(page.get_by_label("Overlay for OBS")).to_have_value(
+        f"{captions.page}?overlay=1&size=60&align=center&source=1&finals=1"
+    )
     page = visit(captions.page + "?token=secret")
     page.keyboard.press(",")
     # OBS was never here, so nobody gave it the token's cookie.

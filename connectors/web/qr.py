@@ -1,0 +1,21 @@
+"""QR codes of addresses."""
+
+from io import BytesIO
+
+# An address with a token or the secret of a room has at most some 200 characters.
+_MAX_CHARACTERS = 1000
+
+
+def svg_of(address: str) -> bytes | None:
+    """The code of an address as an SVG picture with its margin; None if it is no address, or too long."""
+    if not address.startswith(("http://", "https://")) or len(address) > _MAX_CHARACTERS:
+        return None
+    # Here, as most servers are never asked for one.
+    import segno
+
+    picture = BytesIO()
+    # Letters are encoded, not drawn, so nothing of the address is markup.
+    segno.make(address, error="m", micro=False).save(
+        picture, kind="svg", scale=8, light="#fff", xmldecl=False
+    )
+    return picture.getvalue()

@@ -1,0 +1,168 @@
+// Which rows of the captions are on display, and when the next ones take their place.
+//
+// Everything here is pure: time is an argument, in seconds. A row is shown until it can have been read; then it makes
+// place for rows that wait. Nothing that was shown before comes back. Where more is said than can be read, reading
+// is taken to be faster, just so much that no row waits longer than MAX_WAIT_S.
+
+import { NO_ROWS, broken } from "./rows.js";
+
+const MAX_WAIT_S = 8;
+// Nobody speaks so many columns a second. When a connection that was gone for long comes back with all it missed, the
+// oldest of it is left out.
+const MAX_SPEED = 60;
+// Nothing leaves before so much time has passed since its last word came; nor for what was said so recently that it may
+// be taken back at once.
+const GLANCE_S = 0.4, STANDS_S = 0.5;
+
+// What may not begin a line: the full stop or the comma behind a line that is gone.
+const CLOSING = /^[\s\p{Pe}\p{Pf}.,;:!?…、。，．！？；：،؛؟।]+/u;
+
+const WIDE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3000-\u303f\uff00-\uff60]/u;
+
+function columns(text) {
+    let count = 0;
+    for (const character of text.trim()) count += WIDE.test(character) ? 2 : /\p{M}/u.test(character) ? 0 : 1;
+    return count;
+}
+
+export class Pages {
+    // By segment: its rows; how many are gone; whether it is over; and by row the columns that are unread, when the row
+    // was first said, and when it last changed.
+    #captions = new Map();
+    #now = 0;
+
+    // lines: rows on display. roll: whether one row leaves at a time, the others moving up; else all leave together,
+    // and no word ever moves. pace: columns that are read in a second; a Chinese character has two. Guidelines for
+    // subtitles allow 17 to 20. fit: see rows.js.
+    constructor({ lines, roll, pace, fit }) {
+        Object.assign(this, { lines, roll, pace, fit });
+    }
+
+    // What the segments say now: an array of [segment, text, whether it is over], in the order of speech. Segments
+    // that are left out are forgotten. catchesUp: this is history, as for a display that begins or comes back: of a
+    // segment that is new only the last rows are shown, and none of one that is over.
+    say(segments, now, catchesUp = false) {
+        this.#read(now);
+        const told = new Map();
+        for (const [segment, text, isOver] of segments) {
+            const old = this.#captions.get(segment);
+            // What was over and changes all the same is of another run.
+            const isNew = !old || (old.isOver && old.rows.text !== text);
+            const caption = isNew ? { rows: NO_ROWS, gone: 0, isOver, left: [], since: [], changed: [] } : old;
+            told.set(segment, caption);
+            caption.isOver = isOver;
+            // Words at the end that are taken back mostly come back with the next update: they stay until others come.
+            const isShorter = !isOver && caption.rows.text.startsWith(text);
+            if (caption.rows.text !== text && !isShorter) this.#revise(caption, broken(caption.rows, text, this.fit, caption.gone), now);
+            if (catchesUp && isNew) caption.gone = Math.max(0, caption.rows.starts.length - (isOver ? 0 : this.lines));
+        }
+        this.#captions = told;
+    }
+
+    // The rows on display, from the top, each { segment, row, from, text } with its position in the segment's text; and
+    // after how many seconds to ask again, unless something is said before: Infinity if nothing waits.
+    at(now) {
+        this.#read(now);
+        for (;;) {
+            const rows = this.#rows(), { speed, time } = this.#pace(rows, now);
+            const shown = rows.slice(0, this.lines), leaving = this.roll ? shown.slice(0, 1) : shown;
+            if (rows.length <= this.lines) return { rows: shown.map(place), next: Infinity };
+            const glance = Math.max(...leaving.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
+            const { caption: first, row } = rows[this.lines], stands = first.isOver ? 0 : first.since[row] + STANDS_S - now;
+            const next = Math.min(time, Math.max(sum(leaving.map(left)) / speed, glance, stands));
+            if (next > 1e-6 && speed <= MAX_SPEED) return { rows: shown.map(place), next };
+            for (const one of leaving) leave(one, now);
+            for (const { caption, row } of rows.slice(this.lines, this.lines + leaving.length)) caption.changed[row] = now;
+        }
+    }
+
+    // After a silence: what is over leaves. What is not may go on.
+    rest(now) {
+        this.#read(now);
+        for (const caption of this.#captions.values()) if (caption.isOver) caption.gone = caption.rows.starts.length;
+    }
+
+    // The display has another width: what is on it breaks anew.
+    resize(now) {
+        for (const caption of this.#captions.values()) {
+            const { text, starts } = caption.rows, from = starts[caption.gone] ?? text.length;
+            const rest = broken(NO_ROWS, text.slice(from), this.fit).starts.map((start) => from + start);
+            this.#revise(caption, { text, starts: [...starts.slice(0, caption.gone), ...rest] }, now);
+        }
+    }
+
+    #revise(caption, rows, now) {
+        const { rows: old, left, since, changed } = caption;
+        const text = ({ text, starts }, row) => text.slice(starts[row] ?? text.length, starts[row + 1] ?? text.length);
+        const pairs = rows.starts.map((_, row) => [text(old, row), text(rows, row)]);
+        const unread = ([before, after], row) => Math.min(columns(after), (left[row] ?? 0) + columns(part(before, after)));
+        caption.left = pairs.map(unread);
+        caption.changed = pairs.map(([before, after], row) => (before === after ? changed[row] ?? now : now));
+        caption.since = pairs.map(([before], row) => (before ? since[row] : now));
+        caption.rows = rows;
+    }
+
+    // All rows that have not left.
+    #rows() {
+        const all = [];
+        for (const [segment, caption] of this.#captions) {
+            const { text, starts } = caption.rows;
+            for (let row = caption.gone; row < starts.length; row += 1) {
+                const to = starts[row + 1] ?? text.length, words = text.slice(starts[row], to).replace(row ? CLOSING : /^\s+/u, "");
+                // A full stop that came late is no row.
+                if (/[\p{L}\p{N}\p{S}]/u.test(words)) all.push({ segment, caption, row, text: words.trimEnd(), from: to - words.length });
+            }
+        }
+        return all;
+    }
+
+    // How fast must be read, in columns a second, and for how many seconds nothing has waited too long.
+    #pace(rows, now) {
+        let ahead = 0, speed = this.pace, first = Infinity;
+        for (let index = this.lines; index < rows.length; index += 1) {
+            // What leaves before this row is shown.
+            const leaving = this.roll ? [rows[index - this.lines]] : index % this.lines ? [] : rows.slice(index - this.lines, index);
+            ahead += sum(leaving.map(left));
+            const { caption, row } = rows[index], time = caption.since[row] + MAX_WAIT_S - now;
+            first = Math.min(first, time);
+            if (time > 0) speed = Math.max(speed, ahead / time);
+        }
+        return { speed, time: first };
+    }
+
+    // Let the time until `now` be spent on reading what is on display, from its top.
+    #read(now) {
+        const rows = this.#rows();
+        let budget = this.#pace(rows, this.#now).speed * Math.max(0, now - this.#now);
+        this.#now = Math.max(this.#now, now);
+        for (const { caption, row } of rows.slice(0, this.lines)) {
+            const read = Math.min(budget, caption.left[row]);
+            caption.left[row] -= read;
+            budget -= read;
+        }
+    }
+}
+
+function leave({ caption, row }, now) {
+    caption.gone = Math.max(caption.gone, row + 1);
+    // What follows in the sentence begins a row.
+    if (row + 1 === caption.rows.starts.length) {
+        caption.rows = { text: caption.rows.text, starts: [...caption.rows.starts, caption.rows.text.length] };
+        caption.left.push(0);
+        caption.since.push(now);
+        caption.changed.push(now);
+    }
+}
+
+const place = ({ segment, row, from, text }) => ({ segment, row, from, text });
+const left = ({ caption, row }) => caption.left[row];
+const sum = (values) => values.reduce((all, one) => all + one, 0);
+
+// The part of `after` between what it begins and what it ends with like `before`.
+function part(before, after) {
+    const most = Math.min(before.length, after.length);
+    let head = 0, tail = 0;
+    while (head < most && before[head] === after[head]) head += 1;
+    while (tail < most - head && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
+    return after.slice(head, after.length - tail);
+}

@@ -1,0 +1,164 @@
+// Rows of captions on the page: draws what pages.js says is on display, and measures what fits into a row.
+
+import { Pages } from "./pages.js";
+import { split } from "./protocol.js";
+import { write } from "./view.js";
+
+// Segments that are looked at, the newest: more than can wait.
+const LOOKED_AT = 24;
+
+export class RowView {
+    #drawn = new Map(); // by segment and row: the element and its two text nodes
+    #known = null;
+    #timer;
+    waits = false; // whether rows wait for their turn
+
+    // container: the element that holds the rows. lines, roll, pace: see pages.js. text(segment): what is shown
+    // of it. finals: only finished segments. language(language): { lang, dir } of the text. moved(): called whenever
+    // something else is on display.
+    constructor(container, { lines, roll, pace, finals, text, language, moved }) {
+        Object.assign(this, { container, finals, text, language, moved });
+        this.room = new Room(container);
+        this.pages = new Pages({ lines, roll, pace, fit: (words, wide) => this.room.fit(words, wide) });
+        new ResizeObserver(() => this.#resize()).observe(container);
+    }
+
+    // Show what is known. catchesUp: it is history (see pages.js).
+    show(known, catchesUp = false) {
+        if (known.language !== this.#known?.language) {
+            Object.assign(this.container, this.language(known.language));
+            this.room.forget();
+        }
+        this.#known = known;
+        const all = [...known.segments.values()].slice(-LOOKED_AT).filter(({ final }) => final || !this.finals);
+        this.pages.say(all.map((one) => [one.segment, this.text(one), one.final]), seconds(), catchesUp);
+        this.#draw();
+    }
+
+    // After a silence in which the display was emptied: what is finished does not come back.
+    rest() {
+        this.pages.rest(seconds());
+    }
+
+    #resize() {
+        if (!this.room.changed() || !this.#known) return;
+        this.pages.resize(seconds());
+        for (const { nodes } of this.#drawn.values()) for (const node of nodes) node.data = "";
+        this.#draw();
+    }
+
+    #draw() {
+        const { rows, next } = this.pages.at(seconds()), drawn = new Map();
+        clearTimeout(this.#timer);
+        this.waits = next < Infinity;
+        if (this.waits) this.#timer = setTimeout(() => this.#draw(), Math.ceil(1000 * next));
+        let isMoved = rows.length !== this.#drawn.size;
+        for (const [index, { segment, row, from, text }] of rows.entries()) {
+            const key = `${segment}/${row}`, one = this.#drawn.get(key) ?? line();
+            isMoved ||= !this.#drawn.has(key);
+            this.#fill(one, this.#known.segments.get(segment), from, text);
+            if (this.container.children[index] !== one.element) this.container.insertBefore(one.element, this.container.children[index] ?? null);
+            drawn.set(key, one);
+        }
+        for (const [key, { element }] of this.#drawn) if (!drawn.has(key)) element.remove();
+        this.#drawn = drawn;
+        if (isMoved) this.moved();
+    }
+
+    #fill({ element, nodes: [settled, tentative] }, segment, from, words) {
+        const text = this.text(segment);
+        // Where the text is the original nothing says what stands.
+        const stands = segment.final || text !== segment.text ? text.length : split(text, segment.settled)[0].length;
+        const head = words.slice(0, Math.max(0, stands - from)), blank = words.slice(head.length).match(/^\s*/)[0].length;
+        if (settled.data + tentative.data === words && settled.data.length === head.length + blank) return;
+        write(settled, words.slice(0, head.length + blank));
+        write(tentative, words.slice(head.length + blank));
+        element.style.fontSize = this.room.fit(words) < words.length ? `${this.room.share(element)}em` : "";
+    }
+}
+
+// How much text a row takes: the browser itself breaks lines, by the rules of the language, in an element that nobody sees.
+class Room {
+    #known = new Map();
+    #width = 0;
+
+    constructor(container) {
+        this.container = container;
+        this.probe = Object.assign(document.createElement("p"), { className: "row probe" });
+        this.node = document.createTextNode("");
+        this.probe.append(this.node);
+        this.probe.ariaHidden = "true";
+        // Within the container, whose style may come from elsewhere.
+        container.append(this.probe);
+    }
+
+    // Whether rows have another width than when this was last asked, or other letters.
+    changed() {
+        const { width } = this.container.getBoundingClientRect(), { font } = getComputedStyle(this.container);
+        const isOther = this.#width !== `${width} ${font}`;
+        this.#width = `${width} ${font}`;
+        if (isOther) this.forget();
+        return isOther;
+    }
+
+    forget() {
+        this.#known.clear();
+    }
+
+    // How many UTF-16 units of a text are on its first line, with the spaces behind them.
+    fit(text, wide = 1) {
+        const key = `${wide} ${text}`;
+        if (!this.#known.has(key)) {
+            if (this.#known.size > 500) this.#known.clear();
+            this.#known.set(key, this.#measured(text, wide));
+        }
+        return this.#known.get(key);
+    }
+
+    // By how much to shrink the letters of a row that is too wide.
+    share(element) {
+        element.style.fontSize = "";
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        this.probe.style.width = "100%";
+        const { width, paddingLeft, paddingRight } = getComputedStyle(this.probe);
+        const given = parseFloat(width) - parseFloat(paddingLeft) - parseFloat(paddingRight);
+        return Math.min(1, given / range.getBoundingClientRect().width);
+    }
+
+    #measured(text, wide) {
+        const { container, probe, node } = this, range = document.createRange();
+        Object.assign(probe, { lang: container.lang, dir: container.dir });
+        probe.style.width = `${100 * wide}%`;
+        node.data = text;
+        const top = (index) => {
+            const at = index + text.slice(index).search(/\S|$/);
+            if (at >= text.length) return -Infinity;
+            range.setStart(node, at);
+            range.setEnd(node, at + (text.codePointAt(at) > 0xffff ? 2 : 1));
+            return range.getBoundingClientRect().top;
+        };
+        const below = top(0) + parseFloat(getComputedStyle(probe).lineHeight) / 2;
+        let fits = 0, over = text.length;
+        while (over - fits > 1) {
+            const middle = (fits + over) >> 1;
+            if (top(middle) > below) over = middle;
+            else fits = middle;
+        }
+        const rest = text.slice(over), end = over + rest.length - rest.trimStart().length;
+        return text.charCodeAt(end) >>> 10 === 0x37 ? end - 1 : end; // not within a pair of surrogates
+    }
+}
+
+function line() {
+    const element = Object.assign(document.createElement("p"), { className: "text row" });
+    const nodes = ["settled", "tentative"].map((name) => {
+        const span = Object.assign(document.createElement("span"), { className: name });
+        span.append("");
+        element.append(span);
+        return span.firstChild;
+    });
+    return { element, nodes };
+}
+
+const seconds = () => performance.now() / 1000;

@@ -1,0 +1,38 @@
+"""QR codes of addresses for readers."""
+
+from urllib.parse import quote
+
+import pytest
+import segno
+from playwright.sync_api import expect
+
+from tests.connectors.web.browser import caption
+from tests.connectors.web.serving import Served
+from tests.web_pages import Visit
+
+
+def test_the_control_room_shows_the_address_of_the_captions_as_a_code(served: Served, visit: Visit) -> None:
+    served.hub.caption(caption("Guten Morgen", stream="hall 1"))
+    page = visit(f"{served.address}streams/hall%201/control")
+    page.get_by_role("button", name="QR code").click()
+    dialog = page.get_by_role("dialog", name="Address for readers")
+    expect(dialog.get_by_role("link")).to_have_text(f"{served.address}streams/hall%201")
+    expect(dialog).to_contain_text("Only this machine can open it.")
+    picture = dialog.get_by_role("img")
+    expect(picture).to_be_visible()
+    expect(picture).not_to_have_js_property("naturalWidth", 0)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_a_code_says_the_whole_address(standing: Served) -> None:
+    address = "https://captions.example/streams/hall?view=0123456789abcdef&token=ä"
+    answer, body = standing.get(f"/qr.svg?for={quote(address, safe='')}")
+    assert answer.headers["content-type"] == "image/svg+xml"
+    modules = segno.make(address, error="m", micro=False).symbol_size(scale=8)[0]
+    assert f'width="{modules}"' in body
+
+
+@pytest.mark.parametrize("address", ["", "javascript:alert(1)", "http://" + "a" * 2000])
+def test_what_is_no_address_has_no_code(standing: Served, address: str) -> None:
+    assert standing.status(f"/qr.svg?for={quote(address, safe='')}") == 404

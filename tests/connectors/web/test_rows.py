@@ -1,0 +1,301 @@
+"""Rows that stay and pages that go forward: the overlay's pure parts in a real browser."""
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import Page, expect
+
+from tests.web_pages import Visit, shown
+from tests.web_stand_in import CaptionServer
+
+# Rows of 20 letters, which break at spaces.
+_FIT = """(text, wide = 1) => {
+    const most = Math.floor(20 * wide);
+    if (text.trimEnd().length <= most) return text.length;
+    const at = text.lastIndexOf(" ", most);
+    return at > 0 ? at + 1 : most;
+}"""
+_ROWS = f"""async (texts) => {{
+    const {{ broken, NO_ROWS }} = await import("/static/rows.js");
+    let rows = NO_ROWS;
+    return texts.map((text) => {{
+        rows = broken(rows, text, {_FIT});
+        return rows.starts.map((start, row) => text.slice(start, rows.starts[row + 1]));
+    }});
+}}"""
+# Says each text at its time; what is on display then and at all times when it changes, as [time, rows].
+_PAGES = f"""async ([says, lines, roll]) => {{
+    const {{ Pages }} = await import("/static/pages.js");
+    const pages = new Pages({{ lines, roll, pace: 18, fit: {_FIT} }}), shown = [], texts = new Map();
+    const words = ({{ segment, row, text }}) => [`${{segment}}/${{row}}`, text];
+    const look = (now) => {{
+        const {{ rows, next }} = pages.at(now);
+        shown.push([now, rows.map(words)]);
+        return now + next;
+    }};
+    let next = Infinity;
+    for (const [now, segment, text, isOver] of [...says, [Infinity]]) {{
+        while (next < Math.min(now, 1e6)) next = look(next + 1e-6);
+        if (segment === undefined) break;
+        texts.set(segment, [segment, text, isOver]);
+        pages.say([...texts.values()], now);
+        next = look(now);
+    }}
+    return shown;
+}}"""
+
+_WORDS = st.text("abcdefgh", min_size=1, max_size=9)
+
+
+class _Said(NamedTuple):
+    time_s: float
+    segment: int
+    text: str
+    is_over: bool
+
+
+@st.composite
+def _talks(draw: st.DrawFn) -> list[_Said]:
+    """Sentences that grow by some words at a time."""
+    time_s, said = 0.0, []
+    for segment in range(draw(st.integers(1, 4))):
+        # All of them at once are no more than somebody can say.
+        words = draw(st.lists(_WORDS, min_size=1, max_size=12))
+        ends = sorted({*draw(st.lists(st.integers(1, len(words)), max_size=6)), len(words)})
+        for end in ends:
+            time_s += draw(st.floats(0, 6))
+            said.append(_Said(time_s, segment, " ".join(words[:end]), end == len(words)))
+    return said
+
+
+def _show(page: Page, talk: list[_Said], lines: int, *, roll: bool) -> list[tuple[float, list[list[str]]]]:
+    history = page.evaluate(_PAGES, [[list(said) for said in talk], lines, roll])
+    return [(time_s, rows) for time_s, rows in history]
+
+
+def _numbered(words: list[str], first: int = 0) -> list[str]:
+    """The words with numbers, so that no two are the same."""
+    return [f"{word}{number}" for number, word in enumerate(words, first)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def _check_revisions(page: Page, data: st.DataObject) -> None:
+    words = _numbered(data.draw(st.lists(_WORDS, min_size=1, max_size=30)))
+    texts = [" ".join(words)]
+    for letter in "vwxyz":
+        at = data.draw(st.integers(0, len(words) - 1))
+        # Another word of the same length.
+        words[at] = letter + words[at][1:]
+        words += _numbered(data.draw(st.lists(_WORDS, max_size=3)), len(words))
+        texts.append(" ".join(words))
+    history = page.evaluate(_ROWS, texts)
+    for text, rows in zip(texts, history, strict=True):
+        assert "".join(rows) == text
+    counts = [[len(row.split()) for row in rows[:-1]] for rows in history]
+    for before, after in pairwise(counts):
+        assert after[: len(before)] == before, "a full row has other words than before"
+
+
+def test_a_word_that_is_replaced_leaves_all_words_in_their_rows(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    _check_revisions(visit(captions.url + "/"))
+
+
+def test_a_revision_that_does_not_fit_leaves_the_rows_before_it(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        st.lists(_WORDS, min_size=1, max_size=30),
+        st.integers(0, 29),
+        st.lists(_WORDS, min_size=1, max_size=20),
+    )
+    def check(words: list[str], at: int, new: list[str]) -> None:
+        old = _numbered(words)
+        at = min(at, len(old))
+        before, after = page.evaluate(_ROWS, [" ".join(old), " ".join(old[:at] + new + old[at + 1 :])])
+        ends = [sum(len(row.split()) for row in before[: row + 1]) for row in range(len(before))]
+        untouched = sum(end <= at for end in ends[:-1])
+        assert after[:untouched] == before[:untouched]
+        assert all(len(row.rstrip()) <= 24 for row in after)
+
+    check()
+
+
+def test_a_full_stop_or_a_capital_breaks_no_row_anew(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    first, second = page.evaluate(
+        _ROWS, ["wir gehen jetzt nach Hause und dann", "Wir gehen, jetzt nach Hause. Und dann."]
+    )
+    assert first == ["wir gehen jetzt nach ", "Hause und dann"]
+    assert second == ["Wir gehen, jetzt nach ", "Hause. Und dann."]
+
+
+def _check_talk(page: Page, talk: list[_Said], lines: int, *, roll: bool) -> None:
+    history = _show(page, talk, lines, roll=roll)
+    said = [word for one in talk if one.is_over for word in one.text.split()]
+    seen: dict[str, str] = {}
+    order: list[str] = []
+    for _, rows in history:
+        assert len(rows) <= lines
+        for name, text in rows:
+            if name not in seen:
+                order.append(name)
+            seen[name] = text
+    # Row by row everything that was said was on display, in its order.
+    assert [word for name in order for word in seen[name].split()] == said
+    # Nothing came back.
+    for name in order:
+        on = [any(name == one for one, _ in rows) for _, rows in history]
+        assert "".join(str(int(one)) for one in on).strip("0").count("0") == 0
+
+
+def test_every_word_that_is_said_is_shown_once_and_in_its_order(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=80, deadline=None)
+    @given(_talks(), st.integers(1, 4), st.booleans())
+    def check(talk: list[_Said], lines: int, roll: bool) -> None:
+        _check_talk(page, talk, lines, roll=roll)
+
+    check()
+
+
+def test_nothing_waits_longer_than_eight_seconds(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=80, deadline=None)
+    @given(_talks(), st.integers(1, 4), st.booleans())
+    def check(talk: list[_Said], lines: int, roll: bool) -> None:
+        history = _show(page, talk, lines, roll=roll)
+        for time_s, segment, text, _ in talk:
+            count = len(text.split())
+            first = next(at for at, _ in history if at >= time_s and _reached(history, at, segment) >= count)
+            assert first - time_s < 8.01
+
+    check()
+
+
+def _reached(history: list[tuple[float, list[list[str]]]], time_s: float, segment: int) -> int:
+    """How many words of a segment were on display until a time."""
+    rows = {name: text for at, all_ in history if at <= time_s for name, text in all_}
+    return sum(len(text.split()) for name, text in rows.items() if name.split("/")[0] == str(segment))
+
+
+def test_a_page_stays_until_it_can_have_been_read(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    text = "zwanzig Buchstaben a " * 4
+    pages = _show(page, [_Said(0.0, 0, text.strip(), True)], 2, roll=False)
+    assert [len(rows) for _, rows in pages] == [2, 2]
+    # 40 letters, 18 in a second.
+    assert abs(pages[1][0] - 40 / 18) < 0.2
+    rolled = _show(page, [_Said(0.0, 0, text.strip(), True)], 2, roll=True)
+    assert [rows[0][0] for _, rows in rolled] == ["0/0", "0/1", "0/2"]
+
+
+def test_words_that_come_back_with_the_next_update_stay(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    texts = ["wir gehen nach Hause", "wir gehen", "wir gehen nach Hause", "wir gehen jetzt", "wir gehen"]
+    talk = [_Said(1.0 * number, 0, text, number == len(texts)) for number, text in enumerate(texts, 1)]
+    said = [rows[0][1] for _, rows in _show(page, talk, 2, roll=False)]
+    assert said == ["wir gehen nach Hause"] * 3 + ["wir gehen jetzt", "wir gehen"]
+
+
+def test_a_page_does_not_begin_with_the_comma_of_the_one_before(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.url + "/")
+    said = "Weisheit und Unsinn"
+    talk = [
+        _Said(0.0, 0, said, False),
+        _Said(1.0, 1, "Dann", False),
+        _Said(6.0, 0, f"{said}, bis heute.", True),
+    ]
+    rows = [text for _, rows in _show(page, talk, 1, roll=False) for _, text in rows]
+    assert not [row for row in rows if row.startswith((",", " "))]
+    assert "bis heute." in rows
+
+
+def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    talk = [_Said(1.0, segment, "zwanzig Buchstaben a", True) for segment in range(200)]
+    history = _show(page, talk, 2, roll=False)
+    assert history[-1][1][-1][0] == "199/0"
+    ends = [time_s for time_s, _ in history if time_s > 1.0]
+    assert ends[-1] - 1.0 <= 8.01
+    assert all(after - before > 0.3 for before, after in pairwise(ends))
+
+
+def test_on_a_page_no_word_moves(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=60, deadline=None)
+    @given(_talks(), st.integers(1, 4))
+    def check(talk: list[_Said], lines: int) -> None:
+        places: dict[str, int] = {}
+        for _, rows in _show(page, talk, lines, roll=False):
+            for place, (name, _) in enumerate(rows):
+                assert places.setdefault(name, place) == place
+
+    check()
+
+
+@st.composite
+def _revised_talks(draw: st.DrawFn) -> list[_Said]:
+    """A sentence of different words, in which words are added, replaced and taken out anywhere."""
+    time_s, count, words, said = 0.0, 0, list[str](), []
+    for _ in range(draw(st.integers(2, 12))):
+        at = draw(st.integers(0, len(words)))
+        taken = draw(st.integers(0, 3))
+        new = _numbered(draw(st.lists(_WORDS, max_size=12)), count)
+        count += len(new)
+        words[at : at + taken] = new
+        time_s += draw(st.floats(0, 4))
+        said.append(_Said(time_s, 0, " ".join(words), False))
+    return said
+
+
+def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=100, deadline=None)
+    @given(_revised_talks(), st.integers(1, 3), st.booleans())
+    def check(talk: list[_Said], lines: int, roll: bool) -> None:
+        history = _show(page, talk, lines, roll=roll)
+        left: set[str] = set()
+        top = 0
+        for (_, before), (now_s, rows) in pairwise(history):
+            numbers = [int(name.split("/")[1]) for name, _ in rows]
+            assert numbers == sorted(set(numbers))
+            assert top <= min(numbers, default=top)
+            top = min(numbers, default=top)
+            left |= {word for name, row in before if int(name.split("/")[1]) < top for word in row.split()}
+            # What a revision takes out may be said again, and is then another word.
+            said = next(one.text for one in reversed(talk) if one.time_s <= now_s).split()
+            left &= set(said)
+            assert not left & {word for _, row in rows for word in row.split()}
+
+    check()
+
+
+def test_rows_of_text_without_spaces_break_between_characters(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(f"{captions.page}?overlay=1&size=60", size=(800, 450))
+    captions.language = {"source": "en", "target": "zh", "target_dir": "ltr"}
+    captions.restart()
+    text = "女士们先生们早上好，欢迎来到博物馆。参观将于十点在大厅开始。"
+    captions.say(0, text)
+    expect(shown(page)).to_have_count(2)
+    rows = shown(page).all_text_contents()
+    assert text.startswith("".join(rows))
+    assert not re.match("[，。]", rows[1])
