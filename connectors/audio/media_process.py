@@ -67,7 +67,9 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     damaged: int
 
 
-class _Refusal(Exception):  # noqa: N818 - an answer
+class Refusal(Exception):  # noqa: N818 - an answer
+    """Why something cannot be decoded; ``told`` is the answer."""
+
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(why)
         self.told = Refused(why=why, remedy=remedy)
@@ -76,7 +78,7 @@ class _Refusal(Exception):  # noqa: N818 - an answer
 def main() -> None:
     """Decode what the arguments name, until the end or until nobody reads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _limit_memory()
+    limit_memory()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's remark is not a sample
     try:
@@ -85,7 +87,8 @@ def main() -> None:
         os._exit(1)
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
+    """Bound what this process may allocate."""
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
@@ -94,16 +97,16 @@ def _limit_memory() -> None:
 def _decode(opens: str, skip: int, out: BinaryIO) -> None:
     try:
         media = _Media(opens)
-    except _Refusal as refusal:
-        _tell(out, refusal.told)
+    except Refusal as refusal:
+        tell(out, refusal.told)
         return
     except MemoryError:
-        _tell(
+        tell(
             out,
             Refused(why=f"it takes more than {MEMORY_LIMIT >> 20} MB of memory", remedy="export it again"),
         )
         return
-    _tell(out, media.opened)
+    tell(out, media.opened)
     for pcm in media.blocks():
         for at in range(skip, len(pcm), _MAX_WRITTEN):
             part = pcm[at : at + _MAX_WRITTEN]
@@ -111,10 +114,11 @@ def _decode(opens: str, skip: int, out: BinaryIO) -> None:
         skip = max(0, skip - len(pcm))
         out.flush()
     out.write(struct.pack("<I", 0))
-    _tell(out, Ended(missing_s=media.missing_s, damaged=media.damaged))
+    tell(out, Ended(missing_s=media.missing_s, damaged=media.damaged))
 
 
-def _tell(out: BinaryIO, what: msgspec.Struct) -> None:
+def tell(out: BinaryIO, what: msgspec.Struct) -> None:
+    """Write an answer as a line."""
     out.write(msgspec.json.encode(what) + b"\n")
     out.flush()
 
@@ -123,12 +127,12 @@ class _Media:
     """The best track of sound of a container."""
 
     def __init__(self, opens: str) -> None:
-        self._container = _container(opens)
+        self._container = open_container(opens)
         stream = self._container.streams.best("audio")
         if stream is None:
-            raise _Refusal("it has no audio track", "give a recording with sound")
+            raise Refusal("it has no audio track", "give a recording with sound")
         if stream.codec_context is None:
-            raise _Refusal("the codec of its audio track is not known", "convert it to WAV or FLAC")
+            raise Refusal("the codec of its audio track is not known", "convert it to WAV or FLAC")
         self._stream = stream
         self.damaged = 0
         self._tried = 0
@@ -141,14 +145,14 @@ class _Media:
             if self._tried >= _TRIED:
                 break
         if not head or 4 * self.damaged > 3 * self._tried:
-            raise _Refusal(
+            raise Refusal(
                 f"its audio track ({stream.codec_context.name}) has no packets that can be decoded: it is "
                 "encrypted, damaged or empty",
                 "export it again without copy protection",
             )
         first = head[0]
         if first.sample_rate not in _RATES:
-            raise _Refusal(f"its header claims {first.sample_rate} samples a second", "export it again")
+            raise Refusal(f"its header claims {first.sample_rate} samples a second", "export it again")
         self.opened = Opened(
             duration_s=self._duration_s, rate=first.sample_rate, channels=len(first.layout.channels)
         )
@@ -284,7 +288,8 @@ class _Pending:
             yield bytes(2 * min(samples - at, _BLOCK))
 
 
-def _container(opens: str) -> Any:
+def open_container(opens: str) -> Any:
+    """Open what may be read; raises `Refusal`."""
     import av
     from av.error import FFmpegError
 
@@ -307,16 +312,16 @@ def _container(opens: str) -> Any:
     except MemoryError:
         raise
     except av.error.ExitError:
-        raise _Refusal(
+        raise Refusal(
             f"nothing came within {_TIMEOUT_S:.0f} s", "check the address and the network"
         ) from None
     except av.error.InvalidDataError:
-        raise _Refusal(
+        raise Refusal(
             "it is no sound or video that FFmpeg's libraries know, or its beginning or its index is cut off",
             "copy or export it again",
         ) from None
     except FFmpegError as error:
-        raise _Refusal(
+        raise Refusal(
             f"the system says: {error.strerror or error}", "check it, and give a recording"
         ) from None
 
