@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from bytewax.outputs import Sink
 
 from operators.extras import Extra
 from operators.parts import Parts
+from operators.subtitles.writer import Shown
 
 #: What a sink takes: the events of a stage, or the cues of subtitles, with their keys.
 Step = Literal["audio", "partials", "sentences", "translations", "captions", "cues", "records"]
@@ -28,8 +29,23 @@ class SinkPart(NamedTuple):
     #: What ``doctor`` says of it, given its file; as of recognisers.
     examine: Callable[[Path], str] | None = None
     extra: Extra | None = None
-    #: Whether ``make`` also takes ``shown``: the speech, its translation or both.
-    takes_shown: bool = False
+    #: Whether there may be several such files, which differ in ``shown``.
+    shows: bool = False
+    #: What a file shows: the speech, its translation or both; None for what all files show.
+    shown: Shown | None = None
+
+
+def shown_in(given: str) -> tuple[Shown | None, Path]:
+    """What a file shows, if it says that, and its path.
+
+    >>> shown_in("source=talk.srt"), shown_in("talk.srt")
+    (('source', PosixPath('talk.srt')), (None, PosixPath('talk.srt')))
+    """
+    what, _, path = given.partition("=")
+    for shown in get_args(Shown):
+        if what == shown and path:
+            return shown, Path(path)
+    return None, Path(given)
 
 
 def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:

@@ -183,9 +183,12 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     # Nor do parts matter that are not used, and may not be installed next time.
     used = same["recognize"]["engine"]
     same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
-    same["output"] = {key: value for key, value in same["output"].items() if value is not None}
+    same["output"] = {
+        key: list(value) if isinstance(value, tuple) else value  # as they are read back
+        for key, value in same["output"].items()
+        if value is not None
+    }
     same["input"]["more_audio"] = list(same["input"]["more_audio"])
-    same["output"]["sinks"] = list(same["output"]["sinks"])  # as they are read back
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}

@@ -8,7 +8,7 @@ from bytewax.dataflow import Dataflow, Stream
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.callback import CallbackSink, FirstProcessSink
-from connectors.sinks.part import Step
+from connectors.sinks.part import SinkPart, Step
 from flows.captions.kafka import once, publish, read
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
@@ -197,32 +197,35 @@ def _observed(
     return op.map(step_id, events, tell)
 
 
-def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
+def _save(events: Stream[Any], step: Step, parts: Parts, cues_of: Shown | None = None) -> None:
     """Write the events of a step, or the cues, to the files and the topic that the settings name for them."""
     for one, path in parts.settings.output.files():
-        if one.of == step:
+        shown = _shown(one, parts.settings)
+        if one.of == step and cues_of in (None, shown):
             keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
-            more = {"shown": _shown(parts.settings)} if one.takes_shown else {}
+            more = {"shown": shown} if one.shows and step != "cues" else {}
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
     publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 
 def _subtitle(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
     settings = parts.settings
-    if not any(one.of == "cues" for one, _path in settings.output.files()):
+    kinds = {_shown(one, settings) for one, _path in settings.output.files() if one.of == "cues"}
+    if not kinds:
         return
     spoken, written = language(settings.translate.source), language(settings.translate.target)
     columns = Columns(source=spoken.columns, target=written.columns)
     now = parts.given.now if settings.is_live else None
     # Updates without captions still tell when each part of a sentence was spoken.
     heard = captions if unfinished is None else op.merge("heard", unfinished, captions)
-    cues = subtitle("subtitle", heard, _shown(settings), columns, now)
-    _save(cues, "cues", parts)
+    for shown in sorted(kinds):
+        name = "subtitle" if len(kinds) == 1 else f"subtitle-{shown}"
+        _save(subtitle(name, heard, shown, columns, now), "cues", parts, shown)
 
 
-def _shown(settings: Settings) -> Shown:
-    """What subtitles and texts show; without a translation, both would say the same."""
-    return settings.output.subtitles if settings.translate.direction.translates else "target"
+def _shown(one: SinkPart, settings: Settings) -> Shown:
+    """What a file of subtitles or text shows; without a translation, both would say the same."""
+    return (one.shown or settings.output.subtitles) if settings.translate.direction.translates else "target"
 
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:

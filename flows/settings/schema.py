@@ -15,7 +15,7 @@ from connectors.http.access import LOCAL
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
 from connectors.rooms.room import RoomLimits
-from connectors.sinks.part import SINKS, SinkPart
+from connectors.sinks.part import SINKS, SinkPart, shown_in
 from connectors.web.streams import MAX_CLIENTS
 from flows.settings.lists import words
 from flows.settings.methods import METHODS
@@ -305,26 +305,35 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
 
     def files(self) -> list[tuple[SinkPart, Path]]:
         """The sinks that are named, with their files."""
-        named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(self, one.name))]
-        for number, given in enumerate(self.sinks):
-            name, _, path = given.partition("=")
-            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
+        named = []
+        for one in SINKS.values():
+            given = getattr(self, one.name) or ()
+            for number, text in enumerate((given,) if isinstance(given, str) else given):
+                shown, path = shown_in(text) if one.shows else (None, Path(text))
+                name = f"{one.name}-{number + 1}" if number else one.name
+                named.append((one._replace(name=name, shown=shown), path))
+        for number, own in enumerate(self.sinks):
+            name, _, file = own.partition("=")
+            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(file)))
         return named
 
     if TYPE_CHECKING:
 
-        def __getattr__(self, sink: str) -> str | None:
-            """The file of a sink."""
+        def __getattr__(self, sink: str) -> Any:
+            """The file of a sink; of some, several."""
 
 
 if TYPE_CHECKING:
     OutputSettings = _OutputSettings
 else:
-    _options = {one.name: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
+    _options = {one: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
     OutputSettings = _extended(
         "OutputSettings",
         _OutputSettings,
-        [(name, Annotated[str | None, option], None) for name, option in _options.items()],
+        [
+            (one.name, Annotated[str | tuple[str, ...] | None if one.shows else str | None, option], None)
+            for one, option in _options.items()
+        ],
     )
 
 
