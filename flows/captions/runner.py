@@ -130,8 +130,16 @@ def _latency(value: Percentiles | None) -> str:
     return "–" if value is None else f"p50 {value.p50:.0f} ms and p95 {value.p95:.0f} ms"
 
 
-def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None) -> None:
-    """Run the captions flow, and print its summary; ``settings_file`` is the file the settings come from."""
+def caption(
+    settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None, sums_up: bool = True
+) -> bool:
+    """Run the captions flow, and return whether its input came to its end.
+
+    Args:
+        quiet: Show no progress, and print no summary.
+        settings_file: The file the settings come from.
+        sums_up: Whether to print a summary.
+    """
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         screen, profiled = make_screen(settings), Profile() if profile else None
@@ -156,10 +164,12 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             _run(dataflow, parts)
-            unwritten = _sum_up(parts, profiled, quiet=quiet)
+            is_finished = not parts.shared.stop.is_set()
+            unwritten = _sum_up(parts, profiled, quiet=quiet or not sums_up)
             if where and settings.input.microphone is None and not settings.input.rooms:
                 _stay(where, parts.shared.stop)
         _complain(parts, unwritten)
+    return is_finished
 
 
 def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:

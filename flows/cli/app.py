@@ -17,6 +17,7 @@ from flows.cli.refusals import Commands, check_command
 from flows.cli.report import report
 from flows.cli.running import program, run
 from flows.cli.serve import job, serve
+from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
 from flows.measuring.subjects import SUBJECTS
 from flows.model.app import model_app
@@ -180,6 +181,7 @@ def replay(
     )
 
 
+app.command(rich_help_panel=_CAPTION)(subtitle)
 app.command(rich_help_panel=_CAPTION)(devices)
 app.command(rich_help_panel=_CAPTION)(doctor)
 app.add_typer(models_app, name="models", cls=Commands, rich_help_panel=_CAPTION)
