@@ -1,8 +1,10 @@
 """The child process of `connectors.audio.media`: decodes a recording with FFmpeg's libraries (PyAV).
 
-Called with what to open and the position to begin at, in 16 kHz samples. It writes to standard output a line
+Called with what to open, the position to begin at in 16 kHz samples, and for a broadcast that was heard
+before the time up to which it was, in seconds by its own clock. It writes to standard output a line
 of JSON (`Opened` or `Refused`), then blocks of samples, each after its size in bytes (32 bits,
-little-endian), then an empty block and a line of JSON (`Ended`). The memory it may take is limited.
+little-endian), then an empty block and a line of JSON (`Ended`). Where packets were damaged, `DAMAGED` takes
+the place of a size, and the number of them so far follows. The memory it may take is limited.
 """
 
 import os
@@ -24,6 +26,8 @@ from operators.sound import mono
 
 #: Bytes that a decoder may allocate. The index of a day of sound takes a tenth of it.
 MEMORY_LIMIT = 2**30
+#: Stands for a size, before the number of damaged packets (32 bits).
+DAMAGED = 0xFFFF_FFFF
 _BLOCK = SAMPLE_RATE // 2
 _MAX_WRITTEN = 2**16
 _RATES = range(1_000, 768_001)
@@ -32,9 +36,11 @@ _TRIED = 20
 _MAX_UNDECODED = 1000
 # A demuxer that finds no packet after so many errors will find none.
 _MAX_ERRORS = 100
-# Timestamps that jump further, where the length is unknown, are those of another recording.
-_MAX_GAP_S = 60.0
+#: Timestamps that jump further, where the length is unknown, are those of another recording.
+MAX_GAP_S = 60.0
 _MIN_GAP_S = 0.1
+# What a broadcast may offer again of what was heard.
+_MAX_HEARD_S = 600.0
 # Containers whose header has the length; that of others is estimated.
 _WITH_LENGTH = ("mov", "matroska")
 _MIN_MISSING_S = 1.0
@@ -49,6 +55,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     duration_s: float | None
     rate: int
     channels: int
+    #: When it begins by its own clock, in seconds, if it is a broadcast that has one.
+    begin_s: float | None = None
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -82,7 +90,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's remark is not a sample
     try:
-        _decode(sys.argv[1], 2 * int(sys.argv[2]), out)
+        _decode(sys.argv[1], 2 * int(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else None, out)
     except BrokenPipeError:
         os._exit(1)
 
@@ -94,9 +102,9 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
-def _decode(opens: str, skip: int, out: BinaryIO) -> None:
+def _decode(opens: str, skip: int, heard_s: float | None, out: BinaryIO) -> None:
     try:
-        media = _Media(opens)
+        media = _Media(opens, heard_s)
     except Refusal as refusal:
         tell(out, refusal.told)
         return
@@ -107,11 +115,15 @@ def _decode(opens: str, skip: int, out: BinaryIO) -> None:
         )
         return
     tell(out, media.opened)
+    damaged = 0
     for pcm in media.blocks():
         for at in range(skip, len(pcm), _MAX_WRITTEN):
             part = pcm[at : at + _MAX_WRITTEN]
             out.write(struct.pack("<I", len(part)) + part)
         skip = max(0, skip - len(pcm))
+        if media.damaged != damaged:
+            damaged = media.damaged
+            out.write(struct.pack("<II", DAMAGED, damaged))
         out.flush()
     out.write(struct.pack("<I", 0))
     tell(out, Ended(missing_s=media.missing_s, damaged=media.damaged))
@@ -126,7 +138,7 @@ def tell(out: BinaryIO, what: msgspec.Struct) -> None:
 class _Media:
     """The best track of sound of a container."""
 
-    def __init__(self, opens: str) -> None:
+    def __init__(self, opens: str, heard_s: float | None = None) -> None:
         self._container = open_container(opens)
         stream = self._container.streams.best("audio")
         if stream is None:
@@ -153,10 +165,18 @@ class _Media:
         first = head[0]
         if first.sample_rate not in _RATES:
             raise Refusal(f"its header claims {first.sample_rate} samples a second", "export it again")
-        self.opened = Opened(
-            duration_s=self._duration_s, rate=first.sample_rate, channels=len(first.layout.channels)
-        )
         self._rest: Iterator[Any] = chain(head, frames)
+        self._begin_s = (self._container.start_time or 0) / 1e6
+        has_clock = self._duration_s is None and self._container.format.name == "hls"
+        if has_clock and heard_s is not None and -_MAX_HEARD_S < self._begin_s - heard_s < MAX_GAP_S:
+            self._begin_s = max(self._begin_s, heard_s)
+            self._rest = (one for one in self._rest if one.pts is None or one.pts * one.time_base >= heard_s)
+        self.opened = Opened(
+            duration_s=self._duration_s,
+            rate=first.sample_rate,
+            channels=len(first.layout.channels),
+            begin_s=self._begin_s if has_clock else None,
+        )
 
     @property
     def missing_s(self) -> float:
@@ -170,7 +190,7 @@ class _Media:
         """int16 samples, 16 kHz mono; silence where the timestamps leave a gap."""
         from av.audio.resampler import AudioResampler
 
-        begin_s = (self._container.start_time or 0) / 1e6
+        begin_s = self._begin_s
         made_for, resampler = None, AudioResampler("fltp", "mono", SAMPLE_RATE)
         pending = _Pending()
         for frame in self._rest:
@@ -196,7 +216,7 @@ class _Media:
         yield pending.take()
 
     def _is_gap(self, ahead_s: float) -> bool:
-        limit_s = _MAX_GAP_S if self._duration_s is None else self._duration_s
+        limit_s = MAX_GAP_S if self._duration_s is None else self._duration_s
         return _MIN_GAP_S < ahead_s <= limit_s
 
     def _length(self) -> float | None:
@@ -298,11 +318,16 @@ def open_container(opens: str) -> Any:
     # A playlist must not make this read other files, or a file reach into the network.
     options = {"protocol_whitelist": scheme, "max_streams": "100"}
     timeout = None
-    if scheme in ("http", "https"):
+    if scheme.startswith("rtmp"):
+        options["protocol_whitelist"] = "rtmp,rtmpt,rtmps,rtmpts,tcp,tls,http,https"
+        timeout = (_TIMEOUT_S, _TIMEOUT_S)
+    elif scheme in ("http", "https"):
         options |= {
             "protocol_whitelist": "http,https,tls,tcp,crypto",
             "reconnect": "1",
             "reconnect_delay_max": "10",
+            # Of a list of segments that no longer changes.
+            "m3u8_hold_counters": "10",
         }
         timeout = (_TIMEOUT_S, _TIMEOUT_S)
     elif scheme == "fd":

@@ -261,7 +261,9 @@ def test_an_address_is_read_like_a_file_and_its_secrets_are_not_told(tmp_path: P
     with pytest.raises(InputError, match="404") as refused:
         AudioDecoder(f"{server}/other.mkv?key=secret")
     assert "secret" not in str(refused.value)
-    with pytest.raises(UsageError, match="rtmp addresses are not read"):
+    with pytest.raises(
+        UsageError, match=r"rtmp addresses are live; write: surtitle live rtmp://127\.0\.0\.1/talk"
+    ):
         AudioDecoder("rtmp://127.0.0.1/talk")
 
 
