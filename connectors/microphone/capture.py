@@ -8,7 +8,7 @@ from typing import Protocol
 
 from connectors.microphone import portaudio
 from connectors.microphone.buffer import CaptureBuffer
-from connectors.microphone.portaudio import InputDevice, InputStream, find_again, find_device
+from connectors.microphone.portaudio import InputDevice, find_again, find_device, record
 from operators.errors import SurtitleError
 
 # Devices call back many times a second; one that is silent for this long is gone.
@@ -86,7 +86,7 @@ class Device:
 
     def open(self, buffer: CaptureBuffer, ended: Callable[[], None]) -> LiveStream:
         """Begin to record."""
-        return InputStream(self._device, buffer.opened, buffer.put, ended)
+        return record(self._device, buffer.opened, buffer.put, ended)
 
     def again(self, buffer: CaptureBuffer, ended: Callable[[], None]) -> LiveStream | None:
         """Begin to record again, if it is there."""
