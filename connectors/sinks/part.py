@@ -31,6 +31,8 @@ class SinkPart(NamedTuple):
     extra: Extra | None = None
     #: Whether there may be several such files, which differ in ``shown``.
     shows: bool = False
+    #: Whether it names an address, which may hold a secret, and not a file: ``make(address, watch=watch)``.
+    is_address: bool = False
     #: What a file shows: the speech, its translation or both; None for what all files show.
     shown: Shown | None = None
 

@@ -205,6 +205,10 @@ def _save(events: Stream[Any], step: Step, parts: Parts, cues_of: Shown | None =
             keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
             more = {"shown": shown} if one.shows and step != "cues" else {}
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
+    for one, address in parts.settings.output.addresses():
+        if one.of == step:
+            keyed = op.map(f"key-{one.name}", events, _with_key)
+            op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
     publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 

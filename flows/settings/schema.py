@@ -307,7 +307,7 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
         """The sinks that are named, with their files."""
         named = []
         for one in SINKS.values():
-            given = getattr(self, one.name) or ()
+            given = () if one.is_address else getattr(self, one.name) or ()
             for number, text in enumerate((given,) if isinstance(given, str) else given):
                 shown, path = shown_in(text) if one.shows else (None, Path(text))
                 name = f"{one.name}-{number + 1}" if number else one.name
@@ -317,10 +317,20 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
             named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(file)))
         return named
 
+    def addresses(self) -> list[tuple[SinkPart, Secret]]:
+        """The sinks that send elsewhere, with their addresses."""
+        given = [(one, getattr(self, one.name)) for one in SINKS.values() if one.is_address]
+        return [(one, address) for one, address in given if address is not None]
+
     if TYPE_CHECKING:
 
         def __getattr__(self, sink: str) -> Any:
             """The file of a sink; of some, several."""
+
+
+def _type_of(one: SinkPart) -> Any:
+    """What names a sink: a file, several, or an address."""
+    return Secret if one.is_address else str | tuple[str, ...] if one.shows else str
 
 
 if TYPE_CHECKING:
@@ -330,10 +340,7 @@ else:
     OutputSettings = _extended(
         "OutputSettings",
         _OutputSettings,
-        [
-            (one.name, Annotated[str | tuple[str, ...] | None if one.shows else str | None, option], None)
-            for one, option in _options.items()
-        ],
+        [(one.name, Annotated[_type_of(one) | None, option], None) for one, option in _options.items()],
     )
 
 
