@@ -171,10 +171,8 @@ def _check(recording: str, *, live: bool) -> None:
     if scheme in LIVE_SCHEMES and not live:
         raise UsageError(f"{where}: {scheme} addresses are live; write: surtitle live {where}")
     if scheme not in (*_SCHEMES, *LIVE_SCHEMES):
-        other = f"`ffmpeg -i {where} -vn -f matroska - | surtitle file - --realtime`"
         raise UsageError(
-            f"{where}: {scheme} addresses are not read; give one of http or https, or of rtmp for "
-            f"`surtitle live`, or let another program read it, such as {other}"
+            f"{where}: {scheme} addresses are not read; give one of http or https, or rtmp for surtitle live"
         )
 
 

@@ -139,7 +139,7 @@ class _Media:
     """The best track of sound of a container."""
 
     def __init__(self, opens: str, heard_s: float | None = None) -> None:
-        self._container = open_container(opens)
+        self._container = open_container(opens, again=heard_s is not None)
         stream = self._container.streams.best("audio")
         if stream is None:
             raise Refusal("it has no audio track", "give a recording with sound")
@@ -308,8 +308,12 @@ class _Pending:
             yield bytes(2 * min(samples - at, _BLOCK))
 
 
-def open_container(opens: str) -> Any:
-    """Open what may be read; raises `Refusal`."""
+def open_container(opens: str, *, again: bool = False) -> Any:
+    """Open what may be read; of a broadcast that was heard before, ``again``, from further back.
+
+    Raises:
+        Refusal: when it cannot be read.
+    """
     import av
     from av.error import FFmpegError
 
@@ -328,6 +332,8 @@ def open_container(opens: str) -> Any:
             "reconnect_delay_max": "10",
             # Of a list of segments that no longer changes.
             "m3u8_hold_counters": "10",
+            # Three segments before the last one, as players begin; what was heard already is left out.
+            "live_start_index": "-20" if again else "-3",
         }
         timeout = (_TIMEOUT_S, _TIMEOUT_S)
     elif scheme == "fd":

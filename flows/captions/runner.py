@@ -110,7 +110,7 @@ def _parts(parts: LatencyParts) -> str | None:
 def _sound(summary: Summary) -> str | None:
     told = [
         f"{seconds:.1f} s {what}"
-        for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "without a microphone"))
+        for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "not connected"))
         if seconds >= 0.05
     ]
     if summary.cut:

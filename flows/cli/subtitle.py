@@ -66,9 +66,12 @@ class _Files(NamedTuple):
     #: The copy of the recording.
     copy: Path | None
 
-    def paths(self) -> Iterator[Path]:
+    def texts(self) -> Iterator[Path]:
         for names in self.named.values():
             yield from (Path(name.partition("=")[2]) for name in names)
+
+    def paths(self) -> Iterator[Path]:
+        yield from self.texts()
         if self.copy is not None:
             yield self.copy
 
@@ -179,6 +182,9 @@ def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Pat
             raise
         complaint, is_finished = error, True
     if not is_finished:
+        # Half of the subtitles would look like all of them, and the next try would not replace them.
+        for path in files.texts():
+            path.unlink(missing_ok=True)
         raise KeyboardInterrupt
     if files.copy is not None:
         _copy(files, files.copy)

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 
-from connectors.audio.recording import shown
+from connectors.audio.recording import is_address, shown
 from connectors.files.output import inherited
 from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
@@ -61,6 +61,8 @@ def _source(settings: Settings) -> str:
     given = settings.input
     if given.audio:
         return shown(given.audio)
+    if given.microphone and is_address(given.microphone):
+        return shown(given.microphone)
     return "the microphone" if given.microphone else "the sound of the rooms"
 
 

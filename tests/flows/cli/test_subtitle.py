@@ -1,5 +1,7 @@
 """``surtitle subtitle`` names its files after the recordings, and overwrites nothing."""
 
+import signal
+import subprocess
 from pathlib import Path
 
 import av
@@ -8,7 +10,7 @@ import pytest
 import soundfile
 
 from operators.recognizers.moonshine.recognizer import bundled_model
-from tests.program import surtitle
+from tests.program import SURTITLE, Program, surtitle
 from tests.recordings import write
 
 SPEECH = bundled_model().parent / "two_cities.wav"
@@ -57,3 +59,19 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_read(
     refused = surtitle("subtitle", *arguments, "--to", "German")
     assert refused.returncode == 2
     assert reason in refused.stderr
+
+
+def test_an_interrupted_recording_leaves_no_half_of_its_subtitles(tmp_path: Path) -> None:
+    samples, rate = soundfile.read(SPEECH, dtype="int16")
+    mono = np.ascontiguousarray(samples if samples.ndim == 1 else samples[:, 0])
+    talk = write(tmp_path / "talk.mkv", mono, rate, repeat=200)
+    command = [SURTITLE, "subtitle", str(talk), "--captions-only", "--mux", "--log-format", "json"]
+    with Program(command, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        while "run_started" not in running.stderr.readline():
+            pass
+        assert (tmp_path / "talk.en.srt").exists()
+        running.send_signal(signal.SIGINT)
+        told = running.communicate(timeout=60)[1]
+    assert (running.returncode, "interrupted before it was finished" in told) == (130, True)
+    assert list(tmp_path.iterdir()) == [talk]
