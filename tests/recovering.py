@@ -125,9 +125,9 @@ def main(path: Path) -> None:
     settings = load_settings(path)
     parts = make_parts(settings, ToyShared, reading=[path])
     dataflow = build(parts)
-    with held_outputs(settings.output, parts.outputs), recovery(settings, parts.process) as how, parts.screen:
+    with held_outputs(settings, parts.outputs), recovery(settings, parts.process) as how, parts.screen:
         is_resumed = how is not None and how.is_resumed
-        begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
+        begin_outputs(settings, parts.outputs, is_resumed=is_resumed)
         run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers, parts.process)
 
 

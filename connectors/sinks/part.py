@@ -1,6 +1,6 @@
 """Sinks as parts: what settings, options and the flow need to know of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -30,6 +30,21 @@ class SinkPart(NamedTuple):
     extra: Extra | None = None
     #: Whether ``make`` also takes ``shown``: the speech, its translation or both.
     takes_shown: bool = False
+    #: Code of the language whose captions the file is of, where there are several.
+    language: str = ""
+
+    def of_each(self, path: Path, codes: Sequence[str]) -> "list[tuple[SinkPart, Path]]":
+        """Its file for each of several languages: ``talk.de.srt`` and ``talk.fr.srt`` for ``talk.srt``.
+
+        What is known before anything is translated has one file.
+        """
+        if not codes or self.of in ("audio", "partials", "sentences"):
+            return [(self, path)]
+        return [
+            (self._replace(name=f"{self.name}-{code}", language=code),
+             path.with_name(f"{path.stem}.{code}{path.suffix}"))
+            for code in codes
+        ]  # fmt: skip
 
 
 def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:
