@@ -80,7 +80,7 @@ class Hub:
         """Publish a caption."""
         with self.lock:
             stream = self._publishing(caption.stream)
-            stream.log_of(caption.language).caption(caption)
+            stream.caption(caption)
             self._announce(stream)
 
     def record(self, record: ErasureRecord, lost_s: float = 0.0) -> None:

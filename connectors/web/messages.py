@@ -27,21 +27,20 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     target: str
     target_dir: str = "ltr"
-    #: All languages of captions, if there are several.
+    #: If there are several languages of captions, all of them and the spoken one.
     choices: list[Choice] | msgspec.UnsetType = msgspec.UNSET
 
 
 def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     """The languages of a stream, for the protocol: once for each language of captions."""
-    choices = [
-        Choice(code=one.code, name=one.own or one.name, dir=_dir(one)) for one in (to for _, to in directions)
-    ]
+    published = dict.fromkeys([*(to for _, to in directions), directions[0].source])
+    choices = [Choice(code=one.code, name=one.own or one.name, dir=_dir(one)) for one in published]
     return [
         Languages(
             source=source.code,
             target=target.code,
             target_dir=_dir(target),
-            choices=choices if len(choices) > 1 else msgspec.UNSET,
+            choices=choices if len(directions) > 1 else msgspec.UNSET,
         )
         for source, target in directions
     ]

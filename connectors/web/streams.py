@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import NamedTuple
 
+import msgspec
 from msgspec import UnsetType
 
 from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
+from operators.events import Caption
 
 # Languages of a reader that are looked for.
 _MAX_WANTED = 20
@@ -23,6 +25,8 @@ class Followed:
         self.logs = logs
         #: That of the first language.
         self.log = next(iter(logs.values()))
+        #: What was said, if there are several languages and none of them is the spoken one.
+        self.original: StreamLog | None = None
         self.clients: set[Client] = set()
         #: Whether anything was published, as opposed to only requested.
         self.is_real = False
@@ -34,6 +38,13 @@ class Followed:
     def log_of(self, language: str | UnsetType) -> StreamLog:
         """What is published in a language; in the first one, if there is no such language."""
         return self.logs.get(language or "", self.log)
+
+    def caption(self, caption: Caption) -> None:
+        """Publish a caption; with those of the first language, also what was said."""
+        log = self.log_of(caption.language)
+        log.caption(caption)
+        if log is self.log and self.original is not None:
+            self.original.caption(msgspec.structs.replace(caption, shown=caption.source, withheld=""))
 
     def wanted(self, languages: str) -> StreamLog:
         """The first of the languages that a reader prefers, such as ``fr-CA,fr,en``, that there is."""
@@ -198,6 +209,9 @@ class Streams:
             for one in languages or self._languages
         }
         stream = Followed(logs)
+        if len(logs) > 1 and (spoken := stream.log.language.source) not in logs:
+            said = msgspec.structs.replace(stream.log.language, target=spoken, target_dir="auto")
+            stream.original = logs[spoken] = StreamLog(secrets.token_hex(4), said, self._state, self._bounds)
         self._by_name[name] = stream
         return stream
 

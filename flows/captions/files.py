@@ -38,7 +38,7 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
         require_extra(one.extra, f"--{_plain(one)}")
         if one.language and path.parent == Path("/dev"):
             raise UsageError(
-                f"output.{_plain(one)}: {path} has no place for several languages; name a file such as talk.srt: "
+                f"output.{_plain(one)}: {path} cannot take several languages; name a file such as talk.srt: "
                 "it becomes talk.de.srt, talk.fr.srt …"
             )
     folder = settings.recovery.folder

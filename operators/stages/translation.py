@@ -70,7 +70,7 @@ class Update(NamedTuple):
     def translation(self, clock: Clock, total_s: float) -> Translation:
         """The event for the next stage, if the work took ``total_s`` seconds until now."""
         partial, output = self.partial, self.output
-        ready_s = clock.done(partial.channel, partial.arrival_s, total_s)
+        ready_s = clock.done(partial.stream, partial.arrival_s, total_s)
         return Translation(
             **moment_of(partial),
             source=partial.text,

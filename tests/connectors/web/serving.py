@@ -56,7 +56,7 @@ def serving(
     token: str | None = None,
     names: tuple[str, ...] = (),
 ) -> Iterator[Served]:
-    hub = Hub(LANGUAGES, streams or [], bounds=bounds, patience=patience, max_clients=max_clients)
+    hub = Hub([LANGUAGES], streams or [], bounds=bounds, patience=patience, max_clients=max_clients)
     server = WebServer(hub, host=host, port=0, token=token, names=names, max_clients=max_clients)
     try:
         yield Served(hub, server)
