@@ -195,8 +195,9 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     used = same["recognize"]["engine"]
     same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
     same["output"] = {key: value for key, value in same["output"].items() if value is not None}
-    same["input"]["more_audio"] = list(same["input"]["more_audio"])
-    same["output"]["sinks"] = list(same["output"]["sinks"])  # as they are read back
+    # Lists, as they are read back.
+    for stage, key in (("input", "more_audio"), ("output", "sinks"), ("translate", "more_to")):
+        same[stage][key] = list(same[stage][key])
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}

@@ -159,8 +159,15 @@ def test_a_name_that_is_used_again_is_another_stream_with_other_secrets() -> Non
 
 def test_languages_are_those_that_are_offered() -> None:
     rooms = registry()
-    assert rooms.open("hall", "en", "he").direction.code == "en-he"
-    assert rooms.open("hall", None, None).direction.code == "en-de"
+
+    def opened(source: str | None, target: str | None) -> list[str]:
+        return [one.code for one in rooms.open("hall", source, target).directions]
+
+    assert opened("en", "he") == ["en-he"]
+    assert opened(None, None) == ["en-de"]
+    assert opened(None, "he, German") == ["en-he", "en-de"]
+    with pytest.raises(UsageError, match="'de,German' names a language twice; name each once"):
+        opened(None, "de,German")
     with pytest.raises(UsageError, match="'Danish' cannot be written here; choose from German, Hebrew"):
         rooms.open("hall", None, "Danish")
     with pytest.raises(UsageError, match="'Klingon' cannot be spoken here; choose from English"):

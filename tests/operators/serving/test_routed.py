@@ -100,7 +100,7 @@ def test_finals_of_any_model_come_first() -> None:
 
 
 def test_finals_without_end_do_not_hold_up_another_model() -> None:
-    finals = [said("a b c d", f"{room}1", is_final=True) for room in "abcdefghijklmnop"]
+    finals = [said("a b c d", f"{number}-1", is_final=True) for number in range(60)]
     ended = passes(said("a b c", "a0"), *finals)[1]
     assert ended.index("a0") < len(finals)
 
