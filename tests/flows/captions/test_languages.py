@@ -101,11 +101,15 @@ def test_a_run_in_two_languages_that_is_killed_again_and_again_ends_as_if_it_had
     names = sorted(path.name for path in (tmp_path / "unbroken").glob("*.*") if path.suffix != ".toml")
     assert {"captions.de.jsonl", "captions.fr.jsonl", "talk.de.srt", "talk.fr.vtt"} <= set(names)
     for name in names:
-        one, other = (tmp_path / folder / name for folder in ("unbroken", "killed"))
-        if name.endswith(".jsonl"):
-            assert written(one) == written(other), name
-        else:
-            assert one.read_text() == other.read_text(), name
+        one, other = (told(tmp_path / folder / name) for folder in ("unbroken", "killed"))
+        assert one == other, name
+
+
+def told(path: Path) -> list[Any]:
+    """The events of a file, or the lines of a subtitle file; when a cue ends is a matter of speed, too."""
+    if path.suffix == ".jsonl":
+        return written(path)
+    return [line for line in path.read_text().splitlines() if " --> " not in line]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +162,6 @@ def test_the_command_writes_captions_of_two_real_models_and_of_the_speech(tmp_pa
     assert said["en"] == "The library opens at nine.\n"
     assert "Bibliothek" in said["de"]
     assert "bibliothèque" in said["fr"]
-    assert [json.loads((tmp_path / f"talk.{code}.jsonl").read_text())["language"] for code in said] == [*said]
+    assert [written(tmp_path / f"talk.{code}.jsonl")[-1]["source"] for code in said] == [spoken["text"]] * 3
     assert "en: The library opens at nine.\n" in done.stdout
     assert not texts.exists()
