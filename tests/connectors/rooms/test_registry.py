@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
 from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits, TokenBucket
 from operators.errors import UsageError
-from operators.events import AudioChunk, Caption
+from operators.events import AudioChunk, Caption, channel_of
 from operators.languages import language
 
 
@@ -136,6 +136,17 @@ def test_a_room_leaves_when_all_its_sentences_have_their_last_caption() -> None:
     rooms.open("another", None, None)
     assert rooms.direction(room.stream).code == "en-he", "its last caption may still be measured"
     assert rooms.has_left(room.stream)
+
+
+def test_a_room_with_several_languages_leaves_after_the_last_caption_of_each() -> None:
+    rooms = registry()
+    room = rooms.open("hall", None, "German,Hebrew")
+    rooms.end(room)
+    assert not rooms.ended(room.stream, 1)
+    assert not rooms.shown(final(room, 0))
+    assert rooms.direction(channel_of(room.stream, "he")).code == "en-he"
+    assert rooms.shown(final(room, 0))
+    assert rooms.has_left(channel_of(room.stream, "he"))
 
 
 def test_a_silent_room_is_over_as_soon_as_the_recogniser_is_done() -> None:
