@@ -88,5 +88,6 @@ def test_a_reader_chooses_a_language_in_the_middle_and_the_page_remembers_it(vis
             f"{served.address}streams/talk?overlay=1&lang=fr"
         )
         overlay = visit(f"{served.address}streams/talk?overlay=1&lang=fr")
+        expect(overlay.locator(":root")).to_have_attribute("data-live", "on")
         say(served.hub, "de", "fr", "he", segment=2)
         expect_shown(overlay, SAID["fr"])
