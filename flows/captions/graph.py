@@ -143,7 +143,12 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
         return partial.stream, 1 - len(languages.directions_of(partial.stream))
 
     _count("count-languages", op.map("more", partials, more), parts)
-    return op.flat_map("in-languages", partials, each)
+    split = op.flat_map("in-languages", partials, each)
+    if not parts.process.addresses:
+        return split
+    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    keyed = op.key_on("key-languages", split, lambda one: one.channel)
+    return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
 
 
 def _of_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:

@@ -75,6 +75,7 @@ def _figures(summary: Summary) -> dict[str, str | None]:
         else None,
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
         f"{_latency(summary.latency_from_speech_ms)} from speech",
+        "languages": _languages(summary),
         "parts": _parts(summary.latency_parts_ms),
     }
 
@@ -98,6 +99,13 @@ def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
         f"{'profile':>9}  per update: {1000 * median_s:.2f} ms at the median besides the model's "
         f"forward passes (mean {everything:.2f} ms), forward passes {model:.1f} ms (mean)"
     )
+
+
+def _languages(summary: Summary) -> str | None:
+    """The latency of each of several languages."""
+    known = summary.languages_from_speech_ms or {}
+    told = [f"{code} {one.p50:.0f}/{one.p95:.0f}" for code, one in sorted(known.items())]
+    return f"{', '.join(told)} ms from speech (p50/p95)" if told else None
 
 
 def _parts(parts: LatencyParts) -> str | None:

@@ -100,7 +100,7 @@ class _Room(Generic[State]):
             self._queue.append(Waiting(update, (), now_s))
             return False
         before = self._partials.get(update.segment)
-        overtaken, since_s = [], now_s
+        overtaken, since_s = list[int](), now_s
         if before is not None:
             _, overtaken, since_s = before
             overtaken.append(before[0].number)
