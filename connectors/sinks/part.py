@@ -1,6 +1,6 @@
 """Sinks as parts: what settings, options and the flow need to know of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -33,8 +33,28 @@ class SinkPart(NamedTuple):
     shows: bool = False
     #: Whether it names an address, which may hold a secret, and not a file: ``make(address, watch=watch)``.
     is_address: bool = False
+    #: Whether an address takes the captions in one language only.
+    in_one_language: bool = False
     #: What a file shows: the speech, its translation or both; None for what all files show.
     shown: Shown | None = None
+    #: Code of the language whose captions the file is of, where there are several.
+    language: str = ""
+
+    def of_each(self, path: Path, codes: Sequence[str]) -> "list[tuple[SinkPart, Path]]":
+        """Its file for each of several languages: ``talk.de.srt`` and ``talk.fr.srt`` for ``talk.srt``.
+
+        What is known before anything is translated has one file.
+        """
+        if not codes or self.of in ("audio", "partials", "sentences"):
+            return [(self, path)]
+        if self.shown == "source":
+            # What is spoken is the same in all; that of the first is taken.
+            return [(self._replace(language=codes[0]), path)]
+        return [
+            (self._replace(name=f"{self.name}-{code}", language=code),
+             path.with_name(f"{path.stem}.{code}{path.suffix}"))
+            for code in codes
+        ]  # fmt: skip
 
 
 def shown_in(given: str) -> tuple[Shown | None, Path]:

@@ -28,6 +28,8 @@ class _Json:
             "end_s": caption.end_s,
             "said_at": final.said.isoformat(timespec="milliseconds"),
         }
+        if caption.language:
+            body["language"] = caption.language
         # The name is that of the draft by the IETF; the value stays when a request is repeated.
         headers = {"Content-Type": "application/json", "Idempotency-Key": f'"{run}-{final.number}"'}
         if secret := os.environ.get(SECRET_VARIABLE):

@@ -35,5 +35,5 @@ def _youtube(url: Secret, *, watch: OutputWatch) -> PostSink:
 
 youtube = SinkPart(
     "youtube", _youtube, "captions", "Send captions to the ingestion address of a YouTube live stream.",
-    is_address=True,
+    is_address=True, in_one_language=True,
 )  # fmt: skip

@@ -23,6 +23,7 @@ from flows.settings.options import RECOGNITION, TRANSLATION, WATCHING, Overrides
 from flows.settings.schema import Settings
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Language, language
+from operators.subtitles.writer import Shown
 
 Recordings = Annotated[
     list[str],
@@ -55,25 +56,30 @@ class _Wanted(NamedTuple):
     folder: Path | None
 
 
+class _Text(NamedTuple):
+    """A file in each format: what it shows, the code in its name, and the language that it is in."""
+
+    shown: Shown
+    code: str
+    language: Language
+
+
 class _Files(NamedTuple):
     """The files of a recording."""
 
     recording: str
     #: Those of the run, by suffix: as the setting names them.
     named: dict[str, list[str]]
+    #: Those that the run writes.
+    written: list[Path]
     #: SubRip files, for the tracks of the copy.
     tracks: list[Subtitles]
     #: The copy of the recording.
     copy: Path | None
 
-    def texts(self) -> Iterator[Path]:
-        for names in self.named.values():
-            yield from (Path(name.partition("=")[2]) for name in names)
-
-    def paths(self) -> Iterator[Path]:
-        yield from self.texts()
-        if self.copy is not None:
-            yield self.copy
+    @property
+    def paths(self) -> list[Path]:
+        return [*self.written, *([] if self.copy is None else [self.copy])]
 
 
 @takes(TRANSLATION, RECOGNITION, declared("sentences", "method"), declared("output", "subtitles"), WATCHING)
@@ -114,28 +120,36 @@ def subtitle(
 def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
     texts = list(_texts(settings, speech=asked.speech))
     path = {suffix: beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
-    named = {
-        suffix: [f"{what}={in_language(path[suffix], code)}" for what, code, _language in texts]
-        for suffix in asked.suffixes
-    }
-    tracks = [Subtitles(in_language(path[".srt"], code), written) for _what, code, written in texts]
+    named = {suffix: list(_named(path[suffix], texts, settings)) for suffix in asked.suffixes}
+    written = [in_language(path[suffix], one.code) for suffix in asked.suffixes for one in texts]
+    tracks = [Subtitles(in_language(path[".srt"], one.code), one.language) for one in texts]
     copy = asked.mux_into
     if asked.mux and copy is None:
         copy = beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
-    return _Files(recording, named, tracks, copy)
+    return _Files(recording, named, written, tracks, copy)
 
 
-def _texts(settings: Settings, *, speech: bool) -> Iterator[tuple[str, str, Language]]:
-    """What the files show, with the code in their names and the language of their tracks."""
-    spoken, written = language(settings.translate.source), language(settings.translate.target)
-    if not settings.translate.direction.translates:
-        yield "target", written.code, written
-        return
-    what = settings.output.subtitles
-    code = {"source": spoken.code, "target": written.code, "both": f"{spoken.code}-{written.code}"}[what]
-    yield what, code, spoken if what == "source" else written
-    if speech and what != "source":
-        yield "source", spoken.code, spoken
+def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
+    """The files that there will be in each format."""
+    spoken, shown = language(settings.translate.source), settings.output.subtitles
+    if shown != "source":
+        for direction in settings.translate.directions:
+            target = direction.target
+            is_both = shown == "both" and direction.translates and not settings.translate.more_targets
+            yield _Text(shown, f"{spoken.code}-{target.code}" if is_both else target.code, target)
+    if shown == "source" or (speech and all(one.translates for one in settings.translate.directions)):
+        yield _Text("source", spoken.code, spoken)
+
+
+def _named(path: Path, texts: Sequence[_Text], settings: Settings) -> Iterator[str]:
+    """The files as the setting names them: those in several languages share a name."""
+    several = settings.translate.more_targets
+    for one in texts:
+        own = path if several and one.shown != "source" else in_language(path, one.code)
+        yield f"{one.shown}={own}"
+        if own == path:
+            yield from (f"source={in_language(path, two.code)}" for two in texts if two.shown == "source")
+            return
 
 
 def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
@@ -152,7 +166,7 @@ def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
                 raise UsageError(
                     f"{shown(files.recording)}: only a file can be copied; save it, or leave out --mux"
                 )
-        for path in files.paths():
+        for path in files.paths:
             other = owners.setdefault(path.absolute(), files.recording)
             if other != files.recording or path.absolute() == Path(files.recording).absolute():
                 raise UsageError(
@@ -183,13 +197,13 @@ def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Pat
         complaint, is_finished = error, True
     if not is_finished:
         # Half of the subtitles would look like all of them, and the next try would not replace them.
-        for path in files.texts():
+        for path in files.written:
             path.unlink(missing_ok=True)
         raise KeyboardInterrupt
     if files.copy is not None:
         _copy(files, files.copy)
     if not quiet:
-        print(f"{shown(files.recording)}: {', '.join(map(str, files.paths()))}")
+        print(f"{shown(files.recording)}: {', '.join(map(str, files.paths))}")
         sys.stdout.flush()
     if complaint is not None:
         raise complaint

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from flows.doctor import (
     disk,
@@ -26,6 +27,7 @@ from operators.observed import Progress
 F = TypeVar("F", bound=msgspec.Struct)
 #: Seconds: for what is read from the system, for what runs in a child process, and for what computes there.
 _QUICK_S, _CHILD_S, _LOADING_S, _MEASURING_S = 5.0, 20.0, 120.0, 120.0
+_NOT_LOADED = "the model was not loaded, as llama.cpp does not run; see processor"
 # A child process is killed by its parent first.
 _GRACE_S = 5.0
 
@@ -49,15 +51,18 @@ def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[C
     found = check("processor", _CHILD_S + _GRACE_S, lambda: processor.look(_CHILD_S), processor.judge)
     yield found
     runs = found.verdict != "problem"
-    translates = settings.direction.translates
-    loaded = model.ModelFacts(error="the model was not loaded, as llama.cpp does not run; see processor")
-    if runs and translates:
-        found = check("model", _LOADING_S + _GRACE_S, lambda: model.look(settings, _LOADING_S), model.judge)
+    translated = [one for one in settings.directions if one.translates]
+    loaded, models = model.ModelFacts(error=_NOT_LOADED), list[model.ModelFacts]()
+    for one in translated if runs else ():
+        name = "model" if one == translated[0] else f"model ({one.target.name})"
+        asked = partial(model.look, replace(settings, target=one.target.name), _LOADING_S)
+        found = check(name, _LOADING_S + _GRACE_S, asked, model.judge)
         yield found
-        loaded = found.facts or loaded
-    for one in part.subjects(wanted):
-        yield check(one, _CHILD_S + _GRACE_S, partial(part.look, one, given, _CHILD_S), part.judge)
-    mb = loaded.mb or None
+        models.append(found.facts or loaded)
+    loaded = models[0] if models else loaded
+    for subject in part.subjects(wanted):
+        yield check(subject, _CHILD_S + _GRACE_S, partial(part.look, subject, given, _CHILD_S), part.judge)
+    mb = sum({one.path: one.mb for one in models}.values()) or None
     yield check("memory", _QUICK_S, lambda: memory.look(mb), memory.judge)
     yield check("disk", _QUICK_S, disk.look, disk.judge)
     yield check(
@@ -68,9 +73,14 @@ def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[C
     yield check("ports", _QUICK_S, ports.look, ports.judge)
     yield check("terminal", _QUICK_S, terminal.look, terminal.judge)
     yield check("extras", _QUICK_S, extras.look, extras.judge)
-    is_usable = loaded.error is None and not loaded.is_absent if translates else runs
+    is_usable = loaded.error is None and not loaded.is_absent if translated else runs
     if is_usable and not is_quick:
-        yield check("speed", _MEASURING_S + _GRACE_S, lambda: speed.look(settings, _MEASURING_S), speed.judge)
+        measured = replace(settings, target=translated[0].target.name) if translated else settings
+        yield check(
+            "speed", _MEASURING_S + _GRACE_S,
+            lambda: speed.look(measured, _MEASURING_S),
+            lambda facts: speed.judge(facts, len(translated)),
+        )  # fmt: skip
 
 
 def checked(

@@ -45,10 +45,18 @@ class SpeedFacts(msgspec.Struct, frozen=True):
         return self.recognized_s / self.speech_s if self.speech_s else 0.0
 
     @property
-    def busy(self) -> float:
-        """Share of the time that recognising and translating take while somebody speaks."""
-        translating = sum(self.updates_ms) / 1000 / self.translated_s if self.translated_s else 0.0
-        return self.real_time_factor + translating
+    def translating(self) -> float:
+        """Share of the time that translating into one language takes while somebody speaks."""
+        return sum(self.updates_ms) / 1000 / self.translated_s if self.translated_s else 0.0
+
+    def busy(self, languages: int = 1) -> float:
+        """Share of the time that recognising, and translating into so many languages, take meanwhile."""
+        return self.real_time_factor + languages * self.translating
+
+    @property
+    def languages(self) -> int:
+        """The number of languages that keep up at the same time."""
+        return int((1 - self.real_time_factor) / self.translating) if self.translating else 0
 
     def quantile(self, share: float) -> float:
         """Milliseconds that this share of the updates take at most."""
@@ -66,16 +74,16 @@ def look(settings: TranslateSettings, limit_s: float) -> SpeedFacts:
     return SpeedFacts(error=f"the measured run {facts.why}; start it again with surtitle doctor")
 
 
-def judge(facts: SpeedFacts) -> list[Finding]:
-    """Whether captions keep up with speech."""
+def judge(facts: SpeedFacts, languages: int = 1) -> list[Finding]:
+    """Whether captions keep up with speech, in so many languages at the same time."""
     if facts.error is not None:
         return [from_error(facts.error, is_problem=True)]
     if facts.translates and not facts.updates_ms:
         return [Finding.warning("Nothing was recognised in the recording", "install surtitle again")]
-    return [_speed(facts), *advised(facts.advice)]
+    return [_speed(facts, languages), *advised(facts.advice)]
 
 
-def _speed(facts: SpeedFacts) -> Finding:
+def _speed(facts: SpeedFacts, languages: int) -> Finding:
     sentence, typical, slow = f"A second of speech is recognised in {facts.real_time_factor:.2f} s", 0.0, 0.0
     if facts.translates:
         typical, slow = median(facts.updates_ms), facts.quantile(0.95)
@@ -83,6 +91,9 @@ def _speed(facts: SpeedFacts) -> Finding:
             f"An update of captions takes {typical:.0f} ms at the median, {slow:.0f} ms at the 95th "
             f"percentile; recognising a second of speech takes {facts.real_time_factor:.2f} s"
         )
+    if languages > 1:
+        known = f"{facts.languages} language{'' if facts.languages == 1 else 's'}"
+        sentence = f"{sentence}; the time is enough for {known} at once, and {languages} are wanted"
     if facts.others >= _DISTURBED:
         sentence = f"{sentence} (while other programs used {facts.others:.0%} of the processor)"
     remedy = f"{'choose a smaller model with --model, or ' if facts.translates else ''}give it more cores"
@@ -90,11 +101,12 @@ def _speed(facts: SpeedFacts) -> Finding:
         remedy = "end the other programs, and measure again"
     if facts.real_time_factor >= 1 or typical >= _BEHIND_MS:
         return Finding.problem(f"{sentence}: captions fall behind speech", remedy)
-    if facts.busy >= 1 or slow >= FLOWS_MS:
+    busy = facts.busy(languages)
+    if busy >= 1 or slow >= FLOWS_MS:
         return Finding.warning(f"{sentence}: captions come in larger steps", remedy)
-    if facts.busy >= _RESERVE:
+    if busy >= _RESERVE:
         return Finding.warning(
-            f"{sentence}: captions keep up, with little in reserve ({facts.busy:.0%} busy)",
+            f"{sentence}: captions keep up, with little in reserve ({busy:.0%} busy)",
             "close other programs while you caption",
         )
-    return Finding.ok(f"{sentence}: captions keep up with speech ({facts.busy:.0%} busy)")
+    return Finding.ok(f"{sentence}: captions keep up with speech ({busy:.0%} busy)")

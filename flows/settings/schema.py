@@ -153,9 +153,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     source: Annotated[str, Option("Language of the speech, by name or code.")] = msgspec.field(
         name="from", default="English"
     )
-    target: Annotated[str, Option("Language of the captions, by name or code.")] = msgspec.field(
-        name="to", default="German"
-    )
+    target: Annotated[str, Option(
+        "Language of the captions, by name or code; a run can have several: German,French.",
+    )] = msgspec.field(name="to", default="German")  # fmt: skip
+    #: Languages of further captions of the same speech; ``to`` may also name all, with commas between.
+    more_targets: tuple[str, ...] = msgspec.field(name="more_to", default=())
     captions_only: Annotated[bool, Option(
         "Captions in the language that is spoken: nothing is translated, and no model for it is needed.",
         "--captions-only",
@@ -261,8 +263,18 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
 
     @property
     def direction(self) -> Direction:
-        """The source and target language. Raises `UsageError` for an unknown language."""
+        """The source and the first target language. Raises `UsageError` for an unknown language."""
         return Direction.of(self.source, self.target)
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The source and each of the target languages; raises the same."""
+        return tuple(Direction.of(self.source, one) for one in (self.target, *self.more_targets))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether streams or languages are translated at the same time, not one after the other."""
+        return self.rooms is not None or bool(self.more_targets)
 
     def rules(self, *, knows_unfinished: bool = False) -> acceptance.Rules:
         """The acceptance rules for a model that was or was not trained on unfinished text."""
@@ -460,6 +472,12 @@ class Settings(_Stage, frozen=True, kw_only=True):
     messages: MessagesSettings = MessagesSettings()
     recovery: RecoverySettings = RecoverySettings()
     run: RunSettings = RunSettings()
+
+    def files(self) -> list[tuple[SinkPart, Path]]:
+        """The sinks that are named, with their files: of captions in several languages, one for each."""
+        several = self.translate.directions if self.translate.more_targets else ()
+        codes = [one.target.code for one in several]
+        return [of_one for sink, path in self.output.files() for of_one in sink.of_each(path, codes)]
 
     @property
     def is_live(self) -> bool:

@@ -142,10 +142,10 @@ def check_replay(data: bytes, folder: Path) -> None:
     settings = Settings(input=InputSettings(skip_bad=True, **given), output=output)
     parts = make_parts(settings)
     flow = build(parts)
-    with held_outputs(output, parts.outputs):
-        begin_outputs(output, parts.outputs, is_resumed=False)
+    with held_outputs(settings, parts.outputs):
+        begin_outputs(settings, parts.outputs, is_resumed=False)
         run(flow, parts.shared.stop, parts.given.close)
-    hub = Hub(Languages(source="en", target="de"))
+    hub = Hub([Languages(source="en", target="de")])
     for caption in read_events(folder / "out.captions", Caption):
         hub.caption(caption)
     for record in read_events(folder / "out.log", ErasureRecord):

@@ -26,7 +26,7 @@ export function runOverlay(events, given) {
         view.hideFinished();
     }
 
-    follow(events, {
+    follow(() => events, {
         changed(now, before) {
             root.dataset.live = "on";
             if (now.segments === before.segments) return;

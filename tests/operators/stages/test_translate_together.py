@@ -38,7 +38,9 @@ def test_sentences_that_share_passes_are_translated_as_if_they_were_alone_and_in
     model, served = alone("ssbd"), toy_rooms(scheduler(sessions, fill), "ssbd", keep_up=False)
     op.output("apart", translate("one", spoken, lambda: model, VirtualClock()), TestingSink(apart))
     op.output(
-        "together", translate_together("many", spoken, lambda: served, VirtualClock()), TestingSink(together)
+        "together",
+        translate_together("many", spoken, lambda _channel: served, VirtualClock()),
+        TestingSink(together),
     )
     run_main(flow)  # type: ignore[no-untyped-call]
     assert output(together) == output(apart)
@@ -48,7 +50,7 @@ def test_sentences_that_share_passes_are_translated_as_if_they_were_alone_and_in
 def test_a_resumed_run_translates_what_waited(said: list[str], data: st.DataObject) -> None:
     def stage(state: StageState) -> _Stream:
         served = toy_rooms(scheduler(3, 16), "ssbd", keep_up=False)
-        return _Stream(lambda: served, VirtualClock(), state, no_note)
+        return _Stream(lambda _channel: served, VirtualClock(), state, no_note)
 
     spoken, cut = finals(said), data.draw(st.integers(0, len(said)))
     first = stage(StageState())
