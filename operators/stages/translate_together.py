@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState
-from operators.events import Partial, Translation
+from operators.events import Partial, Translation, channel_of
 from operators.serving import rooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.stages.snapshots import pack, unpack
@@ -84,10 +84,9 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         partials, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
         served = self._served(partials[0].channel)
         for number, partial in enumerate(partials):
-            # A room has one update in progress, so each sentence has a room.
-            served.hand_in(
-                rooms.Update(partial.key, partial.segment, partial.text, is_final=True, number=number)
-            )
+            # A room has one update in progress, so each sentence has a room, of the language of its stream.
+            room = channel_of(f"{partial.stream}/{partial.segment:06d}", partial.language or "")
+            served.hand_in(rooms.Update(room, partial.segment, partial.text, is_final=True, number=number))
         done = {one.update.number: one for one in _finished(served)}
         share_s = (perf_counter() - began) / len(partials)
         return [self._translation(partial, done[at], share_s) for at, partial in enumerate(partials)]
