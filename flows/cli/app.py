@@ -47,7 +47,7 @@ from operators.errors import InputError, UsageError
 
 
 def devices() -> None:
-    """List the microphones that `--device` can name, by index or by a part of the name."""
+    """List the microphones and monitors that `--device` can name, by index or by a part of the name."""
     found = list_devices()
     if not found:
         raise InputError("there is no microphone; connect one, or start the sound server that has it")
