@@ -46,8 +46,8 @@ FIRST: dict[str, dict[str, Any]] = {
 #: (A ``language`` is only written where there are several.)
 ORDER = {
     "partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence",
-    "translation": "stream segment revision is_final language source text tokens pieces start_s end_s arrival_s "
-    "started_s ready_s overtaken effort trouble",
+    "translation": "stream segment revision is_final language source text tokens pieces start_s end_s "
+    "arrival_s started_s ready_s overtaken effort trouble",
     "caption": "stream segment revision is_final language source shown withheld start_s end_s arrival_s "
     "started_s ready_s overtaken shown_s effort trouble mask_k",
 }
