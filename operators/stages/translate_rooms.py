@@ -160,6 +160,9 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         state = self._open.pop(partial.segment, OpenSegment())
         overtaken = state.overtaken + len(result.overtaken)
         output, seconds = result.made
+        if partial.language:
+            # The languages of a stream have one clock, so each takes only its share of the passes.
+            seconds = min(seconds, output.effort.model_s)
         update = Update(partial, state.segment, result.state, output, overtaken)
         update.report(self._note)
         if not partial.is_final:
