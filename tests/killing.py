@@ -61,7 +61,7 @@ def settings(
     recovery: bool,
     workers: int = 1,
     rooms: int | None = None,
-    to: str = "German",
+    to: str | None = None,
 ) -> Path:
     """Settings of a run that writes everything it can into ``folder``; ``given`` is its input, as TOML."""
     names = ("log", "captions", "translations", "sentences", "partials")
@@ -72,7 +72,8 @@ def settings(
     path = folder / "surtitle.toml"
     path.write_text(
         f"[input]\n{given}\n[output]\nterminal = false\n{outputs}[run]\nworkers = {workers}\n"
-        + f'[translate]\nto = "{to}"\n'
+        + ("[translate]\n" if to or rooms else "")
+        + (f'to = "{to}"\n' if to else "")
         + (f"rooms = {rooms}\n" if rooms else "")
         + (f'[recovery]\nfolder = "{folder}/recovery"\ninterval_s = 0.05\n' if recovery else "")
     )
