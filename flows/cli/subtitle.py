@@ -22,6 +22,7 @@ from flows.settings.loading import begin_settings
 from flows.settings.options import RECOGNITION, TRANSLATION, WATCHING, Overrides, declared, takes
 from flows.settings.schema import Settings
 from operators.errors import InputError, OutputError, UsageError
+from operators.extras import EXTRAS, require_extra
 from operators.languages import Language, language
 from operators.subtitles.writer import Shown
 
@@ -158,6 +159,8 @@ def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
         make_folder(asked.folder)
     if asked.mux_into is not None and len(todo) > 1:
         raise UsageError("--mux-into names the copy of one recording; leave it out, and give --mux")
+    if asked.mux:
+        require_extra(EXTRAS["media"], "--mux")
     owners: dict[Path, str] = {}
     for files in todo:
         if files.copy is not None:
