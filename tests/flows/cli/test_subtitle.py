@@ -75,3 +75,13 @@ def test_an_interrupted_recording_leaves_no_half_of_its_subtitles(tmp_path: Path
         told = running.communicate(timeout=60)[1]
     assert (running.returncode, "interrupted before it was finished" in told) == (130, True)
     assert list(tmp_path.iterdir()) == [talk]
+
+
+def test_each_of_several_languages_has_a_file_and_the_speech_one_for_all(tmp_path: Path) -> None:
+    talk = tmp_path / "talk.mp4"
+    for code in ("de", "fr", "en"):
+        there = tmp_path / f"talk.{code}.srt"
+        there.touch()
+        refused = surtitle("subtitle", talk, "--to", "German,French", "--speech")
+        assert f"{there} is there already" in refused.stderr
+        there.unlink()
