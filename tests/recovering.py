@@ -75,7 +75,7 @@ class ToyShared(Shared):
                 codes = [one.target.code for one in self._settings.translate.directions]
                 made = {code: self._rooms_in(_prompt(code)) for code in codes}
                 self._toy_rooms = RoomsThread(
-                    RoutedRooms(list(made.values()), lambda room: made[parted(room)[1] or codes[0]])
+                    RoutedRooms(list(made.values()), lambda room: made.get(parted(room)[1], made[codes[0]]))
                 )
             return self._toy_rooms
 

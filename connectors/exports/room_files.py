@@ -28,7 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .,()+=@-]")
 _MAX_LATE = 100
 # Seconds between two attempts to write them. Captions of all rooms wait meanwhile.
 _RETRY_S = 3.0
-#: Files of a room, for each language of its captions.
+#: Files of a room with captions in one language.
 FILES = 2
 _TIMES = ("start_s", "end_s", "arrival_s", "started_s", "ready_s", "shown_s")
 

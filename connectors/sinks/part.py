@@ -40,12 +40,17 @@ class SinkPart(NamedTuple):
     #: Code of the language whose captions the file is of, where there are several.
     language: str = ""
 
+    @property
+    def is_of_language(self) -> bool:
+        """Whether what it takes is of one language, where captions are in several."""
+        return self.of not in ("audio", "partials", "sentences")
+
     def of_each(self, path: Path, codes: Sequence[str]) -> "list[tuple[SinkPart, Path]]":
         """Its file for each of several languages: ``talk.de.srt`` and ``talk.fr.srt`` for ``talk.srt``.
 
         What is known before anything is translated has one file.
         """
-        if not codes or self.of in ("audio", "partials", "sentences"):
+        if not codes or not self.is_of_language:
             return [(self, path)]
         if self.shown == "source":
             # What is spoken is the same in all; that of the first is taken.

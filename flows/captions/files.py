@@ -14,6 +14,7 @@ from bytewax.recovery import RecoveryConfig
 
 from connectors.audio.recording import is_file
 from connectors.files.distinct import check_distinct, named_files
+from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
 from connectors.recovery import RecoveryFolder
 from connectors.sinks.part import SinkPart
@@ -34,11 +35,12 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
     Args:
         reading: Files that were already read, such as the settings file.
     """
-    for one, path in settings.files():
-        require_extra(one.extra, f"--{_plain(one)}")
-        if one.language and path.parent == Path("/dev"):
+    for one, path in settings.output.files():
+        require_extra(one.extra, f"--{one.name}")
+        is_device = path.parent == Path("/dev") or inherited(path) is not None
+        if is_device and one.is_of_language and settings.translate.more_targets:
             raise UsageError(
-                f"output.{_plain(one)}: {path} cannot take several languages; name a file such as talk.srt: "
+                f"output.{one.name}: {path} cannot take several languages; name a file such as talk.srt: "
                 "it becomes talk.de.srt, talk.fr.srt …"
             )
     folder = settings.recovery.folder

@@ -54,7 +54,7 @@ def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[C
     translated = [one for one in settings.directions if one.translates]
     loaded, models = model.ModelFacts(error=_NOT_LOADED), list[model.ModelFacts]()
     for one in translated if runs else ():
-        name = "model" if one == translated[0] else f"model ({one.target.name})"
+        name = "model" if one == translated[0] else one.target.name
         asked = partial(model.look, replace(settings, target=one.target.name), _LOADING_S)
         found = check(name, _LOADING_S + _GRACE_S, asked, model.judge)
         yield found

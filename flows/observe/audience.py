@@ -112,9 +112,8 @@ class Audience:
             names=web.names,
             max_clients=web.max_clients,
             speakers=None if self.rooms is None else RoomServer(self.rooms, self._hub),
-            room_files=FILES * self.rooms.limits.rooms * max(1, len(self.rooms.written))
-            if self.rooms is not None and files is not None
-            else 0,
+            # Few rooms ask for several languages; what cannot be opened waits.
+            room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )
 
     @contextmanager

@@ -155,7 +155,8 @@ def check_replay(data: bytes, folder: Path) -> None:
         for line in (hub._publishing(stream.name).log.after(0) or b"").splitlines():
             if line.startswith(b"data: "):
                 msgspec.json.decode(line.removeprefix(b"data: "), type=Message)
-    msgspec.json.decode(msgspec.json.encode(parts.observers.summary.summary(log=output.log)), type=Summary)
+    summary = parts.observers.summary.summary(logs=[folder / "out.log"])
+    msgspec.json.decode(msgspec.json.encode(summary), type=Summary)
     assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
 
 

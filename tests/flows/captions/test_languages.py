@@ -13,7 +13,9 @@ from hypothesis import settings as tried
 from hypothesis import strategies as st
 
 from connectors.models.captions_folder import captions_folder, is_made_for
+from flows.captions.files import check_files
 from flows.settings.loading import load_settings
+from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.events import channel_of, parted
 from operators.languages import Direction
@@ -127,6 +129,22 @@ def test_wrong_languages_are_answered_in_a_sentence(to: str, sentence: str) -> N
 def test_a_command_for_one_language_refuses_several() -> None:
     with pytest.raises(UsageError, match=r"^--to: German, French are 2 languages; name one here$"):
         load_settings(None, {"translate": {"to": "German, French"}})
+
+
+def of(**output: str) -> Settings:
+    return load_settings(None, {"translate": {"to": "German,zh-Hant"}, "output": output}, takes_several=True)
+
+
+def test_only_files_of_captions_are_of_a_language_and_are_named_after_it() -> None:
+    wanted = of(srt="a/talk.srt", captions="talk", partials="said.jsonl", sentences="sentences.jsonl")
+    assert {str(path) for _, path in wanted.files()} == {
+        "a/talk.de.srt", "a/talk.zh-Hant.srt", "talk.de", "talk.zh-Hant", "said.jsonl", "sentences.jsonl",
+    }  # fmt: skip
+
+
+def test_standard_output_is_for_one_language() -> None:
+    with pytest.raises(UsageError, match=r"^output\.srt: /dev/stdout cannot take several languages; name a"):
+        check_files(of(srt="/dev/stdout"))
 
 
 def test_an_option_replaces_all_languages_of_the_file(tmp_path: Path) -> None:
