@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from operators.events import parted
+
 # Streams of which something is remembered.
 _MAX_STREAMS = 10_000
 # Seconds after which a delay no longer counts, and of a part of them: the 300 millionths by which clocks
@@ -18,7 +20,10 @@ class Clock(Protocol):
     """Says when work on an event was done."""
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
-        """When work was done that took ``spent_s`` on an event that arrived at ``arrival_s``."""
+        """When work was done that took ``spent_s`` on an event that arrived at ``arrival_s``.
+
+        ``stream`` may be one of several languages of a stream (`channel_of`).
+        """
         ...
 
 
@@ -110,7 +115,7 @@ class LagClock:
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
         """Now, on the clock of the stream."""
-        done_s = arrival_s + spent_s
+        stream, done_s = parted(stream)[0], arrival_s + spent_s
         return max(self.at(stream), done_s) if stream in self._delays else done_s
 
     def snapshot(self, stream: str) -> _Delays:

@@ -37,6 +37,25 @@ Token = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Ratio = Annotated[float, msgspec.Meta(ge=0.0, le=float(MAX_COUNT))]
 
 
+# No name of a stream that people or programs give has this character, which is made for such a purpose.
+_SEPARATOR = "\x1f"
+
+
+def channel_of(stream: str, code: str) -> str:
+    """The key of a stream's captions in one of several languages; without a ``code``, the stream itself."""
+    return f"{stream}{_SEPARATOR}{code}" if code else stream
+
+
+def parted(channel: str) -> tuple[str, str]:
+    """The stream and the language's code of a `channel_of`; the code is empty where there is none."""
+    stream, separator, code = channel.rpartition(_SEPARATOR)
+    return (stream, code) if separator else (channel, "")
+
+
+#: ISO 639 code of the language of a caption, where its stream is captioned in several.
+CaptionLanguage = Annotated[str, msgspec.Meta(max_length=20)] | msgspec.UnsetType
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
     """The base of all events: the stream to which they belong."""
 
@@ -59,11 +78,18 @@ class SegmentEvent(Event, frozen=True, kw_only=True):
     revision: Count
     #: True for the last update of the segment; exactly one per segment.
     is_final: bool
+    #: Language of the captions, where their stream has captions in several; absent otherwise.
+    language: CaptionLanguage = msgspec.UNSET
+
+    @property
+    def channel(self) -> str:
+        """The key of what has an order and a state of its own: a stream, or each of its languages."""
+        return channel_of(self.stream, self.language) if self.language else self.stream
 
     @property
     def key(self) -> str:
         """The routing key of the event's segment, padded because keys are ordered as text."""
-        return f"{self.stream}/{self.segment:06d}"
+        return f"{self.channel}/{self.segment:06d}"
 
 
 class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
@@ -116,6 +142,8 @@ class Partial(SegmentEvent, frozen=True, kw_only=True, omit_defaults=True):
     arrival_s: Seconds
     #: True for a sentence, false for a recogniser's segment, which ends at a pause.
     is_sentence: bool = False
+    # Partials from elsewhere may say by ``language`` what is spoken.
+    language: CaptionLanguage = msgspec.field(name="caption_language", default=msgspec.UNSET)
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,6 +268,7 @@ class Moment(TypedDict):
     segment: int
     revision: int
     is_final: bool
+    language: str | msgspec.UnsetType
     start_s: float
     end_s: float
     arrival_s: float
@@ -254,6 +283,7 @@ def moment_of(event: Partial | Translation | Caption) -> Moment:
         segment=event.segment,
         revision=event.revision,
         is_final=event.is_final,
+        language=event.language,
         start_s=event.start_s,
         end_s=event.end_s,
         arrival_s=event.arrival_s,

@@ -4,6 +4,7 @@ Names are those of Unicode's CLDR, in ``languages.tsv`` (docs/scripts/languages.
 """
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple, Self
 
@@ -138,3 +139,13 @@ class Direction(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.source.name} to {self.target.name}"
+
+
+def direction_to(code: str, directions: Sequence[Direction]) -> Direction:
+    """The one of ``directions``, which have one source, to the language with this code.
+
+    The first one without a code. A file of captions may name a language that is none of them.
+    """
+    first = directions[0]
+    known = next((one for one in directions if one.target.code == code), None)
+    return known or (Direction(first.source, language(code)) if is_language(code) else first)

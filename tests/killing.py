@@ -59,7 +59,15 @@ def recording(path: Path, seconds: int) -> None:
         file.writeframes(Random(2).randbytes(32_000 * seconds))
 
 
-def settings(folder: Path, given: str, *, recovery: bool, workers: int = 1, rooms: int | None = None) -> Path:
+def settings(
+    folder: Path,
+    given: str,
+    *,
+    recovery: bool,
+    workers: int = 1,
+    rooms: int | None = None,
+    to: str | None = None,
+) -> Path:
     """Settings of a run that writes everything it can into ``folder``; ``given`` is its input, as TOML."""
     names = ("log", "captions", "translations", "sentences", "partials")
     outputs = "".join(f'{name} = "{folder}/{name}.jsonl"\n' for name in names)
@@ -69,7 +77,9 @@ def settings(folder: Path, given: str, *, recovery: bool, workers: int = 1, room
     path = folder / "surtitle.toml"
     path.write_text(
         f"[input]\n{given}\n[output]\nterminal = false\n{outputs}[run]\nworkers = {workers}\n"
-        + (f"[translate]\nrooms = {rooms}\n" if rooms else "")
+        + ("[translate]\n" if to or rooms else "")
+        + (f'to = "{to}"\n' if to else "")
+        + (f"rooms = {rooms}\n" if rooms else "")
         + (f'[recovery]\nfolder = "{folder}/recovery"\ninterval_s = 0.05\n' if recovery else "")
     )
     return path

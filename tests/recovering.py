@@ -28,19 +28,25 @@ from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import SurtitleError
-from operators.events import AudioChunk
+from operators.events import AudioChunk, parted
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.serving.routed import RoutedRooms
 from operators.serving.scheduler import Scheduler
-from operators.serving.segments import Translated, rooms_of
+from operators.serving.segments import SegmentRooms, Translated, rooms_of
 from operators.serving.thread import RoomsThread
 from tests.toy import ToyStore, ToyVocabulary
 
 _VOCABULARY = ToyVocabulary()
-_PROMPT = Prompt(_VOCABULARY, (1, 2), " ", (3,), EndOfTurn(_VOCABULARY))
+# Heads of prompts: French differs from all other languages in every word.
+_HEADS = {"fr": (1, 4)}
+
+
+def _prompt(target: str) -> Prompt:
+    return Prompt(_VOCABULARY, _HEADS.get(target, (1, 2)), " ", (3,), EndOfTurn(_VOCABULARY))
 
 
 class ToyShared(Shared):
@@ -56,25 +62,31 @@ class ToyShared(Shared):
         with self._lock:
             if self._toy is None:
                 sessions = self._settings.translate.sessions
-                pool = SessionPool(ToyStore(1 + sessions), _PROMPT.head, sessions)
-                self._toy = self._of(_Slow, OneAtATime(pool))
+                prompt = _prompt(self._settings.translate.direction.target.code)
+                pool = SessionPool(ToyStore(1 + sessions), prompt.head, sessions)
+                self._toy = self._of(_Slow, OneAtATime(pool), prompt)
             return self._toy
 
     @override
     def rooms(self) -> RoomsThread[SegmentState, Translated]:
         with self._lock:
             if self._toy_rooms is None:
-                sessions, store = 4, _SlowStore(5)
-                scheduler = Scheduler(
-                    SharedSessions(store, SessionPool(store, _PROMPT.head, sessions)), fill=16
+                codes = [one.target.code for one in self._settings.translate.directions]
+                made = {code: self._rooms_in(_prompt(code)) for code in codes}
+                self._toy_rooms = RoomsThread(
+                    RoutedRooms(list(made.values()), lambda room: made.get(parted(room)[1], made[codes[0]]))
                 )
-                rooms = rooms_of(scheduler, self._of(Translator, scheduler), keep_up=self._settings.keeps_up)
-                self._toy_rooms = RoomsThread(rooms)
             return self._toy_rooms
 
-    def _of(self, kind: type[Translator], decoder: Decoder) -> Translator:
+    def _rooms_in(self, prompt: Prompt) -> SegmentRooms:
+        sessions, store = 4, _SlowStore(5)
+        scheduler = Scheduler(SharedSessions(store, SessionPool(store, prompt.head, sessions)), fill=16)
+        made = self._of(Translator, scheduler, prompt)
+        return rooms_of(scheduler, made, keep_up=self._settings.keeps_up)
+
+    def _of(self, kind: type[Translator], decoder: Decoder, prompt: Prompt) -> Translator:
         settings = self._settings.translate
-        return kind(_PROMPT, decoder, method(settings), translator_settings(settings, _PROMPT))
+        return kind(prompt, decoder, method(settings), translator_settings(settings, prompt))
 
     @override
     def recognizer(self, _stream: str) -> Recognizer:
@@ -116,17 +128,17 @@ class _ToyRecognizer:
 
 def flow(path: str) -> Dataflow:
     """The job that the settings describe, for Bytewax' own runner."""
-    return job(load_settings(Path(path)), ToyShared)
+    return job(load_settings(Path(path), takes_several=True), ToyShared)
 
 
 def main(path: Path) -> None:
     """Run the flow that the settings describe."""
-    settings = load_settings(path)
+    settings = load_settings(path, takes_several=True)
     parts = make_parts(settings, ToyShared, reading=[path])
     dataflow = build(parts)
-    with held_outputs(settings.output, parts.outputs), recovery(settings, parts.process) as how, parts.screen:
+    with held_outputs(settings, parts.outputs), recovery(settings, parts.process) as how, parts.screen:
         is_resumed = how is not None and how.is_resumed
-        begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
+        begin_outputs(settings, parts.outputs, is_resumed=is_resumed)
         run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers, parts.process)
 
 

@@ -45,10 +45,10 @@ def replayed(recording: str) -> str:
         settings = load_settings(None, {"input": given, "output": output})
         parts = make_parts(settings, QuickShared)
         dataflow = build(parts)
-        with held_outputs(settings.output, parts.outputs), parts.screen:
-            begin_outputs(settings.output, parts.outputs, is_resumed=False)
+        with held_outputs(settings, parts.outputs), parts.screen:
+            begin_outputs(settings, parts.outputs, is_resumed=False)
             run(dataflow, parts.shared.stop, parts.given.close)
-        write_summary(replace(parts.observers.summary.summary((), None), settings={}), files["summary"])
+        write_summary(replace(parts.observers.summary.summary((), ()), settings={}), files["summary"])
         text = "\n".join(f"==> {name}\n{file.read_text()}" for name, file in files.items())
     return _MEASURED.sub(r"\1null", text)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.audio.media_process import Ended, Opened, Refused
+from connectors.audio.media_process import DAMAGED, Ended, Opened, Refused
 from connectors.audio.recording import STANDARD_INPUT, is_address, shown
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
@@ -26,6 +26,8 @@ _READ = 2**16
 _MAX_LINE = 2**14
 _END_S = 2.0
 _SCHEMES = ("http", "https")
+#: Those that are only live.
+LIVE_SCHEMES = ("rtmp", "rtmps")
 # Its index can only be found by going back.
 _FOR_PIPES = " (or an MP4 in a pipe whose index is at its end: give the file itself)"
 _NO_REPLY = b""
@@ -41,22 +43,34 @@ class MediaDecoder:
         recording: The path of a file, an address, or ``-``.
         position: Where to begin, in 16 kHz samples.
         stop: When set, nothing is waited for, and the blocks end.
+        live: Whether it is a broadcast.
+        heard_s: How much of a broadcast was heard before, by its own clock in seconds.
 
     Raises:
         InputError: when it cannot be decoded.
-        UsageError: when the extra is missing.
+        UsageError: when the extra is missing; for an address that cannot be read.
     """
 
-    def __init__(self, recording: str, position: int = 0, stop: threading.Event | None = None) -> None:
+    def __init__(
+        self,
+        recording: str,
+        position: int = 0,
+        stop: threading.Event | None = None,
+        *,
+        live: bool = False,
+        heard_s: float | None = None,
+    ) -> None:
         require_extra(EXTRAS["media"], shown(recording))
+        _check(recording, live=live)
         self._shown = shown(recording)
         self._stop = stop or threading.Event()
         self._buffer = bytearray()
         self._samples = position
         self._ended: Ended | None = None
+        self._damaged = 0
         #: Whether the process ended before the recording.
         self._broke = False
-        self._process = _start(recording, position)
+        self._process = _start(recording, position, heard_s)
         assert self._process.stdout is not None
         self._fd = self._process.stdout.fileno()
         self._finish = weakref.finalize(self, _end, self._process)
@@ -92,12 +106,15 @@ class MediaDecoder:
 
     @property
     def damaged(self) -> int:
-        """Packets that were left out; 0 until the end is reached."""
-        return self._ended.damaged if self._ended else int(self._broke)
+        """Packets that were left out so far."""
+        return self._ended.damaged if self._ended else self._damaged + self._broke
 
     def blocks(self) -> Iterator[bytes]:
         """Blocks of int16 little-endian samples, 16 kHz mono, about half a second each."""
         while not self._stop.is_set() and (size := int.from_bytes(self._take(4), "little")):
+            if size == DAMAGED:
+                self._damaged = int.from_bytes(self._take(4), "little")
+                continue
             pcm = self._take(min(size, _READ))
             self._samples += len(pcm) // 2
             if pcm:
@@ -143,24 +160,31 @@ class MediaDecoder:
         return bool(received)
 
 
-def _start(recording: str, position: int) -> subprocess.Popen[bytes]:
-    is_piped = recording == STANDARD_INPUT
-    if is_piped and (sys.stdin is None or sys.stdin.isatty()):
+def _check(recording: str, *, live: bool) -> None:
+    if recording == STANDARD_INPUT and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError(
             "standard input is a terminal, not a recording; write: ffmpeg … | surtitle file -, or give a file"
         )
+    if not is_address(recording):
+        return
+    scheme, where = recording.partition(":")[0].lower(), shown(recording)
+    if scheme in LIVE_SCHEMES and not live:
+        raise UsageError(f"{where}: {scheme} addresses are live; write: surtitle live {where}")
+    if scheme not in (*_SCHEMES, *LIVE_SCHEMES):
+        raise UsageError(
+            f"{where}: {scheme} addresses are not read; give one of http or https, or rtmp for surtitle live"
+        )
+
+
+def _start(recording: str, position: int, heard_s: float | None) -> subprocess.Popen[bytes]:
+    is_piped = recording == STANDARD_INPUT
     if is_piped:
         opens = "fd:"
-    elif is_address(recording):
-        opens = recording
-        if (scheme := recording.partition(":")[0].lower()) not in _SCHEMES:
-            raise UsageError(
-                f"{shown(recording)}: {scheme} addresses are not read; give one of http or https"
-            )
     else:
-        opens = f"file:{Path(recording).absolute()}"
+        opens = recording if is_address(recording) else f"file:{Path(recording).absolute()}"
+    heard = [] if heard_s is None else [str(heard_s)]
     return subprocess.Popen(
-        [sys.executable, "-m", "connectors.audio.media_process", opens, str(position)],
+        [sys.executable, "-m", "connectors.audio.media_process", opens, str(position), *heard],
         stdin=None if is_piped else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

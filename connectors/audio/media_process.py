@@ -1,8 +1,10 @@
 """The child process of `connectors.audio.media`: decodes a recording with FFmpeg's libraries (PyAV).
 
-Called with what to open and the position to begin at, in 16 kHz samples. It writes to standard output a line
+Called with what to open, the position to begin at in 16 kHz samples, and for a broadcast that was heard
+before the time up to which it was, in seconds by its own clock. It writes to standard output a line
 of JSON (`Opened` or `Refused`), then blocks of samples, each after its size in bytes (32 bits,
-little-endian), then an empty block and a line of JSON (`Ended`). The memory it may take is limited.
+little-endian), then an empty block and a line of JSON (`Ended`). Where packets were damaged, `DAMAGED` takes
+the place of a size, and the number of them so far follows. The memory it may take is limited.
 """
 
 import os
@@ -24,6 +26,8 @@ from operators.sound import mono
 
 #: Bytes that a decoder may allocate. The index of a day of sound takes a tenth of it.
 MEMORY_LIMIT = 2**30
+#: Stands for a size, before the number of damaged packets (32 bits).
+DAMAGED = 0xFFFF_FFFF
 _BLOCK = SAMPLE_RATE // 2
 _MAX_WRITTEN = 2**16
 _RATES = range(1_000, 768_001)
@@ -32,9 +36,11 @@ _TRIED = 20
 _MAX_UNDECODED = 1000
 # A demuxer that finds no packet after so many errors will find none.
 _MAX_ERRORS = 100
-# Timestamps that jump further, where the length is unknown, are those of another recording.
-_MAX_GAP_S = 60.0
+#: Timestamps that jump further, where the length is unknown, are those of another recording.
+MAX_GAP_S = 60.0
 _MIN_GAP_S = 0.1
+# What a broadcast may offer again of what was heard.
+_MAX_HEARD_S = 600.0
 # Containers whose header has the length; that of others is estimated.
 _WITH_LENGTH = ("mov", "matroska")
 _MIN_MISSING_S = 1.0
@@ -49,6 +55,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     duration_s: float | None
     rate: int
     channels: int
+    #: When it begins by its own clock, in seconds, if it is a broadcast that has one.
+    begin_s: float | None = None
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -67,7 +75,9 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     damaged: int
 
 
-class _Refusal(Exception):  # noqa: N818 - an answer
+class Refusal(Exception):  # noqa: N818 - an answer
+    """Why something cannot be decoded; ``told`` is the answer."""
+
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(why)
         self.told = Refused(why=why, remedy=remedy)
@@ -76,45 +86,51 @@ class _Refusal(Exception):  # noqa: N818 - an answer
 def main() -> None:
     """Decode what the arguments name, until the end or until nobody reads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _limit_memory()
+    limit_memory()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's remark is not a sample
     try:
-        _decode(sys.argv[1], 2 * int(sys.argv[2]), out)
+        _decode(sys.argv[1], 2 * int(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else None, out)
     except BrokenPipeError:
         os._exit(1)
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
+    """Bound what this process may allocate."""
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
-def _decode(opens: str, skip: int, out: BinaryIO) -> None:
+def _decode(opens: str, skip: int, heard_s: float | None, out: BinaryIO) -> None:
     try:
-        media = _Media(opens)
-    except _Refusal as refusal:
-        _tell(out, refusal.told)
+        media = _Media(opens, heard_s)
+    except Refusal as refusal:
+        tell(out, refusal.told)
         return
     except MemoryError:
-        _tell(
+        tell(
             out,
             Refused(why=f"it takes more than {MEMORY_LIMIT >> 20} MB of memory", remedy="export it again"),
         )
         return
-    _tell(out, media.opened)
+    tell(out, media.opened)
+    damaged = 0
     for pcm in media.blocks():
         for at in range(skip, len(pcm), _MAX_WRITTEN):
             part = pcm[at : at + _MAX_WRITTEN]
             out.write(struct.pack("<I", len(part)) + part)
         skip = max(0, skip - len(pcm))
+        if media.damaged != damaged:
+            damaged = media.damaged
+            out.write(struct.pack("<II", DAMAGED, damaged))
         out.flush()
     out.write(struct.pack("<I", 0))
-    _tell(out, Ended(missing_s=media.missing_s, damaged=media.damaged))
+    tell(out, Ended(missing_s=media.missing_s, damaged=media.damaged))
 
 
-def _tell(out: BinaryIO, what: msgspec.Struct) -> None:
+def tell(out: BinaryIO, what: msgspec.Struct) -> None:
+    """Write an answer as a line."""
     out.write(msgspec.json.encode(what) + b"\n")
     out.flush()
 
@@ -122,13 +138,13 @@ def _tell(out: BinaryIO, what: msgspec.Struct) -> None:
 class _Media:
     """The best track of sound of a container."""
 
-    def __init__(self, opens: str) -> None:
-        self._container = _container(opens)
+    def __init__(self, opens: str, heard_s: float | None = None) -> None:
+        self._container = open_container(opens, again=heard_s is not None)
         stream = self._container.streams.best("audio")
         if stream is None:
-            raise _Refusal("it has no audio track", "give a recording with sound")
+            raise Refusal("it has no audio track", "give a recording with sound")
         if stream.codec_context is None:
-            raise _Refusal("the codec of its audio track is not known", "convert it to WAV or FLAC")
+            raise Refusal("the codec of its audio track is not known", "convert it to WAV or FLAC")
         self._stream = stream
         self.damaged = 0
         self._tried = 0
@@ -141,18 +157,26 @@ class _Media:
             if self._tried >= _TRIED:
                 break
         if not head or 4 * self.damaged > 3 * self._tried:
-            raise _Refusal(
+            raise Refusal(
                 f"its audio track ({stream.codec_context.name}) has no packets that can be decoded: it is "
                 "encrypted, damaged or empty",
                 "export it again without copy protection",
             )
         first = head[0]
         if first.sample_rate not in _RATES:
-            raise _Refusal(f"its header claims {first.sample_rate} samples a second", "export it again")
-        self.opened = Opened(
-            duration_s=self._duration_s, rate=first.sample_rate, channels=len(first.layout.channels)
-        )
+            raise Refusal(f"its header claims {first.sample_rate} samples a second", "export it again")
         self._rest: Iterator[Any] = chain(head, frames)
+        self._begin_s = (self._container.start_time or 0) / 1e6
+        has_clock = self._duration_s is None and self._container.format.name == "hls"
+        if has_clock and heard_s is not None and -_MAX_HEARD_S < self._begin_s - heard_s < MAX_GAP_S:
+            self._begin_s = max(self._begin_s, heard_s)
+            self._rest = (one for one in self._rest if one.pts is None or one.pts * one.time_base >= heard_s)
+        self.opened = Opened(
+            duration_s=self._duration_s,
+            rate=first.sample_rate,
+            channels=len(first.layout.channels),
+            begin_s=self._begin_s if has_clock else None,
+        )
 
     @property
     def missing_s(self) -> float:
@@ -166,7 +190,7 @@ class _Media:
         """int16 samples, 16 kHz mono; silence where the timestamps leave a gap."""
         from av.audio.resampler import AudioResampler
 
-        begin_s = (self._container.start_time or 0) / 1e6
+        begin_s = self._begin_s
         made_for, resampler = None, AudioResampler("fltp", "mono", SAMPLE_RATE)
         pending = _Pending()
         for frame in self._rest:
@@ -192,7 +216,7 @@ class _Media:
         yield pending.take()
 
     def _is_gap(self, ahead_s: float) -> bool:
-        limit_s = _MAX_GAP_S if self._duration_s is None else self._duration_s
+        limit_s = MAX_GAP_S if self._duration_s is None else self._duration_s
         return _MIN_GAP_S < ahead_s <= limit_s
 
     def _length(self) -> float | None:
@@ -284,7 +308,12 @@ class _Pending:
             yield bytes(2 * min(samples - at, _BLOCK))
 
 
-def _container(opens: str) -> Any:
+def open_container(opens: str, *, again: bool = False) -> Any:
+    """Open what may be read; of a broadcast that was heard before, ``again``, from further back.
+
+    Raises:
+        Refusal: when it cannot be read.
+    """
     import av
     from av.error import FFmpegError
 
@@ -293,11 +322,18 @@ def _container(opens: str) -> Any:
     # A playlist must not make this read other files, or a file reach into the network.
     options = {"protocol_whitelist": scheme, "max_streams": "100"}
     timeout = None
-    if scheme in ("http", "https"):
+    if scheme.startswith("rtmp"):
+        options["protocol_whitelist"] = "rtmp,rtmpt,rtmps,rtmpts,tcp,tls,http,https"
+        timeout = (_TIMEOUT_S, _TIMEOUT_S)
+    elif scheme in ("http", "https"):
         options |= {
             "protocol_whitelist": "http,https,tls,tcp,crypto",
             "reconnect": "1",
             "reconnect_delay_max": "10",
+            # Of a list of segments that no longer changes.
+            "m3u8_hold_counters": "10",
+            # Three segments before the last one, as players begin; what was heard already is left out.
+            "live_start_index": "-20" if again else "-3",
         }
         timeout = (_TIMEOUT_S, _TIMEOUT_S)
     elif scheme == "fd":
@@ -307,16 +343,16 @@ def _container(opens: str) -> Any:
     except MemoryError:
         raise
     except av.error.ExitError:
-        raise _Refusal(
+        raise Refusal(
             f"nothing came within {_TIMEOUT_S:.0f} s", "check the address and the network"
         ) from None
     except av.error.InvalidDataError:
-        raise _Refusal(
+        raise Refusal(
             "it is no sound or video that FFmpeg's libraries know, or its beginning or its index is cut off",
             "copy or export it again",
         ) from None
     except FFmpegError as error:
-        raise _Refusal(
+        raise Refusal(
             f"the system says: {error.strerror or error}", "check it, and give a recording"
         ) from None
 

@@ -16,7 +16,7 @@ from connectors.files.output import WriteError, check_writable, make_folder
 from connectors.files.records import LinesFile, P, RecordFile, T
 from connectors.files.watch import OutputWatch
 from connectors.sinks.subtitles import SubtitleFile, SubtitlePosition
-from operators.events import Caption
+from operators.events import Caption, parted
 from operators.languages import Direction
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, SubtitleWriter
@@ -28,7 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .,()+=@-]")
 _MAX_LATE = 100
 # Seconds between two attempts to write them. Captions of all rooms wait meanwhile.
 _RETRY_S = 3.0
-#: Files of a room.
+#: Files of a room with captions in one language.
 FILES = 2
 _TIMES = ("start_s", "end_s", "arrival_s", "started_s", "ready_s", "shown_s")
 
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RoomFiles:
-    """Writes what rooms said. Thread-safe.
+    """Writes what rooms said, each language of captions into files of its own. Thread-safe.
 
     A final is in its room's ``.jsonl`` before `write` returns; the ``.vtt`` follows with the next caption, or
     when the room ends. Times count from the beginning of the room. What cannot be written for now waits, and
@@ -65,25 +65,26 @@ class RoomFiles:
     def write(self, caption: Caption, direction: Direction, began_s: float) -> None:
         """Write a caption of a room that began at ``began_s`` on the clock of its captions."""
         with self._lock:
-            file = self._open.get(caption.stream)
+            file = self._open.get(caption.channel)
             if file is None:
-                path = self._folder / file_name(caption.stream)
-                file = self._open[caption.stream] = _RoomFile(path, direction, began_s, self._watch)
+                name = file_name(caption.stream)
+                path = self._folder / (f"{name}.{caption.language}" if caption.language else name)
+                file = self._open[caption.channel] = _RoomFile(path, direction, began_s, self._watch)
             file.write(caption)
             self._retry_if_due()
 
     def end(self, stream: str) -> None:
         """A room is over: write what is left of it, and close its files."""
         with self._lock:
-            file = self._open.pop(stream, None)
-            if file is not None:
+            for channel in [one for one in self._open if parted(one)[0] == stream]:
+                file = self._open.pop(channel)
                 file.end()
                 self._late += self._unwritten([file])
             self._retry_if_due()
 
     def end_all(self) -> None:
         """All rooms are over."""
-        for stream in list(self._open):
+        for stream in {parted(one)[0] for one in self._open}:
             self.end(stream)
 
     def close(self) -> None:

@@ -74,7 +74,7 @@ class SegmentOrder:
         """
         if not isinstance(event, SegmentEvent):
             return
-        key = (event.stream, event.segment)
+        key = (event.channel, event.segment)
         before = self._known.get(key)
         if before is not None:
             if before.ended_at_line is not None:

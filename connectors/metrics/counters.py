@@ -116,7 +116,7 @@ class RunMetrics:
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
     def _count_segment(self, record: ErasureRecord) -> None:
-        segment = record.stream, record.segment
+        segment = record.channel, record.segment
         if segment not in self._open:
             self._segments.inc()
             self._open.add(segment)

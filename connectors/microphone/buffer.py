@@ -91,6 +91,15 @@ class CaptureBuffer:
             self._is_new = True
             self._last = None
 
+    def resumed(self, gap_s: float) -> None:
+        """Announce that what comes next follows what came last after a gap, however late it comes."""
+        with self._lock:
+            if gap_s * SAMPLE_RATE >= 1:
+                self._begin_run(self._end_s() + gap_s, self._run.rate, self._run.channels)
+                self._losses = _with(self._losses, absent_s=self._losses.absent_s + gap_s)
+            self._last = None
+            self._judge_from(self._clock())
+
     def put(self, data: bytes, frames: int, *, overflow: bool) -> None:
         """Add recorded samples; ``overflow`` means that samples were lost before them."""
         now = self._clock()

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from connectors.microphone.monitors import MonitorStream, monitors
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 
@@ -38,10 +39,12 @@ class InputDevice(msgspec.Struct, frozen=True, kw_only=True):
     rate: int
     #: Whether it is used when no device is named.
     is_default: bool
+    #: The monitor that it is; empty for a microphone.
+    monitor: str = ""
 
 
 def list_devices() -> list[InputDevice]:
-    """All input devices.
+    """All input devices; the monitors, of what the computer plays, after the microphones.
 
     Raises:
         InputError: when PortAudio is not installed or cannot list them.
@@ -51,7 +54,7 @@ def list_devices() -> list[InputDevice]:
         hosts = sound.query_hostapis()
         found = sound.query_devices()
         default = _default_index(sound, hosts)
-    return [
+    microphones = [
         InputDevice(
             index=index,
             name=str(device["name"]),
@@ -62,6 +65,18 @@ def list_devices() -> list[InputDevice]:
         )
         for index, device in enumerate(found)
         if device["max_input_channels"] > 0
+    ]
+    return microphones + [
+        InputDevice(
+            index=index,
+            name=one.description,
+            host="PulseAudio",
+            channels=1,
+            rate=SAMPLE_RATE,
+            is_default=False,
+            monitor=one.source,
+        )
+        for index, one in enumerate(monitors(), len(found))
     ]
 
 
@@ -147,6 +162,17 @@ class InputStream:
                 _open_streams.remove(self)
                 self._stream.abort(ignore_errors=True)
                 self._stream.close(ignore_errors=True)
+
+
+def record(
+    device: InputDevice, prepare: Callable[[int, int], None], take: Take, ended: Callable[[], None]
+) -> InputStream | MonitorStream:
+    """Record from a microphone or a monitor: the arguments and errors are those of `InputStream`."""
+    if device.monitor:
+        return MonitorStream(
+            device.monitor, prepare, lambda data, frames: take(data, frames, overflow=False), ended
+        )
+    return InputStream(device, prepare, take, ended)
 
 
 def _layout(sound: Any, device: InputDevice) -> tuple[int, int]:

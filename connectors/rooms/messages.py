@@ -19,7 +19,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="ope
     """The first message of a speaker: opens a room, or continues the one with this key."""
 
     room: _Short = ""
-    #: Languages by name or code; absent for the server's first ones.
+    #: Languages by name or code; absent for the server's first ones. Several of captions have commas between.
     source: _Short | None = msgspec.field(name="from", default=None)
     target: _Short | None = msgspec.field(name="to", default=None)
     key: _Short | None = None

@@ -13,8 +13,8 @@ from connectors.pacing import ALWAYS_DUE, nap
 from connectors.rooms.room import Room, RoomLimits
 from operators.clock import LagClock
 from operators.errors import UsageError
-from operators.events import AudioChunk, Caption
-from operators.languages import Direction, Language, language
+from operators.events import AudioChunk, Caption, parted
+from operators.languages import Direction, Language, direction_to, language
 
 # Number of rooms that have left whose languages are remembered.
 _MAX_PAST = 1000
@@ -48,7 +48,7 @@ class RoomRegistry:
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
         # Languages and beginnings of the last rooms, which the flow may ask for when a room has just left.
-        self._facts: dict[str, tuple[Direction, float]] = {}
+        self._facts: dict[str, tuple[tuple[Direction, ...], float]] = {}
         self._is_closed = False
 
     @property
@@ -68,16 +68,20 @@ class RoomRegistry:
     # For the server.
 
     def open(self, name: str, source: str | None, target: str | None) -> Room:
-        """Open a room.
+        """Open a room; ``target`` may name several languages, with commas between them.
 
         Raises:
-            UsageError: for a language that is not offered; without a name.
+            UsageError: for a language that is not offered, or named twice; without a name.
             NoPlaceError: when all places are taken.
         """
         if not name:
             raise UsageError("the room has no name; give it one")
         spoken = _offered(source, self.spoken, "spoken")
-        direction = Direction(spoken, _offered(target, self.written or (spoken,), "written"))
+        wanted: list[str | None] = [None] if target is None else [*target.split(",")]
+        written = [_offered(one, self.written or (spoken,), "written") for one in wanted]
+        if len(set(written)) < len(written):
+            raise UsageError(f"{target!r} names a language twice; name each once")
+        directions = tuple(Direction(spoken, one) for one in written)
         with self._lock:
             if self._is_closed:
                 raise RoomsFullError("this server is about to end; try again later")
@@ -85,9 +89,9 @@ class RoomRegistry:
                 many = "the only room" if self.limits.rooms == 1 else f"all {self.limits.rooms} rooms"
                 verb = "is" if self.limits.rooms == 1 else "are"
                 raise RoomsFullError(f"{many} of this server {verb} taken; try again when one has ended")
-            room = Room(name, direction, self.now(), self.clock)
+            room = Room(name, directions, self.now(), self.clock)
             self._rooms[room.stream] = room
-            self._facts[room.stream] = direction, room.began_s
+            self._facts[room.stream] = directions, room.began_s
             while len(self._facts) > len(self._rooms) + _MAX_PAST:
                 del self._facts[next(one for one in self._facts if one not in self._rooms)]
         return room
@@ -153,22 +157,27 @@ class RoomRegistry:
             room.finished()
             return self._leaves(room)
 
-    def has_left(self, stream: str) -> bool:
+    def has_left(self, channel: str) -> bool:
         """Whether there is no such room any more."""
         with self._lock:
-            return stream not in self._rooms
+            return parted(channel)[0] not in self._rooms
 
-    def direction(self, stream: str) -> Direction:
+    def directions_of(self, stream: str) -> tuple[Direction, ...]:
         """The languages of a room; the first ones that are offered if there is no such room."""
         return self._fact(stream)[0]
+
+    def direction(self, channel: str) -> Direction:
+        """Those of a room, or of one of its languages of captions."""
+        stream, code = parted(channel)
+        return direction_to(code, self.directions_of(stream))
 
     def began_s(self, stream: str) -> float:
         """When a room was opened, on the clock of all streams; 0 if there is no such room."""
         return self._fact(stream)[1]
 
-    def _fact(self, stream: str) -> tuple[Direction, float]:
+    def _fact(self, stream: str) -> tuple[tuple[Direction, ...], float]:
         with self._lock:
-            return self._facts.get(stream, (self.directions[0], 0.0))
+            return self._facts.get(stream, (self.directions[:1], 0.0))
 
     def _leaves(self, room: Room) -> bool:
         if room.is_over:

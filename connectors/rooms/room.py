@@ -66,11 +66,14 @@ _IN_FLIGHT_S = 2.0
 class Room:
     """A room of one speaker. Not thread-safe: its registry has the lock."""
 
-    def __init__(self, name: str, direction: Direction, now_s: float, clock: LagClock) -> None:
-        """Open a room at ``now_s``; ``clock`` follows the clock of its speaker."""
+    def __init__(self, name: str, directions: tuple[Direction, ...], now_s: float, clock: LagClock) -> None:
+        """Open a room at ``now_s``; ``clock`` follows the clock of its speaker.
+
+        ``directions`` are from the spoken language to each language of captions.
+        """
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
-        self.direction = direction
+        self.directions = directions
         #: When it was opened, on the clock of its stream.
         self.began_s = now_s
         #: With the key one speaks, with the other one reads.
@@ -160,8 +163,8 @@ class Room:
 
     def ended(self, sentences: int) -> None:
         """Everything was said, in so many sentences."""
-        self._sentences = sentences
+        self._sentences = sentences * len(self.directions)
 
     def finished(self) -> None:
-        """One more sentence has its last caption."""
+        """One more sentence has its last caption, in one of the languages."""
         self._finals += 1

@@ -114,7 +114,7 @@ class RoomSpeakers:
             raise _Refused(str(error), _LATER) from None
         except UsageError as error:
             raise _Refused(str(error)) from None
-        self._hub.open(room.stream, languages_of(room.direction), room.view)
+        self._hub.open(room.stream, languages_of(room.directions), room.view)
         return room
 
     async def _follow(self, socket: WebSocket, room: Room, last_id: str | None) -> None:
@@ -159,7 +159,7 @@ class RoomSpeakers:
                     stream=room.stream,
                     key=room.key,
                     view=room.view,
-                    language=languages_of(room.direction),
+                    language=languages_of(room.directions)[0],
                     received=room.received,
                 )
             )

@@ -1,13 +1,14 @@
 """Sinks as parts: what settings, options and the flow need to know of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from bytewax.outputs import Sink
 
 from operators.extras import Extra
 from operators.parts import Parts
+from operators.subtitles.writer import Shown
 
 #: What a sink takes: the events of a stage, or the cues of subtitles, with their keys.
 Step = Literal["audio", "partials", "sentences", "translations", "captions", "cues", "records"]
@@ -28,8 +29,50 @@ class SinkPart(NamedTuple):
     #: What ``doctor`` says of it, given its file; as of recognisers.
     examine: Callable[[Path], str] | None = None
     extra: Extra | None = None
-    #: Whether ``make`` also takes ``shown``: the speech, its translation or both.
-    takes_shown: bool = False
+    #: Whether there may be several such files, which differ in ``shown``.
+    shows: bool = False
+    #: Whether it names an address, which may hold a secret, and not a file: ``make(address, watch=watch)``.
+    is_address: bool = False
+    #: Whether an address takes the captions in one language only.
+    in_one_language: bool = False
+    #: What a file shows: the speech, its translation or both; None for what all files show.
+    shown: Shown | None = None
+    #: Code of the language whose captions the file is of, where there are several.
+    language: str = ""
+
+    @property
+    def is_of_language(self) -> bool:
+        """Whether what it takes is of one language, where captions are in several."""
+        return self.of not in ("audio", "partials", "sentences")
+
+    def of_each(self, path: Path, codes: Sequence[str]) -> "list[tuple[SinkPart, Path]]":
+        """Its file for each of several languages: ``talk.de.srt`` and ``talk.fr.srt`` for ``talk.srt``.
+
+        What is known before anything is translated has one file.
+        """
+        if not codes or not self.is_of_language:
+            return [(self, path)]
+        if self.shown == "source":
+            # What is spoken is the same in all; that of the first is taken.
+            return [(self._replace(language=codes[0]), path)]
+        return [
+            (self._replace(name=f"{self.name}-{code}", language=code),
+             path.with_name(f"{path.stem}.{code}{path.suffix}"))
+            for code in codes
+        ]  # fmt: skip
+
+
+def shown_in(given: str) -> tuple[Shown | None, Path]:
+    """What a file shows, if it says that, and its path.
+
+    >>> shown_in("source=talk.srt"), shown_in("talk.srt")
+    (('source', PosixPath('talk.srt')), (None, PosixPath('talk.srt')))
+    """
+    what, _, path = given.partition("=")
+    for shown in get_args(Shown):
+        if what == shown and path:
+            return shown, Path(path)
+    return None, Path(given)
 
 
 def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:

@@ -97,10 +97,14 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
         return SubtitleFile(self.path, self._kind, position or SubtitlePosition(), file)
 
 
-srt_part = SinkPart("srt", partial(SubtitleSink, kind="srt"), "cues", "Write subtitles here (SubRip).")
-vtt_part = SinkPart(
-    "vtt", partial(SubtitleSink, kind="vtt"), "cues", "Write subtitles here (WebVTT).", header=VTT_HEADER
+_HELP = "again as source=FILE, target=FILE or both=FILE for what else they show"
+srt_part = SinkPart(
+    "srt", partial(SubtitleSink, kind="srt"), "cues", f"Write subtitles here (SubRip); {_HELP}.", shows=True
 )
+vtt_part = SinkPart(
+    "vtt", partial(SubtitleSink, kind="vtt"), "cues", f"Write subtitles here (WebVTT); {_HELP}.",
+    header=VTT_HEADER, shows=True,
+)  # fmt: skip
 
 
 class SubtitleFile:

@@ -37,5 +37,5 @@ class TextSink(FileSink[Caption, int]):
 
 
 txt = SinkPart(
-    "txt", TextSink, "captions", "Write finished sentences here (plain text, one a line).", takes_shown=True
+    "txt", TextSink, "captions", "Write finished sentences here (plain text, one a line).", shows=True
 )

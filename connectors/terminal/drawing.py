@@ -31,7 +31,7 @@ from connectors.view import (
     status_text,
 )
 from operators.errors import OutputError
-from operators.events import Caption
+from operators.events import Caption, parted
 from operators.text import cleaned, cluster_width, clusters, wrap
 
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
@@ -160,17 +160,20 @@ def open_screen(
     columns: int = COLUMNS,
     out: TextIO | None = None,
     *,
+    languages: Sequence[str] = (),
     is_logged: bool = False,
     now: Callable[[], float] = monotonic,
 ) -> Screen:
     """A screen that draws on a terminal; for any other output it writes one line per final.
 
     On a terminal, the newest open caption takes at most two lines and becomes plain lines above them when it
-    is final. Its new text is dim until the next update confirms it; so is the ``…`` for withheld text.
+    is final. Its new text is dim until the next update confirms it; so is the ``…`` for withheld text. Of
+    several languages, each has such lines, which begin with its code.
 
     Args:
         columns: Width of a caption line, which `operators.languages` defines per language. Lines are
             narrower if the terminal is.
+        languages: Codes of the languages of captions, if there are several.
         is_logged: Draw nothing, and log everything that is not a caption.
         now: Seconds on a monotonic clock.
     """
@@ -178,7 +181,7 @@ def open_screen(
     if is_logged:
         return LoggedLines(out)
     if out.isatty() and os.environ.get("TERM") != "dumb":
-        return _Drawn(out, columns, now)
+        return _Drawn(out, columns, languages, now)
     return Lines(out)
 
 
@@ -199,12 +202,15 @@ class _Open(NamedTuple):
 class _Drawn(Screen):
     """Remembers the contents of the lowest rows; the cursor is always in the last of them."""
 
-    def __init__(self, out: TextIO, columns: int, now: Callable[[], float]) -> None:
+    def __init__(self, out: TextIO, columns: int, languages: Sequence[str], now: Callable[[], float]) -> None:
         self._out = out
         self._columns = columns
+        # What the lines of each language begin with: its code, in a column of its own.
+        length = max(map(len, languages), default=0)
+        self._labels = {code: f"{code:{length}}  " for code in languages} or {"": ""}
         self._now = now
         self._lock = Lock()
-        # By stream and segment; what was updated last comes last.
+        # By stream (or a language of it) and segment; what was updated last comes last.
         self._open: dict[str, dict[int, _Open]] = {}
         self._drawn = [CaptionRow("")]
         self._is_closed = False
@@ -231,39 +237,49 @@ class _Drawn(Screen):
     @override
     def close(self) -> None:
         with self._lock, contextlib.suppress(OutputError):
-            left = [left.text for segments in self._open.values() for left in segments.values()]
+            left = [
+                (left.text, parted(channel)[1])
+                for channel, segments in self._open.items()
+                for left in segments.values()
+            ]
             self._open.clear()
             self._is_closed = True
             self._draw(left)
 
-    def _take(self, captions: Sequence[Caption]) -> list[str]:
-        """Remember the open captions; return the texts of the finished ones."""
+    def _take(self, captions: Sequence[Caption]) -> list[tuple[str, str]]:
+        """Remember the open captions; return the texts of the finished ones, with their languages."""
         finished = []
         for caption in captions:
             text = self._encodable(caption.shown)
-            segments = self._open.get(caption.stream, {})
+            channel, language = caption.channel, caption.language or ""
+            segments = self._open.get(channel, {})
             before = segments.pop(caption.segment, None)
             if caption.is_final:
-                finished.append(text)
+                finished.append((text, language))
             else:
                 stands = settled(before.text, text) if before else 0
                 segments[caption.segment] = _Open(text, stands, bool(caption.withheld))
-                self._open.pop(caption.stream, None)
-                self._open[caption.stream] = segments
+                self._open.pop(channel, None)
+                self._open[channel] = segments
             if len(segments) > _MAX_OPEN:
-                finished.append(segments.pop(next(iter(segments))).text)
+                finished.append((segments.pop(next(iter(segments))).text, language))
             if not segments:
-                self._open.pop(caption.stream, None)
+                self._open.pop(channel, None)
             if len(self._open) > _MAX_STREAMS:
-                gone = self._open.pop(next(iter(self._open)))
-                finished += [left.text for left in gone.values()]
+                oldest = next(iter(self._open))
+                gone = self._open.pop(oldest)
+                finished += [(left.text, parted(oldest)[1]) for left in gone.values()]
         return finished
 
-    def _draw(self, finished: Iterable[str] = (), notice: str = "") -> None:
+    def _draw(self, finished: Iterable[tuple[str, str]] = (), notice: str = "") -> None:
         size = _size_of(self._out)
         # The last column stays free: terminals differ in where the cursor goes after writing there.
-        columns = max(2, min(self._columns, size.columns - 1))
-        above = [CaptionRow(line) for text in finished for line in wrap(text, columns)]
+        columns = max(2, min(self._columns, size.columns - 1 - len(self._label(""))))
+        above = [
+            row
+            for text, language in finished
+            for row in self._labelled([CaptionRow(line) for line in wrap(text, columns)], language)
+        ]
         above += [CaptionRow("", line) for line in wrap(notice, max(2, size.columns - 1))]
         below = self._caption_rows(columns, size.rows) + self._status_rows(size) or [CaptionRow("")]
         change = ""
@@ -278,9 +294,27 @@ class _Drawn(Screen):
     def _caption_rows(self, columns: int, rows: int) -> list[CaptionRow]:
         if not self._open:
             return []
-        *_, newest = next(reversed(self._open.values())).values()
-        rows = max(1, min(ROWS, rows - 2))
-        return roll_up(newest.text, columns, stands=newest.stands, goes_on=newest.goes_on, rows=rows)
+        rows = max(1, min(ROWS, (rows - 2) // len(self._labels)))
+        drawn = list[CaptionRow]()
+        for language in self._labels:
+            own = (one for channel, one in reversed(self._open.items()) if parted(channel)[1] == language)
+            if (segments := next(own, None)) is not None:
+                *_, newest = segments.values()
+                shown = roll_up(newest.text, columns, stands=newest.stands, goes_on=newest.goes_on, rows=rows)
+                drawn += self._labelled(shown, language)
+            elif language:
+                # The other languages stay where they are.
+                drawn += self._labelled([CaptionRow("")], language)
+        return drawn
+
+    def _label(self, language: str) -> str:
+        """What lines begin with; spaces for an unknown language."""
+        return self._labels.get(language) or " " * len(next(iter(self._labels.values())))
+
+    def _labelled(self, rows: list[CaptionRow], language: str) -> list[CaptionRow]:
+        """The rows of a caption behind its language's label."""
+        label, blank = self._label(language), self._label("")
+        return [CaptionRow((blank if at else label) + row.plain, row.dim) for at, row in enumerate(rows)]
 
     def _status_rows(self, size: _Size) -> list[CaptionRow]:
         now = self._now()

@@ -65,7 +65,7 @@ class Screen(ABC):
 
 
 class Lines(Screen):
-    """One line for each final."""
+    """One line for each final, which begins with its language where there are several."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -73,9 +73,10 @@ class Lines(Screen):
 
     @override
     def draw(self, captions: Sequence[Caption]) -> None:
-        texts = [cleaned(caption.shown) for caption in captions if caption.is_final]
+        finals = [(cleaned(caption.shown), caption.language) for caption in captions if caption.is_final]
+        lines = [f"{language}: {text}\n" if language else f"{text}\n" for text, language in finals if text]
         with self._lock:
-            write(self._out, "".join(f"{text}\n" for text in texts if text))
+            write(self._out, "".join(lines))
 
     @override
     def status(self, status: Status) -> None:

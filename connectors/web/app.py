@@ -41,11 +41,12 @@ _HEADERS = [
 class EventStream:
     """Sends a client the events of a stream until the client disconnects or the hub releases it."""
 
-    def __init__(self, hub: Hub, name: str, last_id: str | None) -> None:
-        """``last_id`` is the id of the last event that the client says it got."""
+    def __init__(self, hub: Hub, name: str, last_id: str | None, languages: str = "") -> None:
+        """``last_id`` is the id of the last event that the client got; ``languages`` are as in `Hub.join`."""
         self._hub = hub
         self._name = name
         self._last_id = last_id
+        self._languages = languages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
@@ -54,7 +55,7 @@ class EventStream:
             connectors.web.hub.Full: when there are too many clients; nothing has been sent then.
         """
         abort: Callable[[], None] = scope.get("extensions", {}).get(ABORT, lambda: None)
-        with self._hub.join(self._name, self._last_id, abort) as client:
+        with self._hub.join(self._name, self._last_id, abort, self._languages) as client:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             watch = asyncio.create_task(_cut_when_gone(client, receive))
             try:
@@ -193,7 +194,8 @@ class _Pages:
             # The same answer whether there is such a stream or not.
             raise HTTPException(404)
         # Not a subclass of Response, but it behaves like one.
-        return EventStream(self._hub, name, request.headers.get("last-event-id"))  # type: ignore[return-value]
+        asked = request.query_params.get("lang", "")
+        return EventStream(self._hub, name, request.headers.get("last-event-id"), asked)  # type: ignore[return-value]
 
     async def code(self, request: Request) -> Response:
         picture = svg_of(request.query_params.get("for", ""))

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import hmac
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from time import monotonic
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class Hub:
 
     def __init__(
         self,
-        languages: Languages,
+        languages: Sequence[Languages],
         streams: Iterable[str] = (),
         *,
         max_clients: int = MAX_CLIENTS,
@@ -53,7 +53,7 @@ class Hub:
         """Prepare the streams.
 
         Args:
-            languages: Those of a stream, unless it is opened with others.
+            languages: Those of a stream, one for each language of captions, unless it is opened with others.
             max_streams: Maximum number of remembered streams.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
@@ -80,21 +80,23 @@ class Hub:
         """Publish a caption."""
         with self.lock:
             stream = self._publishing(caption.stream)
-            stream.log.caption(caption)
+            stream.caption(caption)
             self._announce(stream)
 
     def record(self, record: ErasureRecord, lost_s: float = 0.0) -> None:
         """Publish the figures of a caption, and the total seconds of lost audio."""
         with self.lock:
             stream = self._publishing(record.stream)
-            stream.log.tell_figures(figures_after(stream.log.figures, record, lost_s), monotonic())
+            log = stream.log_of(record.language)
+            log.tell_figures(figures_after(log.figures, record, lost_s), monotonic())
             self._announce(stream)
 
     def status(self, status: Status, sentence: str | None = None) -> None:
         """Publish the run's status to all streams."""
         with self.lock:
             for stream in self._streams.published():
-                stream.log.tell_state(state_of(status, sentence), monotonic())
+                for log in stream.logs.values():
+                    log.tell_state(state_of(status, sentence), monotonic())
                 self._announce(stream)
 
     def end(self, name: str | None = None) -> None:
@@ -102,7 +104,8 @@ class Hub:
         with self.lock:
             named = None if name is None else self._streams.known(name)
             for stream in self._streams.published() if name is None else [named] if named else []:
-                stream.log.end()
+                for log in stream.logs.values():
+                    log.end()
                 self._announce(stream)
 
     def close(self) -> None:
@@ -113,8 +116,8 @@ class Hub:
                 stream.is_closed = True
                 self._announce(stream)
 
-    def open(self, name: str, languages: Languages, secret: str) -> None:
-        """Create a stream with its own languages, which is followed with a secret."""
+    def open(self, name: str, languages: Sequence[Languages], secret: str) -> None:
+        """Create a stream with its own languages of captions, which is followed with a secret."""
         with self.lock:
             self._close(self._streams.open(name, languages, secret))
 
@@ -136,9 +139,13 @@ class Hub:
 
     @contextlib.contextmanager
     def join(
-        self, name: str, last_id: str | None, abort: Callable[[], None] = lambda: None
+        self,
+        name: str,
+        last_id: str | None,
+        abort: Callable[[], None] = lambda: None,
+        languages: str = "",
     ) -> Iterator[Client]:
-        """Add a client to a stream; an unknown stream is waited for.
+        """Add a client to a stream; an unknown stream is waited for. ``languages`` are those it prefers.
 
         Raises:
             Full: when there are too many clients.
@@ -147,7 +154,7 @@ class Hub:
             raise Full
         with self.lock:
             stream = self._streams.requested(name)
-            client = Client(stream, last_id, abort)
+            client = Client(stream, last_id, abort, languages)
             stream.clients.add(client)
             stream.is_closed = stream.is_closed or self._closed_s < float("inf")
         self.clients += 1
@@ -181,7 +188,7 @@ class Hub:
                 with self.lock:
                     streams = list(self._streams)
                     for stream in streams:
-                        if stream.log.tick(now_s):
+                        if sum(log.tick(now_s) for log in stream.logs.values()):
                             self._announce(stream)
                         if reminds:
                             for client in stream.clients:

@@ -4,12 +4,21 @@ All counts of characters are Unicode code points.
 """
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
 from connectors.view import Status
 from operators.events import ErasureRecord
-from operators.languages import Direction
+from operators.languages import Direction, Language
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """A language of captions that readers may choose: its code, its name in itself, and its direction."""
+
+    code: str
+    name: str
+    dir: str = "ltr"
 
 
 class Languages(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,12 +27,27 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     target: str
     target_dir: str = "ltr"
+    #: If there are several languages of captions, all of them and the spoken one.
+    choices: list[Choice] | msgspec.UnsetType = msgspec.UNSET
 
 
-def languages_of(direction: Direction) -> Languages:
-    """The languages of a stream, for the protocol."""
-    source, target = direction
-    return Languages(source=source.code, target=target.code, target_dir="rtl" if target.is_rtl else "ltr")
+def languages_of(directions: Sequence[Direction]) -> list[Languages]:
+    """The languages of a stream, for the protocol: once for each language of captions."""
+    published = dict.fromkeys([*(to for _, to in directions), directions[0].source])
+    choices = [Choice(code=one.code, name=one.own or one.name, dir=_dir(one)) for one in published]
+    return [
+        Languages(
+            source=source.code,
+            target=target.code,
+            target_dir=_dir(target),
+            choices=choices if len(directions) > 1 else msgspec.UNSET,
+        )
+        for source, target in directions
+    ]
+
+
+def _dir(language: Language) -> str:
+    return "rtl" if language.is_rtl else "ltr"
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,7 +77,8 @@ class StreamLog:
     def __init__(self, run: str, language: Languages, state: str, bounds: Bounds | None = None) -> None:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
-        self._language = language
+        #: The languages that it tells.
+        self.language = language
         # Otherwise the source would say the same as the text.
         self._translates = language.source != language.target
         self._bounds = bounds or Bounds()
@@ -184,7 +185,7 @@ class StreamLog:
     def _whole(self) -> bytes:
         if self._snapshot[0] != self.position:
             message = Snapshot(
-                segments=list(self._segments.values()), state=self.state.state, language=self._language
+                segments=list(self._segments.values()), state=self.state.state, language=self.language
             )
             self._snapshot = (self.position, self._event(message))
         return self._snapshot[1]

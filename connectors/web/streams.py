@@ -2,19 +2,31 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import NamedTuple
 
+import msgspec
+from msgspec import UnsetType
+
 from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
+from operators.events import Caption
+
+# Languages of a reader that are looked for.
+_MAX_WANTED = 20
 
 
 class Followed:
     """A stream and its followers."""
 
-    def __init__(self, log: StreamLog) -> None:
-        self.log = log
+    def __init__(self, logs: dict[str, StreamLog]) -> None:
+        """``logs`` has what is published in each language of captions, by its code."""
+        self.logs = logs
+        #: That of the first language.
+        self.log = next(iter(logs.values()))
+        #: What was said, if there are several languages and none of them is the spoken one.
+        self.original: StreamLog | None = None
         self.clients: set[Client] = set()
         #: Whether anything was published, as opposed to only requested.
         self.is_real = False
@@ -22,6 +34,22 @@ class Followed:
         self.is_closed = False
         #: What viewers must know to follow it; None for a stream that all viewers may follow.
         self.secret: str | None = None
+
+    def log_of(self, language: str | UnsetType) -> StreamLog:
+        """What is published in a language; in the first one, if there is no such language."""
+        return self.logs.get(language or "", self.log)
+
+    def caption(self, caption: Caption) -> None:
+        """Publish a caption; with those of the first language, also what was said."""
+        log = self.log_of(caption.language)
+        log.caption(caption)
+        if log is self.log and self.original is not None:
+            self.original.caption(msgspec.structs.replace(caption, shown=caption.source, withheld=""))
+
+    def wanted(self, languages: str) -> StreamLog:
+        """The first of the languages that a reader prefers, such as ``fr-CA,fr,en``, that there is."""
+        tags = [tag for one in languages.split(",")[:_MAX_WANTED] for tag in (one, one.partition("-")[0])]
+        return next((self.logs[tag] for tag in tags if tag in self.logs), self.log)
 
 
 class Client:
@@ -31,10 +59,16 @@ class Client:
     journal.
     """
 
-    def __init__(self, stream: Followed, last_id: str | None, abort: Callable[[], None]) -> None:
-        """``abort`` drops the connection immediately; call with the hub's lock held."""
+    def __init__(
+        self, stream: Followed, last_id: str | None, abort: Callable[[], None], languages: str = ""
+    ) -> None:
+        """``abort`` drops the connection immediately; call with the hub's lock held.
+
+        ``languages`` are as in `Followed.wanted`.
+        """
         self._stream = stream
-        self._position, self._first = stream.log.arrival(last_id)
+        self._log = stream.wanted(languages)
+        self._position, self._first = self._log.arrival(last_id)
         self._wake = asyncio.Event()
         self._is_cut = False
         self._is_reminded = False
@@ -45,7 +79,7 @@ class Client:
     @property
     def has_ended(self) -> bool:
         """Whether the stream is over and the client was given everything."""
-        log = self._stream.log
+        log = self._log
         return log.is_over and self._position == log.position
 
     def wake(self) -> None:
@@ -71,7 +105,7 @@ class Client:
             self._wake.clear()
             first, self._first = self._first, b""
             with lock:
-                log = self._stream.log
+                log = self._log
                 events = log.after(self._position)
                 self._position = log.position
                 is_closed = self._stream.is_closed
@@ -110,7 +144,9 @@ class ListedStream(NamedTuple):
 class Streams:
     """Creates streams when they are requested, and forgets those that nobody needs."""
 
-    def __init__(self, languages: Languages, state: str, bounds: Bounds | None, max_streams: int) -> None:
+    def __init__(
+        self, languages: Sequence[Languages], state: str, bounds: Bounds | None, max_streams: int
+    ) -> None:
         """``state`` is the initial state of a stream, ``max_streams`` the number of those remembered."""
         self._max_streams = max_streams
         self._languages = languages
@@ -141,7 +177,7 @@ class Streams:
         stream.is_real = True
         return stream, self._made_room()
 
-    def open(self, name: str, languages: Languages, secret: str) -> Followed | None:
+    def open(self, name: str, languages: Sequence[Languages], secret: str) -> Followed | None:
         """Create a stream that is followed with a secret; returns one that was removed to make room."""
         stream = self._create(name, languages)
         stream.secret = secret
@@ -167,9 +203,15 @@ class Streams:
         idle.sort(key=lambda named: (not named[1].log.is_over, bool(named[1].clients)))
         return self._by_name.pop(idle[0][0]) if idle else None
 
-    def _create(self, name: str, languages: Languages | None = None) -> Followed:
-        run = secrets.token_hex(4)
-        stream = Followed(StreamLog(run, languages or self._languages, self._state, self._bounds))
+    def _create(self, name: str, languages: Sequence[Languages] = ()) -> Followed:
+        logs = {
+            one.target: StreamLog(secrets.token_hex(4), one, self._state, self._bounds)
+            for one in languages or self._languages
+        }
+        stream = Followed(logs)
+        if len(logs) > 1 and (spoken := stream.log.language.source) not in logs:
+            said = msgspec.structs.replace(stream.log.language, target=spoken, target_dir="auto")
+            stream.original = logs[spoken] = StreamLog(secrets.token_hex(4), said, self._state, self._bounds)
         self._by_name[name] = stream
         return stream
 

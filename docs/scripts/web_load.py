@@ -29,7 +29,7 @@ _WORDS = "und so wächst der Satz mit jeder Fassung um einige Wörter weiter bis
 def main() -> None:
     """Publish, and print what the clients say."""
     count, seconds = (int(value) for value in (*sys.argv[1:], *("500", "20")[len(sys.argv) - 1 :]))
-    hub = Hub(Languages(source="en", target="de"), ["load"], max_clients=count)
+    hub = Hub([Languages(source="en", target="de")], ["load"], max_clients=count)
     server = WebServer(hub, port=0, max_clients=count)
     port = server.start().rpartition(":")[2].rstrip("/")
     command = [sys.executable, __file__, "--clients", str(count), port]

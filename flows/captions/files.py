@@ -14,10 +14,12 @@ from bytewax.recovery import RecoveryConfig
 
 from connectors.audio.recording import is_file
 from connectors.files.distinct import check_distinct, named_files
+from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
 from connectors.recovery import RecoveryFolder
+from connectors.sinks.part import SinkPart
 from flows.running.dataflow import Process, Recovery
-from flows.settings.schema import OutputSettings, Settings
+from flows.settings.schema import Settings
 from operators.errors import OutputError, UsageError
 from operators.extras import require_extra
 from operators.secret import to_plain
@@ -33,8 +35,14 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
     Args:
         reading: Files that were already read, such as the settings file.
     """
-    for one, _path in settings.output.files():
+    for one, path in settings.output.files():
         require_extra(one.extra, f"--{one.name}")
+        is_device = path.parent == Path("/dev") or inherited(path) is not None
+        if is_device and one.is_of_language and settings.translate.more_targets:
+            raise UsageError(
+                f"output.{one.name}: {path} cannot take several languages; name a file such as talk.srt: "
+                "it becomes talk.de.srt, talk.fr.srt …"
+            )
     folder = settings.recovery.folder
     folders = [("recovery.folder", Path(folder))] if folder else []
     if settings.input.rooms and settings.rooms.folder:
@@ -43,24 +51,24 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
 
 @contextmanager
-def held_outputs(output: OutputSettings, watch: OutputWatch) -> Iterator[None]:
+def held_outputs(settings: Settings, watch: OutputWatch) -> Iterator[None]:
     """Lock the files against other runs inside the block, as `hold_outputs` does, if they are here."""
     try:
         if watch.is_here:
-            hold_outputs(output, watch)
+            hold_outputs(settings, watch)
         yield
     finally:
         watch.close()
 
 
-def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
+def hold_outputs(settings: Settings, watch: OutputWatch) -> None:
     """Lock the files for this run without changing them; files it creates are removed unless the run begins.
 
     Raises:
         OutputError: when a file cannot be written, or another run is writing to it.
     """
     try:
-        for one, path in output.files():
+        for one, path in settings.files():
             if one.header is not None or path.exists():
                 watch.hold(path)
     except OutputError:
@@ -68,7 +76,7 @@ def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
         raise
 
 
-def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: bool) -> None:
+def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -> None:
     """Clear the locked files of an earlier run's content, unless that run is resumed.
 
     Bytewax opens a sink with its first item, which may never come. With this, a run without results still
@@ -83,14 +91,14 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
         # The resumed run may never write to a file that it has not written yet.
         watch.remove_created()
         return
-    for one, path in output.files():
+    for one, path in settings.files():
         if one.header is not None:
             watch.begin(path, one.header)
     watch.begun()
 
 
 def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
-    yield from ((f"output.{one.name}", path) for one, path in settings.output.files())
+    yield from ((f"output.{_plain(one)}", path) for one, path in settings.files())
     if settings.output.summary:
         yield "output.summary", Path(settings.output.summary)
     if settings.input.skip_bad:
@@ -118,6 +126,11 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
     for path in (settings.recognize.model, settings.recovery.folder):
         if path:
             yield Path(path)
+
+
+def _plain(one: SinkPart) -> str:
+    """The name of a sink, whichever language its file is of."""
+    return one.name.removesuffix(f"-{one.language}")
 
 
 @contextmanager
@@ -184,8 +197,9 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     used = same["recognize"]["engine"]
     same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
     same["output"] = {key: value for key, value in same["output"].items() if value is not None}
-    same["input"]["more_audio"] = list(same["input"]["more_audio"])
-    same["output"]["sinks"] = list(same["output"]["sinks"])  # as they are read back
+    # Lists, as they are read back.
+    for stage in ("input", "output", "translate"):
+        same[stage] = {k: list(v) if isinstance(v, tuple) else v for k, v in same[stage].items()}
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}

@@ -5,15 +5,24 @@ from typing import Any, TypeVar
 
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow, Stream
+from msgspec import UNSET
+from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.callback import CallbackSink, FirstProcessSink
-from connectors.sinks.part import Step
+from connectors.sinks.part import SinkPart, Step
 from flows.captions.kafka import once, publish, read
 from flows.captions.parts import Parts
-from flows.settings.schema import Settings
-from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
-from operators.languages import language
+from operators.events import (
+    AudioChunk,
+    Caption,
+    ErasureRecord,
+    Event,
+    Partial,
+    Translation,
+    channel_of,
+    moment_of,
+)
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.observed import (
     CaptionShown,
@@ -81,16 +90,17 @@ def _count(step_id: str, counts: Stream[tuple[str, int]], parts: Parts) -> None:
 def _captions(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Caption], Stream[Partial] | None]:
     """The captions, and the updates of sentences that have none."""
     if parts.given.event_type is Caption:
-        return _input(dataflow, parts), None
+        return _of_languages(_input(dataflow, parts), parts), None
     translations, unfinished = _translations(dataflow, parts)
     _save(translations, "translations", parts)
     withheld = parts.settings.display.withheld
-    return display("display", translations, lambda stream: withheld(parts.direction(stream))), unfinished
+    direction = parts.languages.direction
+    return display("display", translations, lambda channel: withheld(direction(channel))), unfinished
 
 
 def _translations(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Translation], Stream[Partial] | None]:
     if parts.given.event_type is Translation:
-        return _input(dataflow, parts), None
+        return _of_languages(_input(dataflow, parts), parts), None
     unfinished, partials = None, _sentences(_partials(dataflow, parts), parts)
     if parts.door is not None:
         partials = op.filter("admit", partials, _admits(parts.door))
@@ -98,22 +108,58 @@ def _translations(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Translation]
         finals = op.branch("finals", partials, lambda partial: partial.is_final)
         partials, unfinished = finals.trues, finals.falses
         _count("count-unfinished", op.map("each-unfinished", unfinished, lambda one: (one.stream, 1)), parts)
+    spoken, partials = partials, _in_languages(partials, parts)
     # Refused ones are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", partials, PartialHeard, parts)
-    clock, translates = parts.given.clock, [one.translates for one in parts.directions]
+    clock, translates = parts.given.clock, [one.translates for one in parts.languages.directions]
     if not any(translates):
         made = pass_through("pass-through", partials, clock)
     elif all(translates):
         made = _translated(dataflow, partials, parts)
     else:
-        foreign = op.branch("languages", partials, lambda one: parts.direction(one.stream).translates)
+        foreign = op.branch(
+            "languages", partials, lambda one: parts.languages.direction(one.channel).translates
+        )
         passed = pass_through("pass-through", foreign.falses, clock)
         made = op.merge("all-languages", _translated(dataflow, foreign.trues, parts), passed)
     # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
     # result.
-    saved = op.map("translated", made, _partial_of) if parts.settings.keeps_up else partials
+    saved = op.filter_map("translated", made, _partial_of(parts)) if parts.settings.keeps_up else spoken
     _save(saved, "sentences", parts)
     return made, unfinished
+
+
+def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
+    """Each sentence once for each language of its stream, if that has several."""
+    languages = parts.languages
+    if len(languages.directions) == 1:
+        return partials
+
+    def each(partial: Partial) -> list[Partial]:
+        codes = [one.target.code for one in languages.directions_of(partial.stream)]
+        return [replace(partial, language=code) for code in codes] if len(codes) > 1 else [partial]
+
+    def more(partial: Partial) -> tuple[str, int]:
+        return partial.stream, 1 - len(languages.directions_of(partial.stream))
+
+    _count("count-languages", op.map("more", partials, more), parts)
+    split = op.flat_map("in-languages", partials, each)
+    if not parts.process.addresses:
+        return split
+    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    keyed = op.key_on("key-languages", split, lambda one: one.channel)
+    return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
+
+
+def _of_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
+    """Of replayed events, those in the languages of the run; where they name none, they are in the first."""
+    codes = [one.target.code for one in parts.languages.directions]
+    if len(codes) == 1 or parts.given.event_type is Partial:
+        return events
+    named = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
+    wanted = op.branch("wanted", named, lambda one: one.language in codes)
+    _count("count-unwanted", op.map("each-unwanted", wanted.falses, lambda one: (one.stream, 1)), parts)
+    return wanted.trues
 
 
 def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
@@ -123,7 +169,7 @@ def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> 
     shared, clock = parts.shared, parts.given.clock
     if parts.settings.translates_together:
         return translate_together("translate", partials, shared.together, clock, note=note)
-    if parts.settings.translate.rooms is None:
+    if not parts.settings.translate.is_shared:
         keep_up = parts.settings.keeps_up
         return translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
     processes = max(1, len(parts.process.addresses))
@@ -197,42 +243,78 @@ def _observed(
     return op.map(step_id, events, tell)
 
 
-def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
-    """Write the events of a step, or the cues, to the files and the topic that the settings name for them."""
-    for one, path in parts.settings.output.files():
-        if one.of == step:
-            keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
-            more = {"shown": _shown(parts.settings)} if one.takes_shown else {}
+def _save(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown] | None = None) -> None:
+    """Write the events of a step, or the cues, to the files and the topic that the settings name for them.
+
+    Cues do not tell their language and what they show, which are ``cues_of``.
+    """
+    for one, path in parts.settings.files():
+        if step == "cues" == one.of and (one.language, _shown(one, parts)) == cues_of:
+            op.output(f"save-{one.name}", events, one.make(path, watch=parts.outputs))
+        elif step == one.of != "cues":
+            own = _in_language(events, one.language, f"of-{one.name}")
+            keyed = op.map(f"key-{one.name}", own, _with_key)
+            more = {"shown": _shown(one, parts)} if one.shows else {}
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
+    for one, address in parts.settings.output.addresses():
+        if one.of == step:
+            several = parts.settings.translate.more_targets
+            code = parts.settings.translate.direction.target.code if several and one.in_one_language else ""
+            keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
+            op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
     publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 
+def _in_language(events: Stream[Any], code: str, step_id: str) -> Stream[Any]:
+    """The events of one of several languages; all of them without a code."""
+    return op.filter(step_id, events, lambda one: one.language == code) if code else events
+
+
 def _subtitle(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
-    settings = parts.settings
-    if not any(one.of == "cues" for one, _path in settings.output.files()):
-        return
-    spoken, written = language(settings.translate.source), language(settings.translate.target)
-    columns = Columns(source=spoken.columns, target=written.columns)
-    now = parts.given.now if settings.is_live else None
-    # Updates without captions still tell when each part of a sentence was spoken.
-    heard = captions if unfinished is None else op.merge("heard", unfinished, captions)
-    cues = subtitle("subtitle", heard, _shown(settings), columns, now)
-    _save(cues, "cues", parts)
+    kinds = dict.fromkeys(
+        (one.language, _shown(one, parts)) for one, _path in parts.settings.files() if one.of == "cues"
+    )
+    for code, shown in kinds:
+        # A run that resumes knows the usual ones by these names.
+        is_usual = shown == parts.settings.output.subtitles or not _translates(parts, code)
+        ending = (f"-{code}" if code else "") + ("" if is_usual else f"-{shown}")
+        direction = parts.languages.direction(channel_of("", code))
+        columns = Columns(source=direction.source.columns, target=direction.target.columns)
+        now = parts.given.now if parts.settings.is_live else None
+        own = _in_language(captions, code, f"of-subtitle{ending}")
+        # Updates without captions still tell when each part of a sentence was spoken.
+        heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
+        cues = subtitle(f"subtitle{ending}", heard, shown, columns, now)
+        _save(cues, "cues", parts, (code, shown))
 
 
-def _shown(settings: Settings) -> Shown:
-    """What subtitles and texts show; without a translation, both would say the same."""
-    return settings.output.subtitles if settings.translate.direction.translates else "target"
+def _shown(one: SinkPart, parts: Parts) -> Shown:
+    """What a file of subtitles or text shows; without a translation, both would say the same."""
+    return (one.shown or parts.settings.output.subtitles) if _translates(parts, one.language) else "target"
+
+
+def _translates(parts: Parts, code: str) -> bool:
+    """Whether the captions in one of several languages are translations."""
+    return parts.languages.direction(channel_of("", code)).translates
 
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
     """The factory of a stream's erasure meter, which counts the tokens of the stream's language."""
-    return lambda stream, resume: ErasureMeter(parts.direction(stream).target.tokenizer, resume)
+    direction = parts.languages.direction
+    return lambda channel, resume: ErasureMeter(direction(channel).target.tokenizer, resume)
 
 
-def _partial_of(translation: Translation) -> Partial:
-    """The partial of a sentence that a translation was made from."""
-    return Partial(**moment_of(translation), text=translation.source, is_sentence=True)
+def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
+    """Gives the partial of a sentence that a translation was made from; of several languages, the first's."""
+
+    def partial_of(translation: Translation) -> Partial | None:
+        first = parts.languages.directions_of(translation.stream)[0].target.code
+        if translation.language and translation.language != first:
+            return None
+        partial = Partial(**moment_of(translation), text=translation.source, is_sentence=True)
+        return replace(partial, language=UNSET) if translation.language else partial
+
+    return partial_of
 
 
 def _with_key(event: Event) -> tuple[str, Event]:

@@ -56,7 +56,7 @@ def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[
 def _begin(parts: Parts, opened: ExitStack) -> None:
     """Open everything that the run needs before its first event."""
     settings, is_resumed = parts.settings, False
-    opened.enter_context(held_outputs(settings.output, parts.outputs))
+    opened.enter_context(held_outputs(settings, parts.outputs))
     if is_bytewax_job():
         is_resumed = take_bytewax_folder(settings)
         if (folder := bytewax_folder()) is not None:
@@ -64,4 +64,4 @@ def _begin(parts: Parts, opened: ExitStack) -> None:
         let_interrupt_set(parts.shared.stop)
     opened.enter_context(parts.observers.served())
     parts.observers.observe(RunBegan())
-    begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
+    begin_outputs(settings, parts.outputs, is_resumed=is_resumed)

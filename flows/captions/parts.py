@@ -11,14 +11,13 @@ from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
 from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
-from flows.captions.shared import MakeShared, Shared
+from flows.captions.shared import MakeShared, Shared, StreamLanguages, TalkLanguages
 from flows.engine.recognition import check_recognizer
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
 from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
-from operators.languages import Direction, language
 from operators.observed import RoomRefused
 from operators.serving.admission import Door
 
@@ -40,16 +39,17 @@ class Parts(NamedTuple):
     #: Admits live streams; None if all are admitted.
     door: Door | None
     #: The languages that streams may have, and those of each.
-    directions: tuple[Direction, ...]
-    direction: Callable[[str], Direction]
-    #: Whether a stream is known to be over.
+    languages: StreamLanguages
+    #: Whether a stream, or one of its languages, is known to be over.
     is_over: Callable[[str], bool]
 
 
 def make_screen(settings: Settings) -> Screen:
-    """The display for captions, as wide as the language needs."""
-    columns = language(settings.translate.target).columns
-    return open_screen(columns, is_logged=settings.messages.format == "json")
+    """The display for captions, as wide as the languages need."""
+    targets = [one.target for one in settings.translate.directions]
+    columns, codes = max(one.columns for one in targets), [one.code for one in targets]
+    is_logged = settings.messages.format == "json"
+    return open_screen(columns, languages=codes if len(codes) > 1 else (), is_logged=is_logged)
 
 
 def make_parts(
@@ -79,7 +79,10 @@ def make_parts(
     screen = screen or make_screen(settings)
     watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
-    shared = make_shared(settings, watching.observe, rooms)
+    talk = TalkLanguages(settings.translate.directions)
+    languages: StreamLanguages = talk if rooms is None else rooms
+    differ = rooms is not None or len(talk.directions) > 1
+    shared = make_shared(settings, watching.observe, languages if differ else None)
     given = make_input(settings, watching.observe, shared.stop, process, rooms)
     if given.event_type is AudioChunk:
         _check_recognizer(settings, rooms)
@@ -92,8 +95,7 @@ def make_parts(
         shared,
         given,
         _door(settings, watching.observe),
-        rooms.directions if rooms is not None else (settings.translate.direction,),
-        rooms.direction if rooms is not None else _one_direction(settings),
+        languages,
         rooms.has_left if rooms is not None else _never,
     )
 
@@ -102,12 +104,6 @@ def _check_recognizer(settings: Settings, rooms: RoomRegistry | None) -> None:
     spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
     for one in spoken:
         check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
-
-
-def _one_direction(settings: Settings) -> Callable[[str], Direction]:
-    """The languages of all streams."""
-    direction = settings.translate.direction
-    return lambda _stream: direction
 
 
 def _never(_stream: str) -> bool:

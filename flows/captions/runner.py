@@ -40,7 +40,7 @@ def write_summary(summary: Summary, path: Path) -> None:
     write_atomically(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
-def print_summary(summary: Summary, complaint: str | None, log: str | None) -> None:
+def print_summary(summary: Summary, complaint: str | None, log: str) -> None:
     """Print the summary for a person, after the ``complaint`` about what was heard; no figures of nothing."""
     lines = _figures(summary) if summary.updates else {}
     lines |= {
@@ -75,6 +75,7 @@ def _figures(summary: Summary) -> dict[str, str | None]:
         else None,
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
         f"{_latency(summary.latency_from_speech_ms)} from speech",
+        "languages": _languages(summary),
         "parts": _parts(summary.latency_parts_ms),
     }
 
@@ -100,6 +101,13 @@ def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
     )
 
 
+def _languages(summary: Summary) -> str | None:
+    """The latency of each of several languages."""
+    known = summary.languages_from_speech_ms or {}
+    told = [f"{code} {one.p50:.0f}/{one.p95:.0f}" for code, one in sorted(known.items())]
+    return f"{', '.join(told)} ms from speech (p50/p95)" if told else None
+
+
 def _parts(parts: LatencyParts) -> str | None:
     """The known parts of the latency, each with its median and 95th percentile."""
     known = {name: getattr(parts, name) for name in parts.__struct_fields__}
@@ -110,7 +118,7 @@ def _parts(parts: LatencyParts) -> str | None:
 def _sound(summary: Summary) -> str | None:
     told = [
         f"{seconds:.1f} s {what}"
-        for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "without a microphone"))
+        for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "not connected"))
         if seconds >= 0.05
     ]
     if summary.cut:
@@ -130,8 +138,16 @@ def _latency(value: Percentiles | None) -> str:
     return "–" if value is None else f"p50 {value.p50:.0f} ms and p95 {value.p95:.0f} ms"
 
 
-def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None) -> None:
-    """Run the captions flow, and print its summary; ``settings_file`` is the file the settings come from."""
+def caption(
+    settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None, sums_up: bool = True
+) -> bool:
+    """Run the captions flow, and return whether its input came to its end.
+
+    Args:
+        quiet: Show no progress, and print no summary.
+        settings_file: The file the settings come from.
+        sums_up: Whether to print a summary.
+    """
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         screen, profiled = make_screen(settings), Profile() if profile else None
@@ -156,16 +172,19 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             _run(dataflow, parts)
-            unwritten = _sum_up(parts, profiled, quiet=quiet)
+            is_finished = not parts.shared.stop.is_set()
+            unwritten = _sum_up(parts, profiled, quiet=quiet or not sums_up)
             if where and settings.input.microphone is None and not settings.input.rooms:
                 _stay(where, parts.shared.stop)
         _complain(parts, unwritten)
+    return is_finished
 
 
 def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
     given = given_input(settings)
-    spoken, written = settings.translate.source, settings.translate.target
-    languages = f"{spoken} to {written}" if settings.translate.direction.translates else spoken
+    spoken, *written = settings.translate.source, settings.translate.target, *settings.translate.more_targets
+    translates = any(one.translates for one in settings.translate.directions)
+    languages = f"{spoken} to {', '.join(written)}" if translates else spoken
     tell(
         "run_started", f"captions from {given}, {languages}", level=logging.INFO,
         version=version("surtitle"), input=given, source=_source(settings, given),
@@ -180,9 +199,9 @@ def _source(settings: Settings, given: str) -> str:
 def _run(dataflow: Dataflow, parts: Parts) -> None:
     settings, outputs = parts.settings, parts.outputs
     # Only a run that can begin keeps its files: another try may have other settings.
-    with held_outputs(settings.output, outputs), recovery(settings, parts.process) as how:
+    with held_outputs(settings, outputs), recovery(settings, parts.process) as how:
         is_resumed = how is not None and how.is_resumed
-        begin_outputs(settings.output, outputs, is_resumed=is_resumed)
+        begin_outputs(settings, outputs, is_resumed=is_resumed)
         _tell_begin(settings, is_resumed=is_resumed)
         parts.observers.observe(RunBegan())
         with parts.screen, shown_on(parts.screen.notice):
@@ -201,8 +220,8 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     # After a killed run, only the log has what was counted before.
     # Of a cluster, each process counts what it has translated, and the first one has the log of all.
     is_part = bool(settings.recovery.folder or parts.process.addresses) and parts.process.has_files
-    log = settings.output.log if is_part else None
-    summary = parts.observers.summary.summary(parts.outputs.missing(), log)
+    logs = [path for one, path in settings.files() if one.name in ("log", f"log-{one.language}")]
+    summary = parts.observers.summary.summary(parts.outputs.missing(), logs if is_part else ())
     if settings.output.summary and parts.process.has_files:
         try:
             write_summary(summary, Path(settings.output.summary))
@@ -215,7 +234,7 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
         tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
-            print_summary(summary, complaint, settings.output.log)
+            print_summary(summary, complaint, ", ".join(map(str, logs)))
         except OSError as error:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")

@@ -20,7 +20,8 @@ from flows.observe.observer import Observe
 from flows.settings.schema import SentencesSettings, Settings
 from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
-from operators.languages import Direction, Language, language
+from operators.events import parted
+from operators.languages import Direction, Language, direction_to, language
 from operators.models.continuations import Continuations, open_continuations
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import Usage
@@ -80,16 +81,35 @@ Made = TypeVar("Made")
 
 
 class StreamLanguages(Protocol):
-    """The languages of streams that differ in them."""
+    """The languages of streams that differ in them, or have several."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """All that there may be, the usual one first."""
         ...
 
-    def direction(self, stream: str, /) -> Direction:
-        """The languages of a stream."""
+    def directions_of(self, stream: str, /) -> tuple[Direction, ...]:
+        """The languages of a stream, at least one."""
         ...
+
+    def direction(self, channel: str, /) -> Direction:
+        """Those of a stream, or of one of its languages (`channel_of`)."""
+        ...
+
+
+class TalkLanguages:
+    """The same languages for all streams: one that is spoken, and one or several of captions."""
+
+    def __init__(self, directions: tuple[Direction, ...]) -> None:
+        self.directions = directions
+
+    def directions_of(self, stream: str) -> tuple[Direction, ...]:  # noqa: ARG002 - as of `StreamLanguages`
+        """All of them."""
+        return self.directions
+
+    def direction(self, channel: str) -> Direction:
+        """That of the channel's language; the first one where it names none, or none that is known."""
+        return direction_to(parted(channel)[1], self.directions)
 
 
 class Shared:
@@ -102,7 +122,7 @@ class Shared:
 
         Args:
             observe: Called with events of loading and of recognisers.
-            languages: Those of each stream, if they differ.
+            languages: Those of each stream, if they differ or are several.
         """
         self._settings = settings
         self._observe = observe
@@ -110,7 +130,7 @@ class Shared:
         self._lock = Lock()
         self._translator: Translates | None = None
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
-        self._together: SegmentRooms | None = None
+        self._together: Callable[[str], SegmentRooms] | None = None
         self._engines: Sequence[Engine] = ()
         self._judges: list[Continuations | None] | None = None
         #: When set, sources end as if their input had ended.
@@ -122,7 +142,7 @@ class Shared:
             return
         if self._settings.translates_together:
             self.together()
-        elif self._settings.translate.rooms is None:
+        elif not self._settings.translate.is_shared:
             self.translator()
         else:
             self.rooms()
@@ -138,13 +158,17 @@ class Shared:
                 )
             return self._translator
 
-    def together(self) -> SegmentRooms:
-        """What translates sentences that nobody waits for, loaded on first use; for one worker."""
+    def together(self, channel: str = "") -> SegmentRooms:
+        """What translates sentences that nobody waits for, loaded on first use; for one worker.
+
+        That of the language of ``channel``, where there are several.
+        """
         with self._lock:
             if self._together is None:
                 with self._opened() as engines:
-                    self._together = engines[0].together(partial(self._translates, engines[0]))
-            return self._together
+                    made = [one.together(partial(self._translates, one)) for one in engines]
+                self._together = self._by_stream(engines, made)
+            return self._together(channel)
 
     def rooms(self) -> RoomsThread[SegmentState, Translated]:
         """The process's rooms, loaded on first use."""
@@ -163,7 +187,7 @@ class Shared:
         if self._settings.finals_only and not self._settings.is_live:
             # Live, updates also tell that a sentence goes on.
             settings = finals_of(settings)
-        if self._languages is not None:
+        if self._languages is not None and self._settings.input.rooms:
             # The other rooms do not wait for this one.
             spoken = self._languages.direction(stream).source.name
             return make_recognizer(settings, spoken=spoken, observe=observe)
@@ -192,16 +216,18 @@ class Shared:
     def _judge(self, stream: str) -> LanguageModel | None:
         """What judges the sentences of a stream, by the model that translates it; None if none does."""
         settings, languages = self._settings, self._languages
-        if not self._directions or not (languages is None or languages.direction(stream).translates):
+        own = self._directions if languages is None else languages.directions_of(stream)
+        # Sentences are found once: by the model of the first language that is translated.
+        code = next((one.code for one in own if one.translates), None)
+        if code is None:
             return None
         self.load()
         with self._lock:
             if self._judges is None:
                 self._judges = [judge_of(engine, settings.translate.model) for engine in self._engines]
-            if len(self._judges) > 1:
-                return self._by_stream(self._engines, self._judges)(stream)
             # None where something else than a language model translates.
-            return next(iter(self._judges), None)
+            judges = zip(self._engines, self._judges, strict=True)
+            return next((judge for engine, judge in judges if code in engine.prompts), None)
 
     def _rooms_on(self, engine: Engine) -> SegmentRooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)
@@ -219,8 +245,10 @@ class Shared:
         return TranslatorOfEach(lambda stream: translators[languages.direction(stream).code])
 
     def _by_stream(self, engines: Sequence[Engine], made: Sequence[Made]) -> Callable[[str], Made]:
-        """Gives what was ``made`` of the engine that translates a stream; for streams that differ."""
+        """Gives what was ``made`` of the engine that translates a stream, or one of its languages."""
         languages = self._languages
+        if len(made) == 1:
+            return lambda _stream: made[0]
         assert languages is not None, "one direction has one engine"
         known = {code: one for engine, one in zip(engines, made, strict=True) for code in engine.prompts}
         return lambda stream: known[languages.direction(stream).code]

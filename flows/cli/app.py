@@ -1,5 +1,6 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
+import shlex
 import sys
 from pathlib import Path, PurePath
 from typing import Annotated, NoReturn
@@ -7,6 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 from msgspec.structs import replace
 
+from connectors.audio.recording import is_address
 from connectors.jsonl.files import event_type_of
 from connectors.microphone.portaudio import InputDevice, list_devices
 from flows.captions.inputs import REPLAYED
@@ -17,6 +19,7 @@ from flows.cli.refusals import Commands, check_command
 from flows.cli.report import report
 from flows.cli.running import program, run
 from flows.cli.serve import job, serve
+from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
 from flows.measuring.subjects import SUBJECTS
 from flows.model.app import model_app
@@ -44,7 +47,7 @@ from operators.errors import InputError, UsageError
 
 
 def devices() -> None:
-    """List the microphones that `--device` can name, by index or by a part of the name."""
+    """List the microphones and monitors that `--device` can name, by index or by a part of the name."""
     found = list_devices()
     if not found:
         raise InputError("there is no microphone; connect one, or start the sound server that has it")
@@ -78,6 +81,10 @@ Audio = Annotated[
         show_default=False,
     ),
 ]
+Address = Annotated[
+    str | None,
+    typer.Argument(help="A broadcast instead: https://….m3u8 (HLS), or rtmp://….", show_default=False),
+]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the web page's address.")]
@@ -100,11 +107,22 @@ Profile = Annotated[bool, typer.Option("--profile", help="Print what an update c
 )
 def live(
     overrides: Overrides,
+    address: Address = None,
     settings: SettingsFile = None,
     quiet: Quiet = False,
     profile: Profile = False,
 ) -> None:
-    """Translate what a microphone hears, until Ctrl-C."""
+    """Translate what a microphone hears or a broadcast says, until Ctrl-C."""
+    if address is not None:
+        if not is_address(address):
+            one = shlex.quote(address)
+            raise UsageError(
+                f"{address} is no address; for a recording: surtitle file {one}; for a device: "
+                f"surtitle live --device {one}"
+            )
+        if "microphone" in overrides.setdefault("input", {}):
+            raise UsageError("--device and an address are two inputs; give one of them")
+        overrides["input"]["microphone"] = address
     wanted = begin_settings(settings, _completed(overrides, quiet))
     if wanted.input.microphone is None:
         wanted = replace(wanted, input=replace(wanted.input, microphone="default"))
@@ -180,6 +198,7 @@ def replay(
     )
 
 
+app.command(rich_help_panel=_CAPTION)(subtitle)
 app.command(rich_help_panel=_CAPTION)(devices)
 app.command(rich_help_panel=_CAPTION)(doctor)
 app.add_typer(models_app, name="models", cls=Commands, rich_help_panel=_CAPTION)

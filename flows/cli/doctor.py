@@ -31,7 +31,7 @@ def doctor(
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """
     given, results = Given(settings, overrides), list[Checked]()
-    direction = given.load().translate.direction
+    directions = given.load().translate.directions
     console = Console(highlight=False)
     with Waiting(quiet=json, captions=False) as waiting:
         for result in examine(given, waiting.doing, is_quick=quick):
@@ -42,7 +42,7 @@ def doctor(
     if json:
         sys.stdout.buffer.write(as_json(results) + b"\n")
     else:
-        print_verdict(console, results, direction)
+        print_verdict(console, results, directions)
     raise typer.Exit(0 if works(results) else 1)
 
 

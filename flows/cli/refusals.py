@@ -104,6 +104,7 @@ def _kind(param: Any) -> Any:
 
 _TRY = (
     ("a recording", "surtitle file talk.wav --to German"),
+    ("a video", "surtitle subtitle talk.mp4 --to German writes subtitles"),
     ("a microphone", "surtitle live --to German"),
     ("in a browser", "surtitle live --to German --web"),
     ("this machine", "surtitle doctor checks microphone, model and speed"),

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from flows.doctor.finding import Checked, Finding
 from flows.doctor.machine import (
@@ -25,6 +26,7 @@ from operators.observed import Progress
 F = TypeVar("F", bound=msgspec.Struct)
 #: Seconds: for what is read from the system, for what runs in a child process, and for what computes there.
 _QUICK_S, _CHILD_S, _LOADING_S, _MEASURING_S = 5.0, 20.0, 120.0, 120.0
+_NOT_LOADED = "the model was not loaded, as llama.cpp does not run; see processor"
 # A child process is killed by its parent first.
 _GRACE_S = 5.0
 
@@ -50,16 +52,20 @@ def examine(given: Given, doing: Progress, *, is_quick: bool) -> Iterator[Checke
     )
     yield found
     runs = found.verdict != "problem"
-    translates = settings.direction.translates
-    loaded = ModelFacts(error="the model was not loaded, as llama.cpp does not run; see processor")
-    if runs and translates:
-        look = partial(ModelFacts.look, settings, _LOADING_S)
-        found = check("model", _LOADING_S + _GRACE_S, look, ModelFacts.judge)
+    translated = [one for one in settings.directions if one.translates]
+    loaded, models = ModelFacts(error=_NOT_LOADED), list[ModelFacts]()
+    for one in translated if runs else ():
+        name = "model" if one == translated[0] else one.target.name
+        look = partial(ModelFacts.look, replace(settings, target=one.target.name), _LOADING_S)
+        found = check(name, _LOADING_S + _GRACE_S, look, ModelFacts.judge)
         yield found
-        loaded = found.facts or loaded
-    for one in subjects(wanted):
-        yield check(one, _CHILD_S + _GRACE_S, partial(PartFacts.look, one, given, _CHILD_S), PartFacts.judge)
-    yield check("memory", _QUICK_S, partial(MemoryFacts.look, loaded.mb or None), MemoryFacts.judge)
+        models.append(found.facts or loaded)
+    loaded = models[0] if models else loaded
+    for subject in subjects(wanted):
+        look_at_part = partial(PartFacts.look, subject, given, _CHILD_S)
+        yield check(subject, _CHILD_S + _GRACE_S, look_at_part, PartFacts.judge)
+    mb = sum({one.path: one.mb for one in models}.values()) or None
+    yield check("memory", _QUICK_S, partial(MemoryFacts.look, mb), MemoryFacts.judge)
     yield check("disk", _QUICK_S, DiskFacts.look, DiskFacts.judge)
     yield check(
         "microphone", _CHILD_S + _GRACE_S,
@@ -69,10 +75,14 @@ def examine(given: Given, doing: Progress, *, is_quick: bool) -> Iterator[Checke
     yield check("ports", _QUICK_S, PortFacts.look, PortFacts.judge)
     yield check("terminal", _QUICK_S, TerminalFacts.look, TerminalFacts.judge)
     yield check("extras", _QUICK_S, ExtraFacts.look, ExtraFacts.judge)
-    is_usable = loaded.error is None and not loaded.is_absent if translates else runs
+    is_usable = loaded.error is None and not loaded.is_absent if translated else runs
     if is_usable and not is_quick:
-        look_at_speed = partial(SpeedFacts.look, settings, _MEASURING_S)
-        yield check("speed", _MEASURING_S + _GRACE_S, look_at_speed, SpeedFacts.judge)
+        measured = replace(settings, target=translated[0].target.name) if translated else settings
+        yield check(
+            "speed", _MEASURING_S + _GRACE_S,
+            partial(SpeedFacts.look, measured, _MEASURING_S),
+            lambda facts: facts.judge(len(translated)),
+        )  # fmt: skip
 
 
 def checked(

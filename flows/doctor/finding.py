@@ -94,7 +94,7 @@ def print_checked(console: Console, result: Checked) -> None:
     console.print(table)
 
 
-def print_verdict(console: Console, results: Sequence[Checked], languages: Direction) -> None:
+def print_verdict(console: Console, results: Sequence[Checked], languages: Sequence[Direction]) -> None:
     """Print what follows from all findings about captions in these ``languages``."""
     problems = [one.subject for one in results if one.verdict == "problem"]
     if problems:
@@ -102,8 +102,8 @@ def print_verdict(console: Console, results: Sequence[Checked], languages: Direc
         return
     can_listen = all(one.verdict == "ok" for one in results if one.subject == "microphone")
     command = "surtitle live" if can_listen else "surtitle file talk.wav"
-    spoken, written = languages
-    options = f"--to {written.name}" if languages.translates else "--captions-only"
+    spoken, written = languages[0].source, ",".join(one.target.name for one in languages)
+    options = f"--to {written}" if any(one.translates for one in languages) else "--captions-only"
     if spoken.name != "English":
         options += f" --from {spoken.name}"
     console.print(Text(f"\nCaptions will work. Try: {command} {options}", "bold"))

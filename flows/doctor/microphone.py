@@ -7,7 +7,7 @@ from typing import Self
 
 import msgspec
 
-from connectors.microphone.portaudio import InputDevice, InputStream, find_device, list_devices
+from connectors.microphone.portaudio import InputDevice, find_device, list_devices, record
 from flows.doctor.child import in_child
 from flows.doctor.finding import Finding, from_error
 from operators.errors import SurtitleError
@@ -94,7 +94,7 @@ class _Ear:
         self._bytes_per_second = 1
 
     def heard(self, device: InputDevice) -> MicrophoneFacts:
-        stream = InputStream(device, self._prepare, self._take, lambda: None)
+        stream = record(device, self._prepare, self._take, lambda: None)
         try:
             self._wait()
         finally:

@@ -112,25 +112,33 @@ class SpeedFacts(msgspec.Struct, frozen=True):
         return self.recognized_s / self.speech_s if self.speech_s else 0.0
 
     @property
-    def busy(self) -> float:
-        """Share of the time that recognising and translating take while somebody speaks."""
-        translating = sum(self.updates_ms) / 1000 / self.translated_s if self.translated_s else 0.0
-        return self.real_time_factor + translating
+    def translating(self) -> float:
+        """Share of the time that translating into one language takes while somebody speaks."""
+        return sum(self.updates_ms) / 1000 / self.translated_s if self.translated_s else 0.0
+
+    def busy(self, languages: int = 1) -> float:
+        """Share of the time that recognising, and translating into so many languages, take meanwhile."""
+        return self.real_time_factor + languages * self.translating
+
+    @property
+    def languages(self) -> int:
+        """The number of languages that keep up at the same time."""
+        return int((1 - self.real_time_factor) / self.translating) if self.translating else 0
 
     def quantile(self, share: float) -> float:
         """Milliseconds that this share of the updates take at most."""
         ordered = sorted(self.updates_ms)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
-    def judge(self) -> list[Finding]:
-        """Whether captions keep up with speech."""
+    def judge(self, languages: int = 1) -> list[Finding]:
+        """Whether captions keep up with speech, in so many languages at the same time."""
         if self.error is not None:
             return [from_error(self.error, is_problem=True)]
         if self.translates and not self.updates_ms:
             return [Finding.warning("Nothing was recognised in the recording", "install surtitle again")]
-        return [self._speed(), *advised(self.advice)]
+        return [self._speed(languages), *advised(self.advice)]
 
-    def _speed(self) -> Finding:
+    def _speed(self, languages: int) -> Finding:
         sentence, typical, slow = (
             f"A second of speech is recognised in {self.real_time_factor:.2f} s",
             0.0,
@@ -142,6 +150,9 @@ class SpeedFacts(msgspec.Struct, frozen=True):
                 f"An update of captions takes {typical:.0f} ms at the median, {slow:.0f} ms at the 95th "
                 f"percentile; recognising a second of speech takes {self.real_time_factor:.2f} s"
             )
+        if languages > 1:
+            known = f"{self.languages} language{'' if self.languages == 1 else 's'}"
+            sentence = f"{sentence}; the time is enough for {known} at once, and {languages} are wanted"
         if self.others >= _DISTURBED:
             sentence = f"{sentence} (while other programs used {self.others:.0%} of the processor)"
         remedy = f"{'choose a smaller model with --model, or ' if self.translates else ''}give it more cores"
@@ -149,11 +160,12 @@ class SpeedFacts(msgspec.Struct, frozen=True):
             remedy = "end the other programs, and measure again"
         if self.real_time_factor >= 1 or typical >= _BEHIND_MS:
             return Finding.problem(f"{sentence}: captions fall behind speech", remedy)
-        if self.busy >= 1 or slow >= FLOWS_MS:
+        busy = self.busy(languages)
+        if busy >= 1 or slow >= FLOWS_MS:
             return Finding.warning(f"{sentence}: captions come in larger steps", remedy)
-        if self.busy >= _RESERVE:
+        if busy >= _RESERVE:
             return Finding.warning(
-                f"{sentence}: captions keep up, with little in reserve ({self.busy:.0%} busy)",
+                f"{sentence}: captions keep up, with little in reserve ({busy:.0%} busy)",
                 "close other programs while you caption",
             )
-        return Finding.ok(f"{sentence}: captions keep up with speech ({self.busy:.0%} busy)")
+        return Finding.ok(f"{sentence}: captions keep up with speech ({busy:.0%} busy)")

@@ -46,7 +46,7 @@ class Given(NamedTuple):
 
     def load(self) -> Settings:
         """The settings; raises the errors of `load_settings`."""
-        return load_settings(self.file, self.overrides)
+        return load_settings(self.file, self.overrides, takes_several=True)
 
 
 def subjects(settings: Settings) -> list[str]:

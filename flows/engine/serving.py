@@ -37,11 +37,11 @@ def largest_fill(model: LlamaModel) -> int:
 
 
 def check_memory(settings: TranslateSettings, needs: Sequence[Callable[[], Footprint]]) -> None:
-    """Raise `UsageError` if the rooms need more memory than the settings allow.
+    """Raise `UsageError` if the rooms or languages need more memory than the settings allow.
 
     ``needs`` gives what each model needs.
     """
-    if settings.rooms is None or settings.memory_mb is None:
+    if not settings.is_shared or settings.memory_mb is None:
         return
     needed_mb = sum(one().mb for one in needs)
     if needed_mb <= settings.memory_mb:
@@ -50,8 +50,12 @@ def check_memory(settings: TranslateSettings, needs: Sequence[Callable[[], Footp
     if len(needs) > 1:
         what = f"the caches and logits of the {len(needs)} models for their languages"
         remedy += ", or name one model for all languages as translate.model"
+    rooms = settings.rooms or 1
+    asking = (
+        f"{rooms} rooms need" if rooms > 1 or not settings.more_targets else "the languages of captions need"
+    )
     raise UsageError(
-        f"{settings.rooms} rooms need {needed_mb:.0f} MB for {what}, more than the "
+        f"{asking} {needed_mb:.0f} MB for {what}, more than the "
         f"{settings.memory_mb} MB of translate.memory_mb; allow more, or lower {remedy}"
     )
 

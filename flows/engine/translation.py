@@ -201,10 +201,10 @@ def _load(
     name: str, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
 ) -> _Loaded | OpenMarian:
     if (folder := marian_folder(name, directions[0], progress)) is not None:
-        settings = with_sessions(to_direction(settings, directions[0]))
+        settings = with_sessions(to_direction(settings, directions[0]), len(directions))
         return open_marian(folder, settings, directions, progress)
     path = resolve_model(name, directions[0], progress=progress)
-    settings = with_sessions(to_direction(settings, directions[0]))
+    settings = with_sessions(to_direction(settings, directions[0]), len(directions))
     with _usable(path):
         model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
         tell_terms(model.metadata, model.path)
@@ -270,9 +270,10 @@ def to_direction(settings: TranslateSettings, direction: Direction) -> Translate
     )  # fmt: skip
 
 
-def with_sessions(settings: TranslateSettings) -> TranslateSettings:
-    """The settings with at least one session for each room."""
-    return replace(settings, sessions=max(settings.sessions, settings.rooms or 1))
+def with_sessions(settings: TranslateSettings, directions: int = 1) -> TranslateSettings:
+    """The settings with at least one session for each room, and each of its ``directions``."""
+    each = directions if settings.more_targets else 1
+    return replace(settings, sessions=max(settings.sessions, each * (settings.rooms or 1)))
 
 
 def _template(chosen: str) -> str | Template:

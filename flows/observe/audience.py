@@ -45,7 +45,10 @@ def room_registry(settings: Settings) -> RoomRegistry:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
     given = settings.rooms
     spoken = given.spoken or (settings.translate.source,)
-    written = given.written or (() if settings.translate.captions_only else (settings.translate.target,))
+    translate = settings.translate
+    written = given.written or (
+        () if translate.captions_only else (translate.target, *translate.more_targets)
+    )
     _check_spoken(settings.recognize, spoken)
     limits = RoomLimits(
         rooms=settings.translate.rooms or ROOMS,
@@ -93,7 +96,7 @@ class Audience:
         self._files = files
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
-        languages = languages_of(settings.translate.direction)
+        languages = languages_of(settings.translate.directions)
         self._hub = Hub(
             languages,
             _streams(settings),
@@ -109,6 +112,7 @@ class Audience:
             names=web.names,
             max_clients=web.max_clients,
             speakers=None if self.rooms is None else _speakers(self.rooms, self._hub),
+            # Few rooms ask for several languages; what cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )
 
@@ -171,7 +175,7 @@ class Audience:
         if rooms is not None and self._files is not None:
             # First: what somebody has seen is in the files, however the process ends.
             stream = caption.stream
-            self._files.write(caption, rooms.direction(stream), rooms.began_s(stream))
+            self._files.write(caption, rooms.direction(caption.channel), rooms.began_s(stream))
         self._hub.caption(caption)
         if rooms is not None and rooms.shown(caption):
             self._end(caption.stream)

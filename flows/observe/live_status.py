@@ -49,7 +49,9 @@ class LiveStatus:
         {SoundHeard, SoundLost, MicrophoneChanged, RecognizerChanged, UpdateMeasured, OutputChanged}
     )
 
-    def __init__(self) -> None:
+    def __init__(self, absent: str = "no microphone") -> None:
+        """``absent`` is the state while nothing is connected."""
+        self._absent = absent
         self._now_s = 0.0
         self._wrong = ""
         self._losses = Losses()
@@ -98,7 +100,7 @@ class LiveStatus:
         if self._is_troubled:
             state = "waiting for the recogniser"
         if self._is_absent:
-            state = "no microphone"
+            state = self._absent
         return Status(
             state=state,
             level_dbfs=self._level_dbfs,
@@ -122,11 +124,11 @@ class StatusLine:
 
     takes = LiveStatus.takes
 
-    def __init__(self, screen: Screen, audience: Audience | None) -> None:
+    def __init__(self, screen: Screen, audience: Audience | None, live: LiveStatus | None = None) -> None:
         self._screen = screen
         self._audience = audience
         self._lock = Lock()
-        self._live = LiveStatus()
+        self._live = live or LiveStatus()
 
     def observe(self, event: Observed) -> None:
         """Record an event, and show the new status."""

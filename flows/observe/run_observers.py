@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from connectors.audio.recording import is_address
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
-from flows.observe.live_status import StatusLine
+from flows.observe.live_status import LiveStatus, StatusLine
 from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
@@ -99,7 +100,8 @@ class RunObservers(Observers):
         self.outputs = OutputWatch(self.observe, is_here=has_files)
         self.audience = audience = self._audience(settings) if settings.web.enabled else None
         self.monitoring = None if settings.metrics.listen is None else Monitoring(settings, self._viewers)
-        line = StatusLine(screen, audience) if settings.input.microphone else None
+        live = LiveStatus("no broadcast") if is_address(settings.input.microphone or "") else LiveStatus()
+        line = StatusLine(screen, audience, live) if settings.input.microphone else None
         given = settings.input
         heard = self.heard if given.audio or given.microphone or given.rooms else None
         asked = [one for one in (heard, self.monitoring, line, audience) if one is not None]

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 
-from connectors.audio.recording import shown
+from connectors.audio.recording import is_address, shown
 from connectors.files.output import inherited
 from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
@@ -60,6 +60,8 @@ def _source(settings: Settings) -> str:
     given = settings.input
     if given.audio:
         return shown(given.audio)
+    if given.microphone and is_address(given.microphone):
+        return shown(given.microphone)
     return "the microphone" if given.microphone else "the sound of the rooms"
 
 
@@ -113,18 +115,18 @@ class RunSummary:
                 with self._lock:
                     self._cut += 1
 
-    def summary(self, missing: Sequence[Missing] = (), log: str | None = None) -> Summary:
-        """The summary so far; if the erasure log can be read back, the summary of the whole log.
+    def summary(self, missing: Sequence[Missing] = (), logs: Sequence[Path] = ()) -> Summary:
+        """The summary so far; if the erasure logs of all languages can be read back, that of the whole logs.
 
         ``missing`` lists what the files of the run lack.
         """
-        meter = self._meter
+        meter, lacking = self._meter, [Path(one.path) for one in missing]
         # A pipe, a device or standard output cannot be read back.
-        can_read = log is not None and Path(log).is_file() and inherited(Path(log)) is None
-        if log is not None and can_read and log not in (one.path for one in missing):
+        if logs and all(log.is_file() and inherited(log) is None and log not in lacking for log in logs):
             meter = SummaryMeter()
-            for record in read_events(Path(log), ErasureRecord):
-                meter.add(record)
+            for log in logs:
+                for record in read_events(log, ErasureRecord):
+                    meter.add(record)
         settings = to_plain(self._settings)
         lost_s, absent_s = self._losses.lost_s, self._losses.absent_s
         with self._lock:

@@ -36,7 +36,7 @@ class Loaded(NamedTuple):
 
 def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
     """Load the settings of a run, and set up messages as they say; raises the errors of `load_settings`."""
-    loaded = load(path, overrides)
+    loaded = load(path, overrides, takes_several=True)
     begin_messages(loaded.settings.messages.format)
     loaded.warn_of_unused()
     return loaded.settings
@@ -70,15 +70,20 @@ def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: I
     )
 
 
-def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
+def load_settings(
+    path: Path | None, overrides: dict[str, dict[str, Any]] | None = None, *, takes_several: bool = False
+) -> Settings:
     """Load the settings of a TOML file; those in ``overrides`` (stage, key, value) replace them.
 
-    Raises `InputError` for a file that cannot be read, and `UsageError` for invalid settings.
+    Raises `InputError` for a file that cannot be read, and `UsageError` for invalid settings, and for several
+    languages of captions unless the caller ``takes_several``.
     """
-    return load(path, overrides).settings
+    return load(path, overrides, takes_several=takes_several).settings
 
 
-def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Loaded:
+def load(
+    path: Path | None, overrides: dict[str, dict[str, Any]] | None = None, *, takes_several: bool = False
+) -> Loaded:
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
     raw = {} if path is None else read_toml(path, "settings file", "its path")
     where = "the settings" if path is None else str(path)
@@ -88,12 +93,13 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
         given = {key: value for key, value in values.items() if value is not None}
         if isinstance(raw.setdefault(stage, {}), dict):  # otherwise reported below
             raw[stage] = {**raw[stage], **given}
+    _part_languages(raw.get("translate"), overrides or {})
     try:
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
         raise UsageError(invalid_value(error, raw, where, overrides or {})) from None
     _check_texts(to_plain(settings), where)
-    check_languages(settings, where, overrides or {})
+    check_languages(settings, where, overrides or {}, takes_several=takes_several)
     return Loaded(_in_one_language(settings), frozenset(raw.get("translate", ())))
 
 
@@ -109,6 +115,18 @@ def _choose_language(raw: dict[str, Any], overrides: dict[str, dict[str, Any]], 
             raise UsageError(f"{asked} is for captions in the spoken language; leave {named} out")
     if _names_language(overrides) and _value(raw, "translate", "captions_only"):
         del raw["translate"]["captions_only"]
+
+
+def _part_languages(translate: Any, overrides: Mapping[str, Mapping[str, Any]]) -> None:
+    """Part the languages that ``to`` names with commas between them."""
+    if not isinstance(translate, dict):
+        return
+    if overrides.get("translate", {}).get("to") is not None:
+        # The option names all of them.
+        translate.pop("more_to", None)
+    first, *others = [one.strip() for one in str(translate.get("to", "")).split(",") if one.strip()] or [""]
+    if others:
+        translate["to"], translate["more_to"] = first, [*others, *translate.get("more_to", ())]
 
 
 def _names_language(given: Mapping[str, Any]) -> bool:
@@ -127,7 +145,7 @@ def _in_one_language(settings: Settings) -> Settings:
         return settings
     return replace(
         settings,
-        translate=replace(translate, target=translate.source),
+        translate=replace(translate, target=translate.source, more_targets=()),
         rooms=replace(settings.rooms, written=()),
     )
 

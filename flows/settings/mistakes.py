@@ -80,15 +80,23 @@ def _at(place: str, given: Any) -> Any:
     return given
 
 
-def check_languages(settings: Settings, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that all languages are known; the arguments are those of `invalid_value`.
+def check_languages(
+    settings: Settings,
+    where: str,
+    overrides: Mapping[str, Mapping[str, Any]],
+    *,
+    takes_several: bool = False,
+) -> None:
+    """Check that all languages are known; the arguments are those of `invalid_value` and `load_settings`.
 
     Raises:
-        UsageError: names the place of one that is not.
+        UsageError: names the place of one that is not, or that is given twice; for several languages of
+            captions where one is taken.
     """
     translate, rooms = settings.translate, settings.rooms
+    targets = (translate.target, *translate.more_targets)
     given = {
-        "translate.from": (translate.source,), "translate.to": (translate.target,),
+        "translate.from": (translate.source,), "translate.to": targets,
         "rooms.from": rooms.spoken, "rooms.to": rooms.written,
     }  # fmt: skip
     for place, names in given.items():
@@ -97,6 +105,13 @@ def check_languages(settings: Settings, where: str, overrides: Mapping[str, Mapp
                 language(name)
             except UsageError as error:
                 raise UsageError(f"{_place(place, where, overrides)}: {error}") from None
+    place = _place("translate.to", where, overrides)
+    if targets[1:] and not takes_several:
+        raise UsageError(f"{place}: {', '.join(targets)} are {len(targets)} languages; name one here")
+    known = [language(one) for one in targets]
+    for one in known:
+        if known.count(one) > 1:
+            raise UsageError(f"{place}: {one.name} is named twice; name each language once")
 
 
 def _place(place: str, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> str:

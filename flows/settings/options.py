@@ -14,6 +14,28 @@ from connectors.sinks.part import SINKS, Step
 from flows.settings.schema import Settings
 from operators.parts import Option
 
+#: The headings of options in the help, in this order, and what is under each: stages, or some of their keys.
+_HEADINGS = {
+    "Languages and models": {
+        "translate": "from to captions_only model template glossary dictionary context keep_up finals_only",
+        "recognize": "", "sentences": "",
+    },
+    "Input": {"input": ""},
+    "Files": {"output": "", "recovery": "", "rooms": ""},
+    "Browsers": {"web": ""},
+    "Operation": {"metrics": "", "messages": "", "run": "", "translate": "threads rooms"},
+    "Research": {"translate": "", "display": ""},
+}  # fmt: skip
+
+
+def _heading(stage: str, key: str) -> int:
+    """The number of the heading that a setting's option is under."""
+    for number, stages in enumerate(_HEADINGS.values()):
+        keys = stages.get(stage)
+        if keys is not None and (not keys or key in keys.split()):
+            return number
+    return len(_HEADINGS) - 1
+
 
 class Override(NamedTuple):
     """An option of a command, and the setting that it overrides."""
@@ -45,6 +67,7 @@ class Override(NamedTuple):
             *self.flags, help=self.help, show_default=self.default or False,
             # Without values, the shell offers files.
             autocompletion=(lambda: values) if values else None,
+            rich_help_panel=list(_HEADINGS)[_heading(self.stage, self.key)],
         )  # fmt: skip
         kind: Any = self.kind | None
         return inspect.Parameter(
@@ -162,7 +185,9 @@ def takes(*groups: Group) -> Callable[[Command], Command]:
 
     The command receives the given values in its argument ``overrides``, and none as separate arguments.
     """
-    options = {option.name: option for group in groups for option in group}
+    given = [option for group in groups for option in group]
+    given.sort(key=lambda option: _heading(option.stage, option.key))
+    options = {option.name: option for option in given}
 
     def decorate(command: Command) -> Command:
         def called(values: dict[str, Any]) -> None:

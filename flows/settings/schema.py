@@ -15,7 +15,7 @@ from connectors.http.access import LOCAL
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages import Format
 from connectors.rooms.room import RoomLimits
-from connectors.sinks.part import SINKS, SinkPart
+from connectors.sinks.part import SINKS, SinkPart, shown_in
 from connectors.web.streams import MAX_CLIENTS
 from flows.settings.lists import words
 from flows.settings.methods import METHODS
@@ -153,9 +153,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     source: Annotated[str, Option("Language of the speech, by name or code.")] = msgspec.field(
         name="from", default="English"
     )
-    target: Annotated[str, Option("Language of the captions, by name or code.")] = msgspec.field(
-        name="to", default="German"
-    )
+    target: Annotated[str, Option(
+        "Language of the captions, by name or code; a run can have several: German,French.",
+    )] = msgspec.field(name="to", default="German")  # fmt: skip
+    #: Languages of further captions of the same speech; ``to`` may also name all, with commas between.
+    more_targets: tuple[str, ...] = msgspec.field(name="more_to", default=())
     captions_only: Annotated[bool, Option(
         "Captions in the language that is spoken: nothing is translated, and no model for it is needed.",
         "--captions-only",
@@ -261,8 +263,18 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
 
     @property
     def direction(self) -> Direction:
-        """The source and target language. Raises `UsageError` for an unknown language."""
+        """The source and the first target language. Raises `UsageError` for an unknown language."""
         return Direction.of(self.source, self.target)
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The source and each of the target languages; raises the same."""
+        return tuple(Direction.of(self.source, one) for one in (self.target, *self.more_targets))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether streams or languages are translated at the same time, not one after the other."""
+        return self.rooms is not None or bool(self.more_targets)
 
     def rules(self, *, knows_unfinished: bool = False) -> acceptance.Rules:
         """The acceptance rules for a model that was or was not trained on unfinished text."""
@@ -305,26 +317,42 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
 
     def files(self) -> list[tuple[SinkPart, Path]]:
         """The sinks that are named, with their files."""
-        named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(self, one.name))]
-        for number, given in enumerate(self.sinks):
-            name, _, path = given.partition("=")
-            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
+        named = []
+        for one in SINKS.values():
+            given = () if one.is_address else getattr(self, one.name) or ()
+            for number, text in enumerate((given,) if isinstance(given, str) else given):
+                shown, path = shown_in(text) if one.shows else (None, Path(text))
+                name = f"{one.name}-{number + 1}" if number else one.name
+                named.append((one._replace(name=name, shown=shown), path))
+        for number, own in enumerate(self.sinks):
+            name, _, file = own.partition("=")
+            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(file)))
         return named
+
+    def addresses(self) -> list[tuple[SinkPart, Secret]]:
+        """The sinks that send elsewhere, with their addresses."""
+        given = [(one, getattr(self, one.name)) for one in SINKS.values() if one.is_address]
+        return [(one, address) for one, address in given if address is not None]
 
     if TYPE_CHECKING:
 
-        def __getattr__(self, sink: str) -> str | None:
-            """The file of a sink."""
+        def __getattr__(self, sink: str) -> Any:
+            """The file of a sink; of some, several."""
+
+
+def _type_of(one: SinkPart) -> Any:
+    """What names a sink: a file, several, or an address."""
+    return Secret if one.is_address else str | tuple[str, ...] if one.shows else str
 
 
 if TYPE_CHECKING:
     OutputSettings = _OutputSettings
 else:
-    _options = {one.name: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
+    _options = {one: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
     OutputSettings = _extended(
         "OutputSettings",
         _OutputSettings,
-        [(name, Annotated[str | None, option], None) for name, option in _options.items()],
+        [(one.name, Annotated[_type_of(one) | None, option], None) for one, option in _options.items()],
     )
 
 
@@ -444,6 +472,12 @@ class Settings(_Stage, frozen=True, kw_only=True):
     messages: MessagesSettings = MessagesSettings()
     recovery: RecoverySettings = RecoverySettings()
     run: RunSettings = RunSettings()
+
+    def files(self) -> list[tuple[SinkPart, Path]]:
+        """The sinks that are named, with their files: of captions in several languages, one for each."""
+        several = self.translate.directions if self.translate.more_targets else ()
+        codes = [one.target.code for one in several]
+        return [of_one for sink, path in self.output.files() for of_one in sink.of_each(path, codes)]
 
     @property
     def is_live(self) -> bool:

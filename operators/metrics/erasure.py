@@ -74,6 +74,7 @@ class ErasureMeter:
             segment=caption.segment,
             revision=caption.revision,
             is_final=caption.is_final,
+            language=caption.language,
             raw=self._count(raw, caption.text, 0),
             shown=self._count(shown, caption.shown, 1),
             accepted_over_drafted=_ratio(caption.effort.accepted, caption.effort.drafted),

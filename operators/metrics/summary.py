@@ -51,6 +51,8 @@ class Summary(ErasureSum, frozen=True, kw_only=True):
     latency_ms: Percentiles | None
     #: Milliseconds from the end of the speech that a partial covers to its caption.
     latency_from_speech_ms: Percentiles | None
+    #: The same for each of several languages of captions, by its code.
+    languages_from_speech_ms: dict[str, Percentiles] | msgspec.UnsetType = msgspec.UNSET
     #: The parts of these.
     latency_parts_ms: LatencyParts
     #: Partials that newer ones overtook and that were never translated.
@@ -77,6 +79,7 @@ class SummaryMeter:
     def __init__(self) -> None:
         self._arrival = Quantiles()
         self._speech = Quantiles()
+        self._languages: dict[str, Quantiles] = {}
         self._parts = {f"{name}_s": Quantiles() for name in LatencyParts.__struct_fields__}
         self._overtaken = 0
         self._troubles: Counter[str] = Counter()
@@ -89,6 +92,8 @@ class SummaryMeter:
         """Count one update."""
         self._arrival.add(record.latency_from_arrival_s)
         self._speech.add(record.latency_from_speech_s)
+        if record.language:
+            self._languages.setdefault(record.language, Quantiles()).add(record.latency_from_speech_s)
         for name, seconds in self._parts.items():
             part_s = getattr(record.latency, name, None)
             if part_s is not None:
@@ -123,6 +128,8 @@ class SummaryMeter:
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
             latency_ms=_percentiles(self._arrival),
             latency_from_speech_ms=_percentiles(self._speech),
+            languages_from_speech_ms={code: _some(one) for code, one in self._languages.items()}
+            or msgspec.UNSET,
             latency_parts_ms=LatencyParts(
                 **{name.removesuffix("_s"): _percentiles(part) for name, part in self._parts.items()}
             ),
@@ -181,7 +188,9 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _percentiles(seconds: Quantiles) -> Percentiles | None:
-    if not seconds.count:
-        return None
+    return _some(seconds) if seconds.count else None
+
+
+def _some(seconds: Quantiles) -> Percentiles:
     p50, p95 = seconds.at(0.5, 0.95)
     return Percentiles(1000 * p50, 1000 * p95)

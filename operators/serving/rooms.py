@@ -5,9 +5,11 @@ with live speech translate finals first, and of a segment's waiting partials onl
 translate every update in its order. A final is never dropped.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
 from operators.decoding.decoder import Decode
@@ -45,6 +47,8 @@ class Waiting(NamedTuple):
     update: Update
     #: The numbers of the updates of its segment that it has overtaken since the last translation.
     overtaken: Sequence[int] = ()
+    #: Since when its segment has waited, in seconds on the clock of the rooms.
+    since_s: float = 0.0
 
 
 class Done(NamedTuple, Generic[State, Made]):
@@ -70,9 +74,9 @@ class _Room(Generic[State]):
         self._keep_up = keep_up
         # The finals; without ``keep_up``, all updates.
         self._queue: deque[Waiting] = deque()
-        # The newest partial of each segment, and the numbers of those that it has overtaken: a list that each
-        # hands on to the next, because there may be very many.
-        self._partials: dict[int, tuple[Update, list[int]]] = {}
+        # The newest partial of each segment, the numbers of those that it has overtaken, and since when the
+        # segment has waited. Each hands the list on to the next, because there may be very many.
+        self._partials: dict[int, tuple[Update, list[int], float]] = {}
         self.states: dict[int, State] = {}
         self.is_busy = False
 
@@ -90,23 +94,30 @@ class _Room(Generic[State]):
         """Whether nothing has to be remembered."""
         return not (self.is_busy or self.waits or self.states)
 
-    def add(self, update: Update) -> bool:
+    def add(self, update: Update, now_s: float) -> bool:
         """Add an update; return whether it has overtaken another one."""
         if not self._keep_up:
-            self._queue.append(Waiting(update))
+            self._queue.append(Waiting(update, (), now_s))
             return False
         before = self._partials.get(update.segment)
-        overtaken = []
+        overtaken, since_s = list[int](), now_s
         if before is not None:
-            overtaken = before[1]
+            _, overtaken, since_s = before
             overtaken.append(before[0].number)
         if update.is_final:
             self._partials.pop(update.segment, None)
-            self._queue.append(Waiting(update, overtaken))
+            self._queue.append(Waiting(update, overtaken, since_s))
         else:
             # It takes the place of the one that it overtakes, because the segment has waited since then.
-            self._partials[update.segment] = update, overtaken
+            self._partials[update.segment] = update, overtaken, since_s
         return before is not None
+
+    @property
+    def since_s(self) -> float:
+        """Since when the update has waited that `next` returns; infinite if none waits."""
+        if self._queue:
+            return self._queue[0].since_s
+        return next(iter(self._partials.values()))[2] if self._partials else math.inf
 
     def next(self) -> Waiting:
         """The first in the queue, else the partial that has waited longest."""
@@ -125,6 +136,7 @@ class Rooms(Generic[State, Made]):
         release: Callable[[Update, State], None],
         *,
         keep_up: bool = True,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
         """Take over ``scheduler``: nothing else may use it.
 
@@ -134,7 +146,9 @@ class Rooms(Generic[State, Made]):
             release: Called with the last state of a segment that has ended, and the last update of it.
             keep_up: Translate finals first and only the newest waiting partial of a segment, instead of each
                 update in its order.
+            clock: Seconds, by which updates wait.
         """
+        self._clock = clock
         self._scheduler = scheduler
         self._work = work
         self._release = release
@@ -150,10 +164,18 @@ class Rooms(Generic[State, Made]):
         """Whether nothing waits and nothing is in progress."""
         return not self._line and not self._working
 
+    @property
+    def urgency(self) -> tuple[bool, float]:
+        """What is less goes first: whether no final is there, and since when the first update has waited."""
+        begun = [waiting for waiting, _ in self._working.values()]
+        has_final = self._line.has_final or any(one.update.is_final for one in begun)
+        waiting_s = (room.since_s for room in self._rooms.values() if not room.is_busy)
+        return not has_final, min((*waiting_s, *(one.since_s for one in begun)), default=math.inf)
+
     def hand_in(self, update: Update) -> None:
         """Queue an update."""
         room = self._room(update.room)
-        self.overtaken += room.add(update)
+        self.overtaken += room.add(update, self._clock())
         if not room.is_busy:
             self._line.join(update.room, is_final=room.next_is_final)
 

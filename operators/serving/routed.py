@@ -1,7 +1,8 @@
 """Rooms on several models: each room belongs to the rooms of one model, and one model computes at a time.
 
 A pass uses as many processors as make it faster. Two passes at the same time would share them, and both
-results would be late; one after the other, the first result comes in half the time.
+results would be late; one after the other, the first result comes in half the time. So do two updates: the
+model goes on whose update has waited longest, and models with finals before others.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +10,15 @@ from typing import Generic, TypeVar
 
 from operators.serving.rooms import Done, Rooms, Update
 
+# Passes of other models after which one that waits counts as if it had a final: some updates take so many.
+_MAX_LEFT_OUT = 32
+
 State = TypeVar("State")
 Made = TypeVar("Made")
 
 
 class RoutedRooms(Generic[State, Made]):
-    """The rooms of all models, which take turns pass by pass; for one thread."""
+    """The rooms of all models, which take turns by who waits longest; for one thread."""
 
     def __init__(self, models: Sequence[Rooms[State, Made]], of: Callable[[str], Rooms[State, Made]]) -> None:
         """Take over the rooms of all ``models``: nothing else may use them.
@@ -23,14 +27,15 @@ class RoutedRooms(Generic[State, Made]):
             models: The rooms of each model.
             of: Gives the one of ``models`` that a room belongs to, which stays the same.
         """
-        # The first is the next to make a pass.
-        self._turns = list(models)
+        self._models = list(models)
         self._of = of
+        # Passes of others that each model waited for since its last update ended.
+        self._left_out = dict.fromkeys(range(len(models)), 0)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits and nothing is in progress."""
-        return all(rooms.is_idle for rooms in self._turns)
+        return all(rooms.is_idle for rooms in self._models)
 
     def hand_in(self, update: Update) -> None:
         """Queue an update."""
@@ -46,14 +51,22 @@ class RoutedRooms(Generic[State, Made]):
 
     def abandon(self, error: Exception) -> None:
         """Drop all rooms, with what waits in them, because of a defect."""
-        for rooms in self._turns:
+        for rooms in self._models:
             rooms.abandon(error)
 
     def step(self) -> list[Done[State, Made]]:
         """Make the next pass of one model; return the updates that are finished by then."""
-        rooms = next((one for one in self._turns if not one.is_idle), None)
-        if rooms is None:
+        waiting = [number for number, rooms in enumerate(self._models) if not rooms.is_idle]
+        if not waiting:
             return []
-        self._turns.remove(rooms)
-        self._turns.append(rooms)
-        return rooms.step()
+        chosen = min(waiting, key=self._place)
+        for number in waiting:
+            self._left_out[number] += number != chosen
+        if done := self._models[chosen].step():
+            self._left_out[chosen] = 0
+        return done
+
+    def _place(self, number: int) -> tuple[bool, float]:
+        no_final, since_s = self._models[number].urgency
+        # Others may have finals without end.
+        return no_final and self._left_out[number] < _MAX_LEFT_OUT, since_s

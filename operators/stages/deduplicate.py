@@ -200,7 +200,7 @@ def deduplicate(
     def build(resume: bytes | None) -> _Stream[E]:
         return _Stream(Seen() if resume is None else unpack(resume, Seen), repeated, tell, lag)
 
-    keyed: KeyedStream[E] = op.key_on("key", up, lambda event: event.stream)
+    keyed: KeyedStream[E] = op.key_on("key", up, lambda event: event.channel)
     return op.key_rm("unkey", op.stateful_batch("seen", keyed, build))
 
 

@@ -21,7 +21,8 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
 
     Args:
         up: Translations of any number of streams.
-        mask_k: Tokens to withhold from an unfinished translation; or gives them for a stream.
+        mask_k: Tokens to withhold from an unfinished translation; or gives them for a stream (or for a
+            language of it).
 
     Example:
         >>> from bytewax import operators as op
@@ -39,7 +40,7 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
         ('Es war', ' gut')
     """
     of_stream = mask_k if callable(mask_k) else lambda _stream: mask_k
-    return op.map("mask", up, lambda translation: caption(translation, of_stream(translation.stream)))
+    return op.map("mask", up, lambda translation: caption(translation, of_stream(translation.channel)))
 
 
 def caption(translation: Translation, mask_k: int) -> Caption:

@@ -26,7 +26,7 @@ def measure(
 
     Args:
         up: Captions of any number of streams.
-        meter: Makes the meter of one stream, given its name, from its saved state.
+        meter: Makes the meter of one stream (or of a language of it), given its name, from its saved state.
         is_over: Whether a stream is known to be over; asked once in a while.
 
     Example:
@@ -45,7 +45,7 @@ def measure(
         >>> records[0].raw.erased
         0
     """
-    keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.stream)
+    keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.channel)
 
     def build(resume: bytes | None) -> _Stream:
         return _Stream(meter, is_over, None if resume is None else unpack(resume, ErasureState))
@@ -70,7 +70,7 @@ class _Stream(StatefulBatchLogic[Caption, ErasureRecord, bytes]):
 
     @override
     def on_batch(self, values: list[Caption]) -> tuple[list[ErasureRecord], bool]:
-        self._stream = values[0].stream
+        self._stream = values[0].channel
         meter = self._meter = self._meter or self._make_meter(self._stream, self._resume)
         self._silence.broken()
         return [meter.record(caption) for caption in values], StatefulBatchLogic.RETAIN

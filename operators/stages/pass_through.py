@@ -46,7 +46,7 @@ def pass_through(
 
 
 def _passed(partial: Partial, clock: Clock) -> Translation:
-    ready_s = clock.done(partial.stream, partial.arrival_s, 0.0)
+    ready_s = clock.done(partial.channel, partial.arrival_s, 0.0)
     return Translation(
         **moment_of(partial),
         source=partial.text,

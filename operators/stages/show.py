@@ -44,7 +44,7 @@ def show(
         draw(captions)
         spent_s = (perf_counter() - began) / max(1, len(captions))
         return [
-            msgspec.structs.replace(one, shown_s=clock.done(one.stream, one.ready_s, spent_s))
+            msgspec.structs.replace(one, shown_s=clock.done(one.channel, one.ready_s, spent_s))
             for one in captions
         ]
 

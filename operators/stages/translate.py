@@ -66,7 +66,7 @@ def translate(
         return _Stream(translator(), clock, state, note, keep_up=keep_up)
 
     # Keyed by stream, not by segment: several workers would pass on a stream's captions in any order.
-    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
+    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.channel)
     translated = op.stateful_batch("segment", keyed, build)
     return op.key_rm("unkey", translated)
 

@@ -37,6 +37,8 @@ def translate_rooms(
 ) -> Stream[Translation]:
     """Translate partials of many streams together; each stream is a room.
 
+    Of a stream with captions in several languages, each language is a room.
+
     The translations of a stream come in the order in which its room translates them. A worker never waits for
     the model, except at the end of its input or if very much is pending, so one worker is enough for any
     number of rooms. Segments without a final are forgotten when their stream has been silent for a day.
@@ -55,7 +57,7 @@ def translate_rooms(
         state = StageState() if resume is None else unpack(resume, StageState)
         return _Room(served(), wake_ups, clock, state, note)
 
-    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
+    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.channel)
     woken: KeyedStream[Partial | None] = op.merge(
         "merge", keyed, wake("wake", flow, keyed, wake_ups, processes)
     )
@@ -120,11 +122,11 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
 
     def _hand_in_all(self, partials: Iterable[Partial]) -> None:
         for partial in partials:
-            self._restore(partial.stream)
+            self._restore(partial.channel)
             self._number += 1
             self._pending[self._number] = partial
             self._wake_ups.began()
-            self._served.hand_in(self._update(partial), self._deliver(partial.stream))
+            self._served.hand_in(self._update(partial), self._deliver(partial.channel))
 
     def _restore(self, stream: str) -> None:
         """Give the rooms the states of a resumed run; the name of the stream comes with its first partial."""
@@ -136,7 +138,7 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
 
     def _update(self, partial: Partial) -> rooms.Update:
         return rooms.Update(
-            partial.stream, partial.segment, partial.text, partial.is_final, partial.arrival_s, self._number
+            partial.channel, partial.segment, partial.text, partial.is_final, partial.arrival_s, self._number
         )
 
     def _deliver(self, stream: str) -> Callable[[_Result], None]:
@@ -158,11 +160,14 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         state = self._open.pop(partial.segment, OpenSegment())
         overtaken = state.overtaken + len(result.overtaken)
         output, seconds = result.made
+        if partial.language:
+            # The languages of a stream have one clock, so each takes only its share of the passes.
+            seconds = min(seconds, output.effort.model_s)
         update = Update(partial, state.segment, result.state, output, overtaken)
         update.report(self._note)
         if not partial.is_final:
             self._open[partial.segment] = OpenSegment(result.state)
-            self._forget_oldest(partial.stream)
+            self._forget_oldest(partial.channel)
         return update.translation(self._clock, seconds)
 
     def _forget_oldest(self, stream: str) -> None:

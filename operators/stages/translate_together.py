@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState
-from operators.events import Partial, Translation
+from operators.events import Partial, Translation, channel_of
 from operators.serving import rooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.stages.snapshots import pack, unpack
@@ -28,7 +28,7 @@ _Done = rooms.Done[SegmentState, Translated]
 def translate_together(
     step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
     up: Stream[Partial],
-    served: Callable[[], SegmentRooms],
+    served: Callable[[str], SegmentRooms],
     clock: Clock,
     *,
     note: Note = no_note,
@@ -40,7 +40,8 @@ def translate_together(
     Args:
         step_id: Unique id.
         up: Finals. A stream that does not end keeps its last ones waiting.
-        served: Gives what translates them; called on the worker, not when the flow is built.
+        served: Gives what translates a stream (or a language of it); called on the worker, not when the flow
+            is built.
         clock: Says when a translation was done.
         note: Called with the outcome of each update: what was wrong, and details for a person.
     """
@@ -49,13 +50,13 @@ def translate_together(
         state = StageState() if resume is None else unpack(resume, StageState)
         return _Stream(served, clock, state, note)
 
-    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
+    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.channel)
     return op.key_rm("unkey", op.stateful_batch("segments", keyed, build))
 
 
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def __init__(
-        self, served: Callable[[], SegmentRooms], clock: Clock, state: StageState, note: Note
+        self, served: Callable[[str], SegmentRooms], clock: Clock, state: StageState, note: Note
     ) -> None:
         self._served = served
         self._clock = clock
@@ -81,12 +82,11 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def _translate(self) -> list[Translation]:
         began = perf_counter()
         partials, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
-        served = self._served()
+        served = self._served(partials[0].channel)
         for number, partial in enumerate(partials):
-            # A room has one update in progress, so each sentence has a room.
-            served.hand_in(
-                rooms.Update(partial.key, partial.segment, partial.text, is_final=True, number=number)
-            )
+            # A room has one update in progress, so each sentence has a room, of the language of its stream.
+            room = channel_of(f"{partial.stream}/{partial.segment:06d}", partial.language or "")
+            served.hand_in(rooms.Update(room, partial.segment, partial.text, is_final=True, number=number))
         done = {one.update.number: one for one in _finished(served)}
         share_s = (perf_counter() - began) / len(partials)
         return [self._translation(partial, done[at], share_s) for at, partial in enumerate(partials)]

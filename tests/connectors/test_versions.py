@@ -43,11 +43,12 @@ FIRST: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 #: The order in which the fields of an event are written: files of two versions can be compared byte by byte.
+#: (A ``language`` is only written where there are several.)
 ORDER = {
-    "partial": "stream segment revision is_final text start_s end_s arrival_s is_sentence",
-    "translation": "stream segment revision is_final source text tokens pieces start_s end_s arrival_s "
-    "started_s ready_s overtaken effort trouble",
-    "caption": "stream segment revision is_final source shown withheld start_s end_s arrival_s "
+    "partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence",
+    "translation": "stream segment revision is_final language source text tokens pieces start_s end_s "
+    "arrival_s started_s ready_s overtaken effort trouble",
+    "caption": "stream segment revision is_final language source shown withheld start_s end_s arrival_s "
     "started_s ready_s overtaken shown_s effort trouble mask_k",
 }
 #: All that snapshots hold, as of `SCHEMA`.
@@ -60,7 +61,7 @@ STATES = {
     "NumberingState": "stream next_segment unfinished heard_s",
     "OpenSegment": "segment waiting overtaken",
     "OpenSentence": "pieces revision text",
-    "Partial": "stream segment revision is_final text start_s end_s arrival_s is_sentence",
+    "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence",
     "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
     "SegmentState": "windows",
     "SentencesState": "stream open arrival_s ended earlier spellings",

@@ -55,10 +55,19 @@ def test_a_recorded_captions_file_gives_the_same_subtitles_again(replayed: Path,
     assert (tmp_path / "again.srt").read_bytes() == (replayed / "talk.srt").read_bytes()
 
 
-def test_subtitles_can_show_both_languages(tmp_path: Path) -> None:
-    done = surtitle("replay", CAPTIONS, "--quiet", "--vtt", tmp_path / "a.vtt", "--subtitles", "both")
+def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, tmp_path: Path) -> None:
+    done = surtitle(
+        "replay", CAPTIONS, "--quiet", "--subtitles", "both", "--vtt", tmp_path / "both.vtt",
+        "--srt", f"target={tmp_path}/target.srt", "--srt", f"source={tmp_path}/source.srt",
+        "--txt", f"source={tmp_path}/source.txt",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert ["Yes?", "Ja?"] in [cue.lines for cue in webvtt.read(str(tmp_path / "a.vtt")).captions]
+    assert ["Yes?", "Ja?"] in [cue.lines for cue in webvtt.read(str(tmp_path / "both.vtt")).captions]
+    assert (tmp_path / "target.srt").read_bytes() == (replayed / "talk.srt").read_bytes()
+    said = [one.content for one in srt_reader.parse((tmp_path / "source.srt").read_text())]
+    assert "Yes?" in said
+    assert "Ja?" not in said
+    assert "Yes?" in (tmp_path / "source.txt").read_text().splitlines()
 
 
 def test_japanese_has_shorter_lines(tmp_path: Path) -> None:

@@ -140,10 +140,10 @@ def check_replay(data: bytes, folder: Path) -> None:
     settings = Settings(input=InputSettings(skip_bad=True, **given), output=output)
     parts = make_parts(settings)
     flow = build(parts)
-    with held_outputs(output, parts.outputs):
-        begin_outputs(output, parts.outputs, is_resumed=False)
+    with held_outputs(settings, parts.outputs):
+        begin_outputs(settings, parts.outputs, is_resumed=False)
         run(flow, parts.shared.stop, parts.given.close)
-    hub = Hub(Languages(source="en", target="de"))
+    hub = Hub([Languages(source="en", target="de")])
     for caption in read_events(folder / "out.captions", Caption):
         hub.caption(caption)
     for record in read_events(folder / "out.log", ErasureRecord):
@@ -153,7 +153,8 @@ def check_replay(data: bytes, folder: Path) -> None:
         for line in (hub._publishing(stream.name).log.after(0) or b"").splitlines():
             if line.startswith(b"data: "):
                 msgspec.json.decode(line.removeprefix(b"data: "), type=Message)
-    msgspec.json.decode(msgspec.json.encode(parts.observers.summary.summary(log=output.log)), type=Summary)
+    summary = parts.observers.summary.summary(logs=[folder / "out.log"])
+    msgspec.json.decode(msgspec.json.encode(summary), type=Summary)
     assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
 
 

@@ -35,7 +35,7 @@ class _Served:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.hub = Hub(_LANGUAGES, ["talk"], max_clients=20)
+        self.hub = Hub([_LANGUAGES], ["talk"], max_clients=20)
         self.hub.caption(caption("Guten Morgen", final=True))
         self.hub.end()
         self.hub.close()

@@ -8,7 +8,7 @@ const FIRST_WAIT = 500, MAX_WAIT = 10_000;
 // a network that went away does not always say so.
 const DEAD_AFTER = 45_000;
 
-// Follow the events at `address`.
+// Follow the events at the address that `address()` gives; returns what follows them anew, as at another address.
 //
 // changed(known, before): called after each message that changed anything, with what is known and what was.
 // connected(is): called with whether the connection stands, when that changes.
@@ -19,7 +19,7 @@ export function follow(address, { changed, connected = () => {}, refused = () =>
     function open() {
         clearTimeout(retry);
         events?.close();
-        events = new EventSource(address);
+        events = new EventSource(address());
         events.onopen = heard;
         events.onmessage = take;
         events.onerror = failed;
@@ -37,7 +37,7 @@ export function follow(address, { changed, connected = () => {}, refused = () =>
         // The browser tries again by itself, with the last id, unless it was refused.
         if (events.readyState !== EventSource.CLOSED) return;
         later();
-        refusal(address).then((sentence) => sentence && !stands && refused(sentence));
+        refusal(address()).then((sentence) => sentence && !stands && refused(sentence));
     }
 
     function later() {
@@ -70,6 +70,7 @@ export function follow(address, { changed, connected = () => {}, refused = () =>
     // A page that is shown again must not wait for a timer that slept.
     addEventListener("pageshow", ({ persisted }) => { if (persisted) open(); });
     open();
+    return open;
 }
 
 const REFUSALS = {

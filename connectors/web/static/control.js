@@ -69,7 +69,7 @@ function tellState() {
     if (now !== state) by("state-words").textContent = state = now;
 }
 
-follow(events, {
+follow(() => events, {
     changed(now, before) {
         latest = now;
         if (now.figures !== before.figures) figures(now.figures);

@@ -47,7 +47,7 @@ export function runOverlay(events, given) {
         for (const view of views) view.rest();
     }
 
-    follow(events, {
+    follow(() => events, {
         changed(now, before) {
             root.dataset.live = "on";
             if (now.segments === before.segments) return;

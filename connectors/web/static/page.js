@@ -3,6 +3,7 @@
 import { announce } from "./announce.js";
 import { keepAwake } from "./awake.js";
 import { follow } from "./connection.js";
+import { languageMenu, preferred } from "./languages.js";
 import { runOverlay } from "./overlay.js";
 import { bindDialogs, bindKeys, bindTools } from "./controls.js";
 import { finished } from "./protocol.js";
@@ -74,7 +75,8 @@ function runPage() {
     by("live").addEventListener("click", () => { toLive(); by("scroller").focus({ preventScroll: true }); });
     dress();
     matchMedia("(prefers-color-scheme: light)").addEventListener("change", dress);
-    follow(events, {
+    const languages = languageMenu(by("language"), () => again());
+    const again = follow(preferred, {
         changed(now, before) {
             known = now;
             if (now.segments !== before.segments || now.language !== before.language) {
@@ -84,6 +86,11 @@ function runPage() {
                 for (const one of document.querySelectorAll(".two")) one.hidden = isOne;
                 by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
                 announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
+            }
+            if (now.choices !== before.choices) {
+                languages.show(now);
+                // Also lets go of the room that captions in another language took.
+                dress();
             }
             tellState();
         },

@@ -10,6 +10,7 @@ const KEPT = 400;
 export const NOTHING = Object.freeze({
     segments: new Map(), // by number, in the order of speech
     language: { source: "", target: "", target_dir: "auto" },
+    choices: [], // languages of captions to choose from, each { code, name, dir }
     state: null,
     sentence: null,
     level_dbfs: null,
@@ -80,9 +81,14 @@ function withSnapshot(known, message) {
         target_dir: message.language?.target_dir === "rtl" ? "rtl" : "ltr",
     };
     return {
-        ...known, segments: kept(segments), language: isSame(known.language, language) ? known.language : language, state: words(message.state), sentence: null, ended: false,
+        ...known, segments: kept(segments), choices: choices(message.language?.choices), language: isSame(known.language, language) ? known.language : language, state: words(message.state), sentence: null, ended: false,
         snapshots: known.snapshots + 1,
     };
+}
+
+function choices(told) {
+    const valid = Array.isArray(told) ? told.filter((one) => words(one?.code) && words(one.name)) : [];
+    return valid.map(({ code, name, dir }) => ({ code, name, dir: dir === "rtl" ? "rtl" : "ltr" }));
 }
 
 function withUpdate(known, message) {

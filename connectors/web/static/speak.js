@@ -36,6 +36,9 @@ async function offer() {
         for (const side of ["from", "to"]) {
             by(side).replaceChildren(...offered[side].map(({ name, code }) => new Option(name, code, false, code === kept.opening?.[side])));
             by(side).disabled = offered[side].length < 2;
+            // Readers of a room with several languages choose one of them.
+            const all = offered[side].map(({ code }) => code).join();
+            if (side === "to" && all.includes(",")) by("to").add(new Option("All of these", all, false, all === kept.opening?.to));
         }
         // Without a language to choose, captions are in the one that is spoken.
         for (const one of document.querySelectorAll(".other")) one.hidden = offered.to.length === 0;

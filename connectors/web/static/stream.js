@@ -3,7 +3,8 @@
 // Where the stream's page is, without a slash at its end. A name may have slashes in it, and may be "control".
 export const path = location.pathname.replace(/\/+$/, "").replace(/^(\/streams\/.+)\/control$/, "$1");
 
-const given = new URLSearchParams(location.search);
+// What the page's address asks for.
+export const given = new URLSearchParams(location.search);
 const full = decoded(path.replace(/^\/streams\//, ""));
 
 // Whether it is a room, which its link alone leads to: no page lists it.
@@ -13,10 +14,10 @@ const isRoom = given.has("view");
 const name = isRoom ? full.replace(/\.[0-9a-f]{6}$/, "") : full;
 
 // An address of this server with the token that let this browser in, where its own address has one: a program
-// that was never here, as OBS, has no other way in. Likewise with the secret that a room is read with.
+// that was never here, as OBS, has no other way in. Likewise with the secret that a room is read with, and the language.
 export function reachable(address) {
     const url = new URL(address, location.href);
-    for (const name of ["token", "view"]) if (given.get(name)) url.searchParams.set(name, given.get(name));
+    for (const name of ["token", "view", "lang"]) if (given.get(name)) url.searchParams.set(name, given.get(name));
     return url.href;
 }
 
@@ -27,8 +28,15 @@ export function entitle(kind) {
     if (isRoom) for (const one of ["href", "title"]) document.getElementById("home").removeAttribute(one);
 }
 
-// Where the stream's events are.
-export const events = path + "/events" + (given.get("view") ? `?view=${encodeURIComponent(given.get("view"))}` : "");
+// Where the stream's events are, in the first of these languages that it has; its own first one without any.
+export function inLanguages(codes) {
+    const asked = new URLSearchParams(given.get("view") ? { view: given.get("view") } : {});
+    if (codes.length) asked.set("lang", codes.join());
+    return path + "/events" + (asked.size ? `?${asked}` : "");
+}
+
+// The same in the language that the page's address names.
+export const events = inLanguages(given.get("lang") ? [given.get("lang")] : []);
 
 function decoded(part) {
     try {

@@ -114,6 +114,18 @@ def test_a_damaged_recording_is_heard_and_what_is_missing_is_told_once(
     assert [told in sentence for sentence in sentences].count(True) == 1
 
 
+def test_damaged_packets_are_known_before_the_end(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "talk.ts", np.random.default_rng(3).integers(-9000, 9000, 48_000 * 20).astype("i2")
+    )
+    path.write_bytes(_overwritten(path.read_bytes()))
+    decoder = MediaDecoder(str(path))
+    counted = [decoder.damaged for _block in decoder.blocks()]
+    assert counted == sorted(counted)
+    assert counted[0] == 0
+    assert 0 < counted[-5] <= decoder.damaged
+
+
 def _silent(path: Path) -> None:
     with av.open(str(path), "w") as container:
         stream: Any = container.add_stream("mpeg4", rate=10)
@@ -261,7 +273,9 @@ def test_an_address_is_read_like_a_file_and_its_secrets_are_not_told(tmp_path: P
     with pytest.raises(InputError, match="404") as refused:
         AudioDecoder(f"{server}/other.mkv?key=secret")
     assert "secret" not in str(refused.value)
-    with pytest.raises(UsageError, match="rtmp addresses are not read"):
+    with pytest.raises(
+        UsageError, match=r"rtmp addresses are live; write: surtitle live rtmp://127\.0\.0\.1/talk"
+    ):
         AudioDecoder("rtmp://127.0.0.1/talk")
 
 

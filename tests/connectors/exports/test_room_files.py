@@ -71,6 +71,17 @@ def test_each_room_gets_its_finals_at_once_and_its_subtitles_when_it_ends(tmp_pa
     assert watch.missing() == []
 
 
+def test_each_language_of_a_room_has_files_of_its_own(tmp_path: Path) -> None:
+    written, _ = files(tmp_path)
+    for code, shown in (("de", "Guten Tag"), ("fr", "Bonjour")):
+        direction = Direction.of("English", code)
+        written.write(caption("hall.aa", 0, shown, at_s=1.0, language=code), direction, 0.0)
+    written.end("hall.aa")
+    assert cues(tmp_path / "hall.aa.de.vtt") == [("00:00:01.000", "Guten Tag")]
+    assert cues(tmp_path / "hall.aa.fr.vtt") == [("00:00:01.000", "Bonjour")]
+    assert read_events(tmp_path / "hall.aa.fr.jsonl", Caption)
+
+
 def test_what_cannot_be_written_waits_and_is_written_later_also_when_the_room_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

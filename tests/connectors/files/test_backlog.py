@@ -19,13 +19,16 @@ from connectors.files.records import Held
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.files import validate
 from connectors.sinks.jsonl import JsonlSink
-from connectors.sinks.part import SINKS, Step
+from connectors.sinks.part import SINKS as ALL_SINKS
+from connectors.sinks.part import Step
 from connectors.sinks.subtitles import SubtitleSink
 from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial, Translation
 from operators.metrics.erasure import ErasureMeter
 from operators.subtitles.timing import Cue
 from tests.connectors.jsonl.partials import partial as any_partial
 from tests.flows.talk import captions
+
+SINKS = {name: one for name, one in ALL_SINKS.items() if not one.is_address}
 
 
 def partial(segment: int) -> Partial:

@@ -26,6 +26,7 @@ def sound(monkeypatch: pytest.MonkeyPatch) -> FakeSound:
         device("HDMI 0", channels=0), device("Laptop Mic"), device("USB Mic: Audio (hw:1,0)", channels=1)
     )
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    monkeypatch.setattr(portaudio, "monitors", list)
     return fake
 
 

@@ -76,6 +76,22 @@ def test_what_is_said_is_recorded_at_the_time_it_was_said(
     assert not [event for event in listening.events if "lost" in event]
 
 
+def test_what_the_computer_plays_is_recorded_by_the_name_of_its_monitor(
+    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", device="monitor of") as listening:
+        listening.heard(0.2)
+        virtual_microphone.play(talk)
+        first = listening.loud()
+        virtual_microphone.unplug()
+        listening.wait_for(lambda event: "waiting for it" in str(event))
+        virtual_microphone.plug()
+        listening.wait_for(lambda event: "is back" in str(event))
+        listening.stop()
+    assert first["start_s"] > 0
+    assert likeness(talk, tmp_path / "heard.wav")[0] > 0.9
+
+
 def test_a_microphone_that_vanishes_is_awaited_and_its_times_go_on(
     virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
 ) -> None:
@@ -128,5 +144,6 @@ def test_devices_are_listed_for_a_person(virtual_microphone: VirtualMicrophone) 
     assert [row[2:] if row[0] == "*" else row[1:] for row in rows] == [
         [NAME, "32", "44100", "Hz", "ALSA"],
         ["default", "32", "44100", "Hz", "ALSA"],
+        ["Monitor", "of", "Null", "Output", "1", "16000", "Hz", "PulseAudio"],
     ]
-    assert [row[0] == "*" for row in rows] == [False, True]
+    assert [row[0] == "*" for row in rows] == [False, True, False]

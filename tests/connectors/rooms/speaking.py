@@ -173,7 +173,7 @@ def serving(
 ) -> Iterator[Serving]:
     """A server of rooms in English; captions are in the first ``written`` language, or else in English."""
     rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), tuple(map(language, written)))
-    hub = Hub(Languages(source="en", target="de"), is_private=True, patience=patience)
+    hub = Hub([Languages(source="en", target="de")], is_private=True, patience=patience)
     server = WebServer(hub, port=0, token=token, speakers=RoomSpeakers(rooms, hub))
     flow = Flow(rooms, hub)
     try:

@@ -130,7 +130,7 @@ def test_without_translation_no_language_of_the_captions_is_asked_for(browser: B
 
 def test_a_speaker_speaks_until_stop_and_may_begin_again(served: Serving, page: Page) -> None:
     said = complaints(page)
-    expect(page.get_by_label("Captions in")).to_have_text("GermanHebrew")
+    expect(page.get_by_label("Captions in")).to_have_text("GermanHebrewAll of these")
     page.get_by_label("Captions in").select_option("Hebrew")
     for turn in range(2):
         page.locator("#speak").click()

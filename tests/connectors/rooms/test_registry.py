@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
 from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits, TokenBucket
 from operators.errors import UsageError
-from operators.events import AudioChunk, Caption
+from operators.events import AudioChunk, Caption, channel_of
 from operators.languages import language
 from tests.subtitled import caption
 
@@ -136,6 +136,17 @@ def test_a_room_leaves_when_all_its_sentences_have_their_last_caption() -> None:
     assert rooms.has_left(room.stream)
 
 
+def test_a_room_with_several_languages_leaves_after_the_last_caption_of_each() -> None:
+    rooms = registry()
+    room = rooms.open("hall", None, "German,Hebrew")
+    rooms.end(room)
+    assert not rooms.ended(room.stream, 1)
+    assert not rooms.shown(final(room, 0))
+    assert rooms.direction(channel_of(room.stream, "he")).code == "en-he"
+    assert rooms.shown(final(room, 0))
+    assert rooms.has_left(channel_of(room.stream, "he"))
+
+
 def test_a_silent_room_is_over_as_soon_as_the_recogniser_is_done() -> None:
     rooms = registry()
     room = rooms.open("hall", None, None)
@@ -157,8 +168,15 @@ def test_a_name_that_is_used_again_is_another_stream_with_other_secrets() -> Non
 
 def test_languages_are_those_that_are_offered() -> None:
     rooms = registry()
-    assert rooms.open("hall", "en", "he").direction.code == "en-he"
-    assert rooms.open("hall", None, None).direction.code == "en-de"
+
+    def opened(source: str | None, target: str | None) -> list[str]:
+        return [one.code for one in rooms.open("hall", source, target).directions]
+
+    assert opened("en", "he") == ["en-he"]
+    assert opened(None, None) == ["en-de"]
+    assert opened(None, "he, German") == ["en-he", "en-de"]
+    with pytest.raises(UsageError, match="'de,German' names a language twice; name each once"):
+        opened(None, "de,German")
     with pytest.raises(UsageError, match="'Danish' cannot be written here; choose from German, Hebrew"):
         rooms.open("hall", None, "Danish")
     with pytest.raises(UsageError, match="'Klingon' cannot be spoken here; choose from English"):

@@ -6,8 +6,9 @@ import os
 import pty
 import struct
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -88,10 +89,10 @@ def _capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def screen_after(
-    *batches: list[Caption], columns: int = 20, close: bool = False
+    *batches: list[Caption], columns: int = 20, languages: Sequence[str] = (), close: bool = False
 ) -> tuple[SmallTerminal, Tty]:
     out, terminal = Tty(), SmallTerminal()
-    screen = open_screen(columns, out)
+    screen = open_screen(columns, out, languages=languages)
     for batch in batches:
         screen.draw(batch)
     if close:
@@ -115,6 +116,24 @@ def test_without_a_terminal_each_final_is_one_line() -> None:
     long = "Es war die beste aller Zeiten, es war die schlechteste aller Zeiten"
     captions = [caption("Es"), caption(long, is_final=True), caption("", is_final=True, segment=1)]
     assert lines_after(*captions) == long + "\n"
+
+
+def test_each_language_has_lines_of_its_own_that_stay_where_they_are() -> None:
+    german, french = (partial(caption, language=code) for code in ("de", "fr"))
+    spoken = [
+        [german("Es war die beste aller Zeiten"), french("C'était")],
+        [german("Es war die beste aller Zeiten", is_final=True)],
+        [french("C'était bien", is_final=True), german("Dann", segment=1)],
+    ]
+    screen, _ = screen_after(*spoken[:1], columns=12, languages=["de", "fr"])
+    assert screen.rows == ["de  beste aller", "    Zeiten", "fr  C'était"]
+    screen, _ = screen_after(*spoken[:2], columns=12, languages=["de", "fr"])
+    assert screen.rows == ["de  Es war die", "    beste aller", "    Zeiten", "de", "fr  C'était"]
+    screen, _ = screen_after(*spoken, columns=12, languages=["de", "fr"])
+    assert screen.rows[3:] == ["fr  C'était bien", "de  Dann", "fr"]
+    assert lines_after(*(one for batch in spoken for one in batch)) == (
+        "de: Es war die beste aller Zeiten\nfr: C'était bien\n"
+    )
 
 
 def test_without_a_terminal_a_notice_goes_to_standard_error_and_a_status_nowhere(

@@ -3,7 +3,7 @@
 import http.client
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from connectors.web.hub import ClientTimeouts, Hub
@@ -55,8 +55,9 @@ def serving(
     host: str = "127.0.0.1",
     token: str | None = None,
     names: tuple[str, ...] = (),
+    languages: Sequence[Languages] = (LANGUAGES,),
 ) -> Iterator[Served]:
-    hub = Hub(LANGUAGES, streams or [], bounds=bounds, patience=patience, max_clients=max_clients)
+    hub = Hub(languages, streams or [], bounds=bounds, patience=patience, max_clients=max_clients)
     server = WebServer(hub, host=host, port=0, token=token, names=names, max_clients=max_clients)
     try:
         yield Served(hub, server)

@@ -109,7 +109,7 @@ def test_a_token_is_made_where_none_was_given() -> None:
 @pytest.mark.parametrize("token", ["short", "with space in it", "ümlautümlaut", "semi;colon;s", "x" * 200])
 def test_a_token_that_is_none_is_said_so_without_repeating_it(token: str) -> None:
     with pytest.raises(UsageError, match="8 to 128") as error:
-        WebServer(Hub(LANGUAGES), port=0, token=token)
+        WebServer(Hub([LANGUAGES]), port=0, token=token)
     assert token not in str(error.value)
 
 

@@ -240,7 +240,7 @@ def test_a_connection_that_breaks_between_any_two_events_of_a_reminder_loses_not
     log = StreamLog("run", Languages(source="en", target="de"), "listening")
 
     async def received() -> bytes:
-        client = Client(Followed(log), None, lambda: None)
+        client = Client(Followed({"de": log}), None, lambda: None)
         await client.next(Lock())
         for text in ("Guten", "Guten Morgen"):
             log.caption(caption(text))

@@ -32,7 +32,7 @@ def test_a_viewer_sees_captions_as_they_are_published(served: Served) -> None:
 
 
 def test_what_was_published_before_anybody_could_come_is_no_hindrance() -> None:
-    hub = Hub(LANGUAGES)
+    hub = Hub([LANGUAGES])
     hub.caption(caption("early", 0, final=True))
     hub.status(Status(state="speech"))
     server = WebServer(hub, port=0)
@@ -258,10 +258,10 @@ def test_publishing_does_not_wait_and_all_threads_may() -> None:
 
 def test_a_port_that_is_taken_is_one_sentence(served: Served) -> None:
     with pytest.raises(OutputError, match=rf"127\.0\.0\.1:{served.port}: .*in use; choose another --port"):
-        WebServer(Hub(LANGUAGES), port=served.port).start()
+        WebServer(Hub([LANGUAGES]), port=served.port).start()
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1"])
 def test_an_address_that_is_not_ours_is_one_sentence(host: str) -> None:
     with pytest.raises(OutputError, match="captions cannot be served at"):
-        WebServer(Hub(LANGUAGES), host=host, port=0).start()
+        WebServer(Hub([LANGUAGES]), host=host, port=0).start()

@@ -20,7 +20,7 @@ from flows.captions.files import begin_outputs, held_outputs, hold_outputs
 from flows.captions.job import flow, job
 from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
-from flows.settings.schema import OutputSettings
+from flows.settings.schema import Settings
 from operators.errors import OutputError, SurtitleError
 from operators.events import Caption
 from tests.program import SURTITLE, completed
@@ -170,15 +170,16 @@ def test_a_descriptor_that_is_not_there_or_may_only_be_read_is_refused(tmp_path:
         check_writable(name)
 
 
-def written(**files: Path) -> OutputSettings:
-    return load_settings(None, {"output": {name: str(path) for name, path in files.items()}}).output
+def written(**files: Path) -> Settings:
+    return load_settings(None, {"output": {name: str(path) for name, path in files.items()}})
 
 
 def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    output = written(captions=tmp_path / "captions.jsonl", srt=tmp_path / "a.srt")
+    settings = written(captions=tmp_path / "captions.jsonl", srt=tmp_path / "a.srt")
+    output = settings.output
     watch, other = OutputWatch(print), OutputWatch(print)
-    with held_outputs(output, watch):
-        begin_outputs(output, watch, is_resumed=False)
+    with held_outputs(settings, watch):
+        begin_outputs(settings, watch, is_resumed=False)
         Path(output.captions or "").write_text("kept")
         command = [
             SURTITLE,
@@ -199,9 +200,9 @@ def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path:
         # Also when a sink has opened it, and after a resume.
         part = JsonlSink(Path(output.captions or ""), watch=watch).build_part("out", "file", None)
         with pytest.raises(OutputError, match="another run is writing to it"):
-            hold_outputs(output, other)
+            hold_outputs(settings, other)
         part.close()
-    hold_outputs(output, other)
+    hold_outputs(settings, other)
     other.close()
 
 

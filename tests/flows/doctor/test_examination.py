@@ -68,7 +68,7 @@ def test_findings_are_wrapped_between_words(columns: int) -> None:
     console = Console(file=io.StringIO(), width=columns)
     for result in [*RESULTS, BROKEN]:
         print_checked(console, result)
-    print_verdict(console, RESULTS, GERMAN)
+    print_verdict(console, RESULTS, [GERMAN])
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, shown.splitlines())) <= columns
     words = " ".join(shown.split())
@@ -82,7 +82,7 @@ def test_the_last_line_says_whether_captions_will_work() -> None:
         ([*RESULTS, BROKEN], "Captions will not work yet: see lamp."),
     ]:
         console = Console(file=io.StringIO(), width=80)
-        print_verdict(console, results, GERMAN)
+        print_verdict(console, results, [GERMAN])
         assert console.file.getvalue().strip() == line  # type: ignore[attr-defined]
 
 

@@ -155,6 +155,19 @@ def test_the_speed(change: dict[str, object], verdict: Verdict, words: str) -> N
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
+@pytest.mark.parametrize(
+    ("languages", "verdict", "words"),
+    [
+        (2, "ok", "enough for 4 languages at once, and 2 are wanted"),
+        (3, "warning", "(73% busy)"),
+        (5, "warning", "larger steps"),
+    ],
+)
+def test_each_language_takes_its_time(languages: int, verdict: Verdict, words: str) -> None:
+    found = worst(SPEED.judge(languages))
+    assert (found.verdict, words in found.sentence) == (verdict, True), found.sentence
+
+
 def test_the_best_named_model_that_keeps_up_is_recommended() -> None:
     said = "the best named model that keeps up here is captions"
     assert msgspec.structs.replace(SPEED, advice=said).judge()[1].sentence.endswith(said)

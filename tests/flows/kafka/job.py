@@ -28,8 +28,10 @@ class Job:
         partitions: int = 2,
         recovery: bool = True,
         more: str = EACH_PAUSE_ENDS,
+        to: str = "German",
     ) -> None:
         folder.mkdir()
+        self.to = to
         self.folder, self.broker = folder, broker
         self.source, self.letters = broker.name("in"), broker.name("letters")
         self.topics = {name: broker.name(name) for name in TYPES}
@@ -59,7 +61,8 @@ class Job:
         together = "" if rooms is None else f"rooms = {rooms}\n"
         self.path.write_text(
             f"[input.kafka]\n{_toml(given)}[translate]\nkeep_up = false\n{together}"
-            f'[output]\nterminal = false\n{files}srt = "{self.folder}/talk.srt"\n[output.kafka]\n{topics}'
+            f'to = "{self.to}"\n[output]\nterminal = false\n{files}srt = "{self.folder}/talk.srt"\n'
+            f"[output.kafka]\n{topics}"
             f"[run]\nworkers = {workers}\n{recovery}{self.more}"
         )
 

@@ -79,6 +79,34 @@ def test_a_topic_gives_what_a_file_gives_in_files_and_in_topics(
     assert broker.messages(job.letters) == []
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_captions_in_several_languages_share_a_topic_and_tell_their_language(
+    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path, processes: int
+) -> None:
+    job = Job(tmp_path / "job", broker, to="German,French")
+    job.send(partials)
+    logs = [job.folder / f"log.{code}.jsonl" for code in ("de", "fr")]
+
+    def is_done() -> bool:
+        return all(log.exists() and log.read_bytes().count(b"\n") >= logged(replayed) for log in logs)
+
+    started = job.start_cluster(processes) if processes > 1 else [job.start()]
+    wait_for(is_done, started[0])
+    for process in started:
+        process.send_signal(signal.SIGTERM)
+    for process in started:
+        finish(process)
+    own, published = events(job.folder), job.published("captions")
+    assert len(published) == 2 * logged(replayed)
+    for stream in {one["stream"] for one in partials}:
+        for code in ("de", "fr"):
+            of_topic = [one for one in published if (one["stream"], one["language"]) == (stream, code)]
+            assert of_topic == own[f"captions.{code} of {stream}"]
+        german = [dict(one) for one in own[f"captions.de of {stream}"]]
+        assert [one.pop("language") for one in german] == ["de"] * len(german)
+        assert german == events(replayed)[f"captions of {stream}"]
+
+
 def test_messages_that_cannot_be_used_go_to_a_topic_of_their_own_and_the_job_goes_on(
     tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
 ) -> None:

@@ -102,10 +102,10 @@ def test_a_log_is_summed_up_instead_where_it_is_whole(tmp_path: Path) -> None:
     log.write_bytes(msgspec.json.Encoder().encode_lines(records()[:7]))
     summary = RunSummary(load_settings(None))
     Observers(summary).observe(UpdateMeasured(records()[0], 0.0))
-    assert summary.summary(log=str(log)).updates == 7
-    assert summary.summary(log=str(tmp_path / "elsewhere.jsonl")).updates == 1
+    assert summary.summary(logs=[log]).updates == 7
+    assert summary.summary(logs=[tmp_path / "elsewhere.jsonl"]).updates == 1
     missing = Missing(path=str(log), span=Span(records=1), reason="the disk is full")
-    cut = summary.summary([missing], str(log))
+    cut = summary.summary([missing], [log])
     assert (cut.updates, cut.missing) == (1, (missing,))
 
 

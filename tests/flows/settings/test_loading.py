@@ -31,7 +31,7 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
         ("[asr]\nx = 1", "no setting asr; did you mean recognize?"),
         ("[web]\nzzz = 1", "no setting web.zzz; choose from enabled, host, port, "),
         ('[translate]\nmethod = "sbsd"', "'sbsd' is not one of its values; did you mean ssbd? choose from"),
-        ("[output]\nsrt = 3", "output.srt: give text in quotes, not a whole number"),
+        ("[output]\nlog = 3", "output.log: give text in quotes, not a whole number"),
         ("[translate]\nbias = 2", "translate.bias: give a number of at most 1"),
         (
             '[translate]\naccept = "near"',

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from queue import SimpleQueue
 from threading import Event
 from time import sleep
@@ -70,23 +71,38 @@ def test_each_room_gets_what_its_model_alone_makes_of_it(updates: list[Update], 
     assert by_segment(finish(rooms)) == want
 
 
-def test_models_with_work_take_turns_pass_by_pass() -> None:
+def passes(*updates: Update) -> tuple[list[int], list[str]]:
+    """The models of the passes that the updates take, and the rooms of these in their order."""
     order: list[int] = []
     stores = [ToyStore(2), ToyStore(2)]
-    rooms = routed(*(scheduler(1, 16, store) for store in stores))
+    rooms = routed(*(scheduler(1, 16, store) for store in stores), keep_up=True)
     stores[0].before = lambda _sequence, _tokens: order.append(0)
     stores[1].before = lambda _sequence, _tokens: order.append(1)
-    for room in ("a0", "a1"):
-        rooms.hand_in(said("a b c", room))
-    finish(rooms)
-    both = 2 * min(order.count(0), order.count(1))
-    assert both > 2
-    assert order[:both] == [0, 1] * (both // 2)
-    # A model whose rooms wait for nothing does not hold up the other.
-    order.clear()
-    rooms.hand_in(said("b c d", "a1"))
-    rooms.step()
-    assert order == [1]
+    for update in updates:
+        rooms.hand_in(update)
+    return order, [one.update.room for one in finish(rooms)]
+
+
+def test_the_model_goes_on_whose_update_has_waited_longest() -> None:
+    order, ended = passes(said("a b c", "a1"), said("a b c", "a0"), said("a b c", "b1"))
+    assert ended == ["a1", "a0", "b1"]
+    # One after the other: in turns, both would end late.
+    assert [model for model, _ in groupby(order)] == [1, 0, 1]
+
+
+def test_an_update_that_overtakes_another_has_waited_as_long() -> None:
+    early, late = said("a", "a1"), said("a b", "a1", number=1)
+    assert passes(early, said("a b c", "a0"), late)[1] == ["a1", "a0"]
+
+
+def test_finals_of_any_model_come_first() -> None:
+    assert passes(said("a b", "a0"), said("a b", "a1", is_final=True))[1] == ["a1", "a0"]
+
+
+def test_finals_without_end_do_not_hold_up_another_model() -> None:
+    finals = [said("a b c d", f"{number}-1", is_final=True) for number in range(60)]
+    ended = passes(said("a b c", "a0"), *finals)[1]
+    assert ended.index("a0") < len(finals)
 
 
 def test_segments_are_restored_and_forgotten_on_the_model_of_their_room() -> None:

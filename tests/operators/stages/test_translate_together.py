@@ -5,14 +5,17 @@ from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, TestingSource, run_main
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from operators.clock import VirtualClock
-from operators.events import Partial, Translation
+from operators.decoding.translator import SegmentState, TranslatorOfEach
+from operators.events import Partial, Translation, parted
+from operators.serving.segments import rooms_of
 from operators.stages.snapshots import unpack
 from operators.stages.translate import translate
 from operators.stages.translate_together import TOGETHER, _Stream, translate_together
 from operators.stages.translation import StageState, no_note
-from tests.operators.serving.toy_rooms import alone, scheduler, texts, toy_rooms
+from tests.operators.serving.toy_rooms import alone, scheduler, texts, toy_rooms, translator
 
 
 def finals(said: list[str]) -> list[Partial]:
@@ -38,17 +41,37 @@ def test_sentences_that_share_passes_are_translated_as_if_they_were_alone_and_in
     model, served = alone("ssbd"), toy_rooms(scheduler(sessions, fill), "ssbd", keep_up=False)
     op.output("apart", translate("one", spoken, lambda: model, VirtualClock()), TestingSink(apart))
     op.output(
-        "together", translate_together("many", spoken, lambda: served, VirtualClock()), TestingSink(together)
+        "together",
+        translate_together("many", spoken, lambda _channel: served, VirtualClock()),
+        TestingSink(together),
     )
     run_main(flow)  # type: ignore[no-untyped-call]
     assert output(together) == output(apart)
+
+
+@given(st.lists(texts, min_size=1, max_size=20))
+def test_each_language_has_its_own_translator_on_the_same_model(said: list[str]) -> None:
+    methods, flow, made = {"de": "ssbd", "fr": "retranslate"}, Dataflow("test"), list[Translation]()
+    shared = scheduler(3, 16)
+    own = {code: translator(shared, method) for code, method in methods.items()}
+    each = TranslatorOfEach(lambda channel: own[parted(channel)[1]])
+    served = rooms_of(shared, each, keep_up=False)
+    both = [replace(one, language=code) for one in finals(said) for code in methods]
+    spoken = op.input("in", flow, TestingSource(both))
+    stage = translate_together("many", spoken, lambda _channel: served, VirtualClock())
+    op.output("out", stage, TestingSink(made))
+    run_main(flow)  # type: ignore[no-untyped-call]
+    for code, method in methods.items():
+        model = alone(method)
+        want = [model.update("talk/0", SegmentState(), text, is_final=True)[1].tokens for text in said]
+        assert [one.tokens for one in made if one.language == code] == want
 
 
 @given(st.lists(texts, min_size=1, max_size=40), st.data())
 def test_a_resumed_run_translates_what_waited(said: list[str], data: st.DataObject) -> None:
     def stage(state: StageState) -> _Stream:
         served = toy_rooms(scheduler(3, 16), "ssbd", keep_up=False)
-        return _Stream(lambda: served, VirtualClock(), state, no_note)
+        return _Stream(lambda _channel: served, VirtualClock(), state, no_note)
 
     spoken, cut = finals(said), data.draw(st.integers(0, len(said)))
     first = stage(StageState())

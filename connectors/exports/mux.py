@@ -1,0 +1,133 @@
+"""Writes a recording again with tracks of subtitles that a player can turn on and off."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event as Flag
+from typing import NamedTuple
+
+import msgspec
+
+from connectors.audio.media_process import Refused
+from connectors.exports.mux_process import Job, Muxed, Track
+from connectors.files.output import WriteError, unfinished
+from operators.errors import InputError, OutputError, UsageError
+from operators.extras import EXTRAS, require_extra
+from operators.languages import Language
+
+#: FFmpeg's names of the containers that take subtitles, by suffix.
+CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mkv": "matroska"}
+_SUFFIXES = ".mp4, .m4v or .mkv"
+# Those of recordings that fit into MP4, as a rule.
+_LIKE_MP4 = (".mp4", ".m4v", ".m4a", ".mov")
+_WAIT_S = 0.1
+# ISO 639-2 (terminological) codes of languages that have one of two letters; the codes of others have three.
+_CODES = """
+af:afr sq:sqi am:amh ar:ara an:arg hy:hye as:asm az:aze ba:bak eu:eus be:bel bn:ben bs:bos br:bre bg:bul
+my:mya ca:cat zh:zho hr:hrv cs:ces da:dan nl:nld en:eng eo:epo et:est fo:fao fi:fin fr:fra gl:glg ka:kat
+de:deu el:ell gu:guj ht:hat ha:hau he:heb hi:hin hu:hun is:isl ig:ibo id:ind ga:gle it:ita ja:jpn jv:jav
+kn:kan kk:kaz km:khm rw:kin ko:kor ku:kur ky:kir lo:lao lv:lav lt:lit lb:ltz mk:mkd mg:mlg ms:msa ml:mal
+mt:mlt mr:mar mn:mon mi:mri ne:nep no:nor nn:nno oc:oci or:ori ps:pus fa:fas pl:pol pt:por pa:pan ro:ron
+ru:rus gd:gla sr:srp sd:snd si:sin sk:slk sl:slv so:som es:spa su:sun sw:swa sv:swe tg:tgk ta:tam tt:tat
+te:tel th:tha bo:bod ti:tir tr:tur tk:tuk uk:ukr ur:urd ug:uig uz:uzb vi:vie cy:cym wo:wol xh:xho yi:yid
+yo:yor zu:zul
+"""
+_THREE = dict(pair.split(":") for pair in _CODES.split())
+
+
+class Subtitles(NamedTuple):
+    """A SubRip file, and the language that it is in."""
+
+    path: Path
+    language: Language
+
+    @property
+    def track(self) -> Track:
+        """The track that it becomes."""
+        code = self.language.code.partition("-")[0]
+        return Track(
+            subtitles=str(self.path.absolute()),
+            language=_THREE.get(code, code),
+            title=self.language.own or self.language.name,
+        )
+
+
+def container_of(path: Path) -> str:
+    """FFmpeg's name of the container for a file. Raises `UsageError` if it takes no subtitles."""
+    if (container := CONTAINERS.get(path.suffix.lower())) is None:
+        raise UsageError(f"{path}: its suffix is none of a file that takes subtitles; name it {_SUFFIXES}")
+    return container
+
+
+def suffix_for(recording: Path) -> str:
+    """The suffix of a copy of a recording that takes subtitles."""
+    suffix = recording.suffix.lower()
+    return suffix if suffix in CONTAINERS else ".mp4" if suffix in _LIKE_MP4 else ".mkv"
+
+
+def mux(recording: Path, tracks: Sequence[Subtitles], into: Path, stop: Flag | None = None) -> Muxed | None:
+    """Copy a recording with subtitles into another file, which is complete or not there.
+
+    Its other tracks, chapters and metadata are copied as they are. Nothing is decoded.
+
+    Args:
+        stop: When set, nothing is written.
+
+    Returns:
+        What could not be copied; None if it was stopped.
+
+    Raises:
+        UsageError: for a container that takes no subtitles, or when the extra is missing.
+        InputError: when the recording cannot be read.
+        OutputError: when the file cannot be written.
+    """
+    require_extra(EXTRAS["media"], str(into))
+    unready = unfinished(Path(os.path.realpath(into)))
+    job = Job(
+        recording=f"file:{recording.absolute()}",
+        into=str(unready),
+        container=container_of(into),
+        tracks=tuple(one.track for one in tracks),
+    )
+    try:
+        try:
+            unready.touch()
+        except OSError as error:
+            raise WriteError(into, error) from None
+        answer = _answer(job, stop or Flag())
+        if isinstance(answer, Muxed):
+            unready.replace(into)
+            return answer
+    finally:
+        unready.unlink(missing_ok=True)
+    if answer is None:
+        return None
+    raise (OutputError if answer.remedy == "check the disk" else InputError)(
+        f"{recording}: it cannot be copied into {into}, because {answer.why}; {answer.remedy}"
+    )
+
+
+def _answer(job: Job, stop: Flag) -> Muxed | Refused | None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "connectors.exports.mux_process", msgspec.json.encode(job).decode()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
+        start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+    )
+    with process:
+        try:
+            while process.poll() is None:
+                if stop.wait(_WAIT_S):
+                    return None
+            told = process.communicate()[0]
+        finally:
+            process.kill()
+    try:
+        answer: Muxed | Refused = msgspec.json.decode(told, type=Muxed | Refused)
+    except msgspec.MsgspecError:
+        return Refused(why="FFmpeg's libraries failed on it", remedy="export it again")
+    return answer

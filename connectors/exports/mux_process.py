@@ -1,0 +1,183 @@
+"""The child process of `connectors.exports.mux`: copies a recording, and adds tracks of subtitles (PyAV).
+
+Called with a `Job` as JSON. It writes the file, and a line of JSON (`Muxed` or `Refused`) to standard output.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from connectors.audio.media_process import MEMORY_LIMIT, Refusal, Refused, limit_memory, open_container, tell
+
+# A file that has so many bad packets is another kind of file.
+_MAX_ERRORS = 1000
+_MILLISECONDS = Fraction(1, 1000)
+
+
+class Track(msgspec.Struct, frozen=True, kw_only=True):
+    """A track of subtitles."""
+
+    #: Path of a SubRip file.
+    subtitles: str
+    #: ISO 639-2 code.
+    language: str
+    #: Name in a player's menu.
+    title: str
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do."""
+
+    recording: str
+    into: str
+    #: FFmpeg's name of the container: ``mp4`` or ``matroska``.
+    container: str
+    tracks: tuple[Track, ...]
+
+
+class Muxed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """It is done."""
+
+    #: Codecs of tracks of subtitles that the container does not take.
+    left_out: tuple[str, ...]
+    #: Packets that were unusable.
+    damaged: int
+
+
+def main() -> None:
+    """Do the job that the argument is."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limit_memory()
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    job = msgspec.json.decode(sys.argv[1], type=Job)
+    try:
+        tell(out, _mux(job))
+    except Refusal as refusal:
+        tell(out, refusal.told)
+    except MemoryError:
+        why = f"it takes more than {MEMORY_LIMIT >> 20} MB of memory"
+        tell(out, Refused(why=why, remedy="export it again"))
+    except OSError as error:  # FFmpeg's errors are OSErrors, too
+        tell(out, Refused(why=f"the system says: {error.strerror or error}", remedy="check the disk"))
+
+
+def _mux(job: Job) -> Muxed:
+    import av
+
+    recording = open_container(job.recording)
+    with av.open(job.into, "w", format=job.container) as made:
+        copier = _Copier(recording, made)
+        made.metadata.update(recording.metadata)
+        made.set_chapters(recording.chapters())
+        begin = Fraction(recording.start_time or 0, 1_000_000)
+        cues = [_cues(made, job.container, track, begin) for track in job.tracks]
+        waiting = [next(one, None) for one in cues]
+        for packet in copier.packets():
+            # In the order of time, so that no track waits for another.
+            for number, own in enumerate(cues):
+                while (cue := waiting[number]) is not None and _time(cue) <= _time(packet):
+                    made.mux_one(cue)
+                    waiting[number] = next(own, None)
+            copier.copy(packet)
+        for cue, own in zip(waiting, cues, strict=True):
+            for late in (cue, *own):
+                if late is not None:
+                    made.mux_one(late)
+    return Muxed(left_out=copier.left_out, damaged=copier.damaged)
+
+
+class _Copier:
+    """Copies the tracks of a recording that a container takes."""
+
+    def __init__(self, recording: Any, made: Any) -> None:
+        self._recording, self._made = recording, made
+        self.damaged = 0
+        left_out = []
+        self._tracks: dict[int, Any] = {}
+        for stream in recording.streams:
+            if stream.type not in ("video", "audio", "subtitle"):
+                continue
+            name = getattr(stream.codec_context, "name", "unknown")
+            if not _is_taken(made, stream, name):
+                if stream.type != "subtitle":
+                    raise Refusal(f"{stream.type} of {name} does not fit into it", "write an .mkv file")
+                left_out.append(name)
+                continue
+            self._tracks[stream.index] = track = made.add_stream_from_template(stream)
+            track.metadata.update(stream.metadata)
+        self.left_out = tuple(left_out)
+        if not self._tracks:
+            raise Refusal("it has neither sound nor pictures", "give a recording")
+
+    def packets(self) -> Iterator[Any]:
+        """Those to copy."""
+        from av.error import FFmpegError
+
+        while self.damaged < _MAX_ERRORS:
+            try:
+                for packet in self._recording.demux():
+                    if packet.stream.index in self._tracks and packet.size:
+                        packet.dts = packet.pts if packet.dts is None else packet.dts
+                        if packet.dts is not None:
+                            yield packet
+            except EOFError:
+                return
+            except FFmpegError:
+                self.damaged += 1
+            else:
+                return
+
+    def copy(self, packet: Any) -> None:
+        """Write a packet; one with impossible times is left out."""
+        from av.error import ArgumentError
+
+        packet.stream = self._tracks[packet.stream.index]
+        try:
+            self._made.mux_one(packet)
+        except ArgumentError:
+            self.damaged += 1
+
+
+def _is_taken(made: Any, stream: Any, name: str) -> bool:
+    if stream.type == "subtitle" and "matroska" not in made.format.name:
+        return name == "mov_text"
+    codec = getattr(stream.codec_context, "codec", None)
+    return codec is not None and codec.canonical_name in made.supported_codecs
+
+
+def _cues(made: Any, container: str, track: Track, begin: Fraction) -> Iterator[Any]:
+    """The packets of a track; it is added at once, before any packet is written."""
+    is_matroska = container == "matroska"
+    stream = made.add_mux_stream("subrip" if is_matroska else "mov_text", time_base=_MILLISECONDS)
+    stream.metadata.update({"language": track.language, "title": track.title})
+    return _packets(stream, track.subtitles, begin, has_size=not is_matroska)
+
+
+def _packets(stream: Any, path: str, begin: Fraction, *, has_size: bool) -> Iterator[Any]:
+    import av
+
+    with av.open(f"file:{path}", format="srt", options={"protocol_whitelist": "file"}) as subtitles:
+        for cue in subtitles.demux():
+            if not cue.size:
+                continue
+            text = bytes(cue)
+            # A sample of mov_text (3GPP TS 26.245) is its size in 16 bits and the text.
+            packet = av.Packet(len(text).to_bytes(2, "big") + text if has_size else text)
+            packet.pts = packet.dts = round((cue.pts * cue.time_base + begin) / _MILLISECONDS)
+            packet.duration, packet.time_base = cue.duration, _MILLISECONDS
+            packet.stream = stream
+            yield packet
+
+
+def _time(packet: Any) -> Fraction:
+    return Fraction(packet.dts * packet.time_base)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""Sends finals to another machine over HTTP, one request each, in order, on a thread of its own.
+
+A machine that does not answer must not delay captions. So finals wait here, at most `MAX_WAITING` of them,
+and each is sent again after a growing wait until it is taken. A request that is repeated has the same number,
+so that the receiver can tell.
+"""
+
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
+from random import uniform
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
+from typing_extensions import override
+
+from connectors.audio.recording import shown
+from connectors.files.watch import OutputWatch
+from operators.errors import UsageError
+from operators.events import Caption
+from operators.observed import Missing, OutputChanged, Span
+from operators.secret import Secret
+
+#: Finals that wait for a receiver: some hours of speech.
+MAX_WAITING = 1000
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+_ANSWER_S = 10.0
+# Seconds at the end of a run in which what waits is still sent.
+_END_S = 10.0
+# Answers that are about this request; any other may be different next time.
+_REFUSED = (400, 413, 415, 422)
+
+
+class Numbered(msgspec.Struct, frozen=True):
+    """A final that is sent."""
+
+    number: int
+    caption: Caption
+    #: When it was said, as seconds since 1970.
+    said_at: float
+
+    @property
+    def said(self) -> datetime:
+        """The same as a date, in UTC."""
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=self.said_at)
+
+
+class Request(NamedTuple):
+    """What is sent."""
+
+    url: str
+    body: bytes
+    headers: dict[str, str]
+
+
+class Format(Protocol):
+    """Makes requests."""
+
+    #: Seconds after which a final is of no use to the receiver; None for never.
+    useful_s: float | None
+
+    def __call__(self, url: str, final: Numbered, run: str) -> Request:
+        """The request of a final; ``run`` is a name that a resumed run keeps."""
+        ...
+
+
+class PostState(msgspec.Struct, frozen=True):
+    """The resume state."""
+
+    run: str
+    next_number: int = 1
+    waiting: tuple[Numbered, ...] = ()
+    lost: Span = Span()
+
+
+class PostSink(FixedPartitionedSink[Caption, PostState]):
+    """Posts each final to an address; takes pairs of a key, which is ignored, and captions.
+
+    Delivery: at least once with recovery, in order; a request that is repeated has the same number.
+
+    Args:
+        url: Of http or https.
+        form: Makes the requests.
+        watch: Notified while the receiver does not answer.
+        post: Sends a request, and returns the status of the answer.
+
+    Raises:
+        UsageError: for another address.
+    """
+
+    def __init__(
+        self,
+        url: Secret | str,
+        form: Format,
+        *,
+        watch: OutputWatch,
+        post: Callable[[Request], int] | None = None,
+    ) -> None:
+        self.url = url.reveal() if isinstance(url, Secret) else str(url)
+        if self.url.partition("://")[0].lower() not in ("http", "https"):
+            raise UsageError(f"{shown(self.url)} is no address to send to; give one of https or http")
+        self._form, self._watch, self._post = form, watch, post or _posted
+
+    @override
+    def list_parts(self) -> list[str]:
+        return ["post"] if self._watch.is_here else []
+
+    @override
+    def part_fn(self, item_key: str) -> int:
+        return 0
+
+    @override
+    def build_part(self, step_id: str, for_part: str, resume_state: PostState | None) -> "Posting":
+        state = resume_state or PostState(run=f"{time.time_ns():x}")
+        return Posting(self.url, self._form, self._watch, self._post, state)
+
+
+class Posting(StatefulSinkPartition[Caption, PostState]):
+    """The partition, and its thread."""
+
+    def __init__(
+        self,
+        url: str,
+        form: Format,
+        watch: OutputWatch,
+        post: Callable[[Request], int],
+        state: PostState,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._url, self._form, self._watch, self._post, self._now = url, form, watch, post, now
+        self._run, self._next = state.run, state.next_number
+        self._waiting = deque(state.waiting)
+        self._lost = state.lost
+        #: Why the last request failed, and why finals were lost.
+        self._trouble = self._why_lost = ""
+        self._is_closing = False
+        self._changed = threading.Condition()
+        self._leave = watch.watch(lambda: self.missing)
+        self._thread = threading.Thread(target=self._send_all, name="post", daemon=True)
+        self._thread.start()
+
+    @property
+    def missing(self) -> Missing | None:
+        """What the receiver has not got."""
+        with self._changed:
+            span = sum((Span.of(one.caption) for one in self._waiting), self._lost)
+        reason = self._trouble or self._why_lost or "there was no time"
+        return Missing(path=shown(self._url), span=span, reason=reason) if span.records else None
+
+    @override
+    def write_batch(self, values: list[Caption]) -> None:
+        """Let finals be sent; returns at once."""
+        with self._changed:
+            for caption in values:
+                if not caption.is_final or not caption.text.strip():
+                    continue
+                said_at = self._now() - max(0.0, caption.ready_s - caption.start_s)
+                self._waiting.append(Numbered(self._next, caption, said_at))
+                self._next += 1
+            while len(self._waiting) > MAX_WAITING:
+                self._lose(self._waiting.popleft(), self._trouble)
+            self._changed.notify()
+
+    @override
+    def snapshot(self) -> PostState:
+        with self._changed:
+            return PostState(self._run, self._next, tuple(self._waiting), self._lost)
+
+    @override
+    def close(self) -> None:
+        """Send what waits, for some seconds at most; never raises."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        self._thread.join(_END_S)
+        if self.missing is None:
+            self._leave()
+
+    def _send_all(self) -> None:
+        wait_s = _FIRST_WAIT_S
+        while (final := self._first()) is not None:
+            useful_s = self._form.useful_s
+            if useful_s is not None and self._now() - final.said_at > useful_s:
+                self._taken(final, lost=self._trouble or "it answered too late")
+                continue
+            why = self._sent(final)
+            if not why:
+                wait_s = _FIRST_WAIT_S
+                continue
+            if wait_s == _FIRST_WAIT_S:
+                self._report(
+                    f"{shown(self._url)} does not take captions ({why}); they wait, and captions continue"
+                )
+            self._trouble = why
+            with self._changed:
+                # At the end of a run, there is no time for long waits.
+                limit_s = _FIRST_WAIT_S if self._is_closing else wait_s * uniform(0.8, 1.2)
+                self._changed.wait_for(lambda: self._is_closing, limit_s)
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def _first(self) -> Numbered | None:
+        """What is to be sent next; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_closing)
+            return self._waiting[0] if self._waiting else None
+
+    def _sent(self, final: Numbered) -> str:
+        """Send a final; returns why it was not taken, or nothing."""
+        try:
+            status = self._post(self._form(self._url, final, self._run))
+        except (OSError, HTTPException) as error:
+            return str(getattr(error, "reason", None) or error) or type(error).__name__
+        if 200 <= status < 300:
+            self._taken(final)
+        elif status in _REFUSED:
+            self._taken(final, lost=f"it refused them with status {status}")
+        else:
+            return f"status {status}"
+        return ""
+
+    def _taken(self, final: Numbered, lost: str = "") -> None:
+        with self._changed:
+            # It may have been dropped for a newer one meanwhile.
+            if self._waiting and self._waiting[0] is final:
+                self._waiting.popleft()
+                if lost:
+                    self._lose(final, lost)
+        if not lost and self._trouble:
+            self._trouble = ""
+            lacks = f"it lacks {self._lost}" if self._lost.records else "nothing is missing"
+            self._report(f"{shown(self._url)} takes captions again; {lacks}", is_late=False)
+
+    def _lose(self, final: Numbered, reason: str) -> None:
+        self._lost += Span.of(final.caption)
+        self._why_lost = reason
+
+    def _report(self, sentence: str, *, is_late: bool = True) -> None:
+        self._watch.observe(OutputChanged(shown(self._url), sentence, is_late))
+
+
+class _Direct(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: it would turn a POST into a GET, and take a secret elsewhere."""
+
+    @override
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_Direct)
+
+
+def _posted(request: Request) -> int:
+    asked = urllib.request.Request(request.url, request.body, request.headers, method="POST")
+    try:
+        with _opener.open(asked, timeout=_ANSWER_S) as answer:
+            answer.read(4096)
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code

@@ -1,0 +1,46 @@
+"""Sends each final caption as JSON to an address of yours."""
+
+import os
+
+import msgspec
+
+from connectors.files.watch import OutputWatch
+from connectors.sinks.part import SinkPart
+from connectors.sinks.posting import Numbered, PostSink, Request
+from operators.secret import Secret
+
+#: Holds what the receiver is to know us by; it is sent as a bearer token.
+SECRET_VARIABLE = "SURTITLE_WEBHOOK_SECRET"
+
+
+class _Json:
+    useful_s: float | None = None
+
+    def __call__(self, url: str, final: Numbered, run: str) -> Request:
+        caption = final.caption
+        body = {
+            "sequence": final.number,
+            "stream": caption.stream,
+            "segment": caption.segment,
+            "source": caption.source,
+            "text": caption.text,
+            "start_s": caption.start_s,
+            "end_s": caption.end_s,
+            "said_at": final.said.isoformat(timespec="milliseconds"),
+        }
+        if caption.language:
+            body["language"] = caption.language
+        # The name is that of the draft by the IETF; the value stays when a request is repeated.
+        headers = {"Content-Type": "application/json", "Idempotency-Key": f'"{run}-{final.number}"'}
+        if secret := os.environ.get(SECRET_VARIABLE):
+            headers["Authorization"] = f"Bearer {secret}"
+        return Request(url, msgspec.json.encode(body), headers)
+
+
+def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
+    return PostSink(url, _Json(), watch=watch)
+
+
+webhook = SinkPart(
+    "webhook", _webhook, "captions", "Post each finished sentence to this address (JSON).", is_address=True
+)

@@ -1,0 +1,229 @@
+"""``surtitle subtitle``: subtitle files named after their recordings, and copies with subtitles in them."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from threading import Event as Flag
+from time import time
+from typing import Annotated, NamedTuple
+
+import typer
+from msgspec.structs import replace
+
+from connectors.audio.recording import is_file, shown
+from connectors.exports.mux import Subtitles, container_of, mux, suffix_for
+from connectors.files.output import check_writable, make_folder
+from connectors.messages import tell
+from connectors.sinks.naming import beside, in_language
+from flows.captions.runner import caption
+from flows.cli.refusals import check_command
+from flows.running.interrupts import interrupt_sets
+from flows.settings.loading import begin_settings
+from flows.settings.options import RECOGNITION, TRANSLATION, WATCHING, Overrides, declared, takes
+from flows.settings.schema import Settings
+from operators.errors import InputError, OutputError, UsageError
+from operators.extras import EXTRAS, require_extra
+from operators.languages import Language, language
+from operators.subtitles.writer import Shown
+
+Recordings = Annotated[
+    list[str],
+    typer.Argument(help="Sound or video: files or https:// addresses, each with its own subtitles."),
+]
+SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
+Vtt = Annotated[bool, typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt.")]
+Txt = Annotated[bool, typer.Option("--txt", help="Also write plain text: talk.de.txt.")]
+Speech = Annotated[bool, typer.Option("--speech", help="Also write what is spoken: talk.en.srt.")]
+Mux = Annotated[
+    bool, typer.Option("--mux", help="Also copy the video with its subtitles: talk.captioned.mp4.")
+]
+MuxInto = Annotated[
+    Path | None, typer.Option("--mux-into", help="Copy the only video to this file, .mp4 or .mkv.")
+]
+Folder = Annotated[
+    Path | None, typer.Option("--folder", help="Write into this folder, not beside the recordings.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
+
+
+class _Wanted(NamedTuple):
+    """What to write of each recording."""
+
+    suffixes: tuple[str, ...]
+    speech: bool
+    mux: bool
+    mux_into: Path | None
+    folder: Path | None
+
+
+class _Text(NamedTuple):
+    """A file in each format: what it shows, the code in its name, and the language that it is in."""
+
+    shown: Shown
+    code: str
+    language: Language
+
+
+class _Files(NamedTuple):
+    """The files of a recording."""
+
+    recording: str
+    #: Those of the run, by suffix: as the setting names them.
+    named: dict[str, list[str]]
+    #: Those that the run writes.
+    written: list[Path]
+    #: SubRip files, for the tracks of the copy.
+    tracks: list[Subtitles]
+    #: The copy of the recording.
+    copy: Path | None
+
+    @property
+    def paths(self) -> list[Path]:
+        return [*self.written, *([] if self.copy is None else [self.copy])]
+
+
+@takes(TRANSLATION, RECOGNITION, declared("sentences", "method"), declared("output", "subtitles"), WATCHING)
+def subtitle(
+    overrides: Overrides,
+    recordings: Recordings,
+    vtt: Vtt = False,
+    txt: Txt = False,
+    speech: Speech = False,
+    mux: Mux = False,
+    mux_into: MuxInto = None,
+    folder: Folder = None,
+    overwrite: Overwrite = False,
+    settings: SettingsFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write subtitles of recordings and videos, into files named after them."""
+    for one in recordings:
+        check_command(PurePath(one), "file")
+    wanted = begin_settings(settings, overrides)
+    suffixes = (".srt", *[".vtt"] * vtt, *[".txt"] * txt)
+    asked = _Wanted(suffixes, speech, mux or mux_into is not None, mux_into, folder)
+    todo = [_files(one, asked, wanted) for one in recordings]
+    _check(todo, asked, overwrite=overwrite)
+    failed = 0
+    for files in todo:
+        try:
+            _write(files, wanted, quiet=quiet, settings_file=settings)
+        except InputError as error:
+            if len(todo) == 1:
+                raise
+            failed += 1
+            tell(error.event, str(error))
+    if failed:
+        raise InputError(f"of {len(todo)} recordings, {failed} could not be subtitled, or not completely")
+
+
+def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
+    texts = list(_texts(settings, speech=asked.speech))
+    path = {suffix: beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
+    named = {suffix: list(_named(path[suffix], texts, settings)) for suffix in asked.suffixes}
+    written = [in_language(path[suffix], one.code) for suffix in asked.suffixes for one in texts]
+    tracks = [Subtitles(in_language(path[".srt"], one.code), one.language) for one in texts]
+    copy = asked.mux_into
+    if asked.mux and copy is None:
+        copy = beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
+    return _Files(recording, named, written, tracks, copy)
+
+
+def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
+    """The files that there will be in each format."""
+    spoken, shown = language(settings.translate.source), settings.output.subtitles
+    if shown != "source":
+        for direction in settings.translate.directions:
+            target = direction.target
+            is_both = shown == "both" and direction.translates and not settings.translate.more_targets
+            yield _Text(shown, f"{spoken.code}-{target.code}" if is_both else target.code, target)
+    if shown == "source" or (speech and all(one.translates for one in settings.translate.directions)):
+        yield _Text("source", spoken.code, spoken)
+
+
+def _named(path: Path, texts: Sequence[_Text], settings: Settings) -> Iterator[str]:
+    """The files as the setting names them: those in several languages share a name."""
+    several = settings.translate.more_targets
+    for one in texts:
+        own = path if several and one.shown != "source" else in_language(path, one.code)
+        yield f"{one.shown}={own}"
+        if own == path:
+            yield from (f"source={in_language(path, two.code)}" for two in texts if two.shown == "source")
+            return
+
+
+def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
+    """Refuse before anything is read: what cannot be written, and what would be lost."""
+    if asked.folder is not None:
+        make_folder(asked.folder)
+    if asked.mux_into is not None and len(todo) > 1:
+        raise UsageError("--mux-into names the copy of one recording; leave it out, and give --mux")
+    if asked.mux:
+        require_extra(EXTRAS["media"], "--mux")
+    owners: dict[Path, str] = {}
+    for files in todo:
+        if files.copy is not None:
+            container_of(files.copy)
+            if not is_file(files.recording):
+                raise UsageError(
+                    f"{shown(files.recording)}: only a file can be copied; save it, or leave out --mux"
+                )
+        for path in files.paths:
+            other = owners.setdefault(path.absolute(), files.recording)
+            if other != files.recording or path.absolute() == Path(files.recording).absolute():
+                raise UsageError(
+                    f"{shown(other)} and {shown(files.recording)} would both be {path}; "
+                    "rename one, or give another --folder"
+                )
+            if path.exists() and not overwrite:
+                raise OutputError(f"{path} is there already; move it away, or give --overwrite")
+            check_writable(path)
+
+
+def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Path | None) -> None:
+    began = time()
+    output = replace(
+        settings.output,
+        terminal=False,
+        **{suffix[1:]: tuple(names) for suffix, names in files.named.items()},
+    )
+    given = replace(settings.input, audio=files.recording, more_audio=())
+    complaint = None
+    try:
+        run = replace(settings, input=given, output=output)
+        is_finished = caption(run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False)
+    except InputError as error:
+        # A recording of which a part was damaged has subtitles.
+        if not all(one.path.exists() and one.path.stat().st_mtime >= began - 1 for one in files.tracks):
+            raise
+        complaint, is_finished = error, True
+    if not is_finished:
+        # Half of the subtitles would look like all of them, and the next try would not replace them.
+        for path in files.written:
+            path.unlink(missing_ok=True)
+        raise KeyboardInterrupt
+    if files.copy is not None:
+        _copy(files, files.copy)
+    if not quiet:
+        print(f"{shown(files.recording)}: {', '.join(map(str, files.paths))}")
+        sys.stdout.flush()
+    if complaint is not None:
+        raise complaint
+
+
+def _copy(files: _Files, copy: Path) -> None:
+    tracks = [one for one in files.tracks if one.path.stat().st_size]
+    if not tracks:
+        raise InputError(
+            f"{copy} was not written, because there are no subtitles; check that somebody speaks"
+        )
+    stop = Flag()
+    with interrupt_sets(stop):
+        made = mux(Path(files.recording), tracks, copy, stop)
+    if made is None:
+        raise KeyboardInterrupt
+    if made.left_out:
+        tell("tracks_left_out", f"{copy} lacks subtitles of {files.recording} ({', '.join(made.left_out)})")
+    if made.damaged:
+        tell("packets_left_out", f"{copy} lacks {made.damaged} damaged packets of {files.recording}")

@@ -1,0 +1,182 @@
+"""A broadcast is heard as it is sent: nothing twice, and what is offered again after a break is not lost."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from connectors.audio.live import LiveAddress
+from connectors.microphone.source import MicrophoneSource
+from operators.errors import InputError, UsageError
+from operators.events import AudioChunk
+from operators.observed import MicrophoneChanged, SoundLost
+from tests.recordings import write
+
+LEVELS = [1000 * (1 + at) for at in range(14)]
+
+
+class Broadcast:
+    """What an HLS server has: the last segments of a programme whose every second is louder than the last."""
+
+    def __init__(self, folder: Path, seconds: int, window: int) -> None:
+        self._window = window
+        whole = np.concatenate(
+            [level * np.sin(np.arange(48_000) * 2 * np.pi * 200 / 48_000) for level in LEVELS[:seconds]]
+        ).astype("<i2")
+        with av.open(
+            str(folder / "whole.m3u8"), "w", format="hls",
+            options={"hls_time": "1", "hls_list_size": "0", "hls_segment_filename": str(folder / "%d.ts")},
+        ) as made:  # fmt: skip
+            stream: Any = made.add_stream("aac", rate=48_000, layout="mono")
+            stream.bit_rate = 128_000
+            for at in range(0, len(whole), 1024):
+                frame = av.AudioFrame.from_ndarray(whole[None, at : at + 1024], format="s16", layout="mono")
+                frame.sample_rate, frame.pts = 48_000, at
+                made.mux(stream.encode(frame))
+            made.mux(stream.encode(None))
+        lines = (folder / "whole.m3u8").read_text().splitlines()
+        self._durations = [line for line in lines if line.startswith("#EXTINF")]
+        self._segments = [(folder / f"{number}.ts").read_bytes() for number in range(len(self._durations))]
+        self._began = time.monotonic() - 3
+        self.is_broken = False
+
+    def answer(self, path: str) -> bytes | None:
+        """What is at a path now; None where there is nothing."""
+        ready = min(len(self._segments), int(time.monotonic() - self._began))
+        first = max(0, ready - self._window)
+        if self.is_broken:
+            return None
+        if "m3u8" in path:
+            lines = [
+                "#EXTM3U",
+                "#EXT-X-VERSION:3",
+                "#EXT-X-TARGETDURATION:1",
+                f"#EXT-X-MEDIA-SEQUENCE:{first}",
+            ]
+            for number in range(first, ready):
+                lines += [self._durations[number], f"{number}.ts"]
+            lines += ["#EXT-X-ENDLIST"] * (ready == len(self._segments))
+            return "\n".join([*lines, ""]).encode()
+        number = int(Path(path).stem)
+        return self._segments[number] if first - 1 <= number < ready else None
+
+
+@contextmanager
+def served(answer: Callable[[str], bytes | None]) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = answer(self.path)
+            self.send_response(200 if content is not None else 404)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{http.server_port}"
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+def heard(
+    address: str, each: Callable[[list[AudioChunk]], None], limit_s: float
+) -> tuple[list[AudioChunk], list[Any]]:
+    """What a source hears until the broadcast is over."""
+    events: list[MicrophoneChanged | SoundLost] = []
+    source = MicrophoneSource(stream="talk", device=LiveAddress(address), observe=events.append)
+    part = source.build_part("in", "talk", None)
+    chunks: list[AudioChunk] = []
+    deadline = time.monotonic() + limit_s
+    try:
+        while time.monotonic() < deadline:
+            chunks += part.next_batch()
+            each(chunks)
+    except StopIteration:
+        return chunks, events
+    finally:
+        part.close()
+    raise TimeoutError(f"{len(chunks)} chunks and {events}")
+
+
+def interrupted(broadcast: Broadcast, address: str, away_s: float) -> tuple[list[AudioChunk], list[Any]]:
+    back = threading.Timer(away_s, lambda: setattr(broadcast, "is_broken", False))
+
+    def interrupt(chunks: list[AudioChunk]) -> None:
+        if chunks and chunks[-1].start_s > 1.5 and not back.ident:
+            broadcast.is_broken = True
+            back.start()
+
+    return heard(address, interrupt, 60.0)
+
+
+def levels(chunks: list[AudioChunk]) -> list[int]:
+    """The level of each tenth of a second, in thousands."""
+    sound = np.frombuffer(b"".join(one.pcm for one in chunks), "<i2").astype(float)
+    return [round(np.abs(sound[at : at + 1600]).max() / 1000) for at in range(0, len(sound) - 1600, 1600)]
+
+
+def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_path: Path) -> None:
+    broadcast = Broadcast(tmp_path, 9, window=6)
+    with served(broadcast.answer) as where:
+        chunks, events = interrupted(broadcast, f"{where}/live.m3u8?key=secret", 2.0)
+
+    told = [one.sentence for one in events if isinstance(one, MicrophoneChanged)]
+    name = f"the broadcast {where}/live.m3u8"
+    lost = f"{name} was disconnected; waiting for it"
+    # The last segments of a list that is complete come from the same connection.
+    assert told == [lost, f"{name} is back", lost, f"{name} has ended"]
+    assert not [one for one in events if isinstance(one, SoundLost)]
+    at = levels(chunks)
+    assert at == sorted(at)
+    assert [at.count(level) for level in range(1, 10)] == pytest.approx([10] * 9, abs=1)
+
+
+def test_what_a_broadcast_no_longer_offers_is_a_gap_of_that_length(tmp_path: Path) -> None:
+    broadcast = Broadcast(tmp_path, 12, window=3)
+    with served(broadcast.answer) as where:
+        chunks, events = interrupted(broadcast, f"{where}/live.m3u8", 6.0)
+
+    losses = [one.losses for one in events if isinstance(one, SoundLost)]
+    assert len(losses) == 1
+    lost_s = losses[0].absent_s
+    at = levels(chunks)
+    assert at == sorted(at)
+    missing = set(range(1, 13)) - set(at)
+    assert missing
+    assert lost_s == pytest.approx(len(missing), abs=0.3)
+    end_s = chunks[-1].start_s + chunks[-1].duration_s
+    assert end_s == pytest.approx(12, abs=0.3)
+
+
+def test_only_what_is_live_is_heard_live_and_nothing_else_is_reached(tmp_path: Path) -> None:
+    write(tmp_path / "own.ts", np.zeros(96_000, "i2"))
+    playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:2,\nfile://{tmp_path}/own.ts\n"
+    ended = playlist.replace(f"file://{tmp_path}/", "") + "#EXT-X-ENDLIST\n"
+    offered = {"/bad.m3u8": playlist.encode(), "/ended.m3u8": ended.encode(), "/page.html": b"<html>" * 99}
+    offered["/own.ts"] = (tmp_path / "own.ts").read_bytes()
+
+    def refused(address: str) -> str:
+        with pytest.raises((InputError, UsageError)) as error:
+            heard(address, lambda _chunks: None, 20.0)
+        return str(error.value)
+
+    with served(offered.get) as where:
+        assert "it is a recording of 2 s, not live; write: surtitle file" in refused(f"{where}/ended.m3u8")
+        assert "it cannot be decoded, because" in refused(f"{where}/bad.m3u8")
+        assert "it is no sound or video" in refused(f"{where}/page.html")
+        assert "404" in refused(f"{where}/none.m3u8")
+    assert "Connection refused" in refused("rtmp://127.0.0.1:9/live")
+    assert "srt addresses are not read; give one of" in refused("srt://127.0.0.1:9")

@@ -1,0 +1,136 @@
+"""A recording is written again with subtitles, and everything else in it stays as it was."""
+
+from fractions import Fraction
+from pathlib import Path
+from threading import Event, Timer
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from connectors.exports.mux import Subtitles, mux, suffix_for
+from operators.errors import InputError, OutputError, SurtitleError, UsageError
+from operators.languages import language
+from tests.recordings import write
+
+CHAPTERS = [("Introduction", 0, 3000), ("The rest", 3000, 8000)]
+
+
+def video(path: Path) -> Path:
+    """Eight seconds of pictures and sound in two chapters."""
+    with av.open(str(path), "w") as made:
+        pictures: Any = made.add_stream("mpeg4", rate=10)
+        pictures.width = pictures.height = 64
+        pictures.pix_fmt = "yuv420p"
+        sound: Any = made.add_stream("aac", rate=48_000)
+        base = Fraction(1, 1000)
+        made.set_chapters([
+            {"id": number, "start": start, "end": end, "time_base": base, "metadata": {"title": title}}
+            for number, (title, start, end) in enumerate(CHAPTERS)
+        ])  # fmt: skip
+        for at in range(80):
+            picture = av.VideoFrame.from_ndarray(np.full((64, 64, 3), at, np.uint8), format="rgb24")
+            picture.pts, picture.time_base = at, Fraction(1, 10)
+            made.mux(pictures.encode(picture))
+            tone = np.sin(np.arange(4800, dtype=np.float32) / 20)[None, :]
+            frame = av.AudioFrame.from_ndarray(tone, format="fltp", layout="mono")
+            frame.sample_rate, frame.pts = 48_000, 4800 * at
+            made.mux(sound.encode(frame))
+        made.mux([*pictures.encode(None), *sound.encode(None)])
+    return path
+
+
+def subtitles(folder: Path, name: str, text: str) -> Subtitles:
+    path = folder / f"{name}.srt"
+    path.write_text(
+        f"1\n00:00:01,000 --> 00:00:02,500\n{text}\nx\n\n2\n00:00:06,000 --> 00:00:07,000\nend\n\n"
+    )
+    return Subtitles(path, language(name))
+
+
+def packets(path: Path, kind: str) -> list[tuple[bytes, float]]:
+    with av.open(str(path)) as opened:
+        found = opened.demux([one for one in opened.streams if one.type == kind])
+        return [
+            (bytes(one), float(one.pts * one.time_base)) for one in found if one.size and one.pts is not None
+        ]
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv"])
+def test_a_player_can_choose_each_language_and_the_rest_is_copied(tmp_path: Path, suffix: str) -> None:
+    talk, copy = video(tmp_path / "talk.mp4"), tmp_path / f"copy{suffix}"
+    names = ("German", "Chinese", "Cebuano")
+    done = mux(talk, [subtitles(tmp_path, name, f"„{name}“") for name in names], copy)
+    assert done is not None
+    assert (done.left_out, done.damaged) == ((), 0)
+
+    with av.open(str(copy)) as opened:
+        tracks = [one for one in opened.streams if one.type == "subtitle"]
+        assert [one.metadata["language"] for one in tracks] == ["deu", "zho", "ceb"]
+        told = [one.metadata.get("title") or one.metadata["name"] for one in tracks]
+        assert told == ["Deutsch", "中文", "Cebuano"]
+        assert [one["metadata"]["title"] for one in opened.chapters()] == [title for title, *_ in CHAPTERS]
+    texts = [(text.lstrip(b"\0"), at) for text, at in packets(copy, "subtitle")]
+    for name in names:
+        said = f"„{name}“\nx".encode()
+        # mov_text has the size before the text; Matroska's times begin with the first sample of sound.
+        (at,) = [at for text, at in texts if text.endswith(said)]
+        assert at == pytest.approx(1.0, abs=0.03)
+    for kind in ("video", "audio"):
+        copied, copied_at = zip(*packets(copy, kind), strict=True)
+        given, given_at = zip(*packets(talk, kind), strict=True)
+        assert copied == given
+        assert copied_at == pytest.approx(given_at, abs=0.03)
+
+
+def _cut(path: Path) -> None:
+    video(path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _text(path: Path) -> None:
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
+
+
+def _absent(_path: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (_cut, "its index is cut off"),
+        (_text, "neither sound nor pictures"),
+        (_absent, "No such file"),
+    ],
+)
+def test_what_cannot_be_copied_leaves_nothing(tmp_path: Path, make: Any, reason: str) -> None:
+    talk, copy = tmp_path / "talk.mp4", tmp_path / "copy.mp4"
+    german = subtitles(tmp_path, "German", "Hallo")
+    make(talk)
+    with pytest.raises(InputError, match=reason):
+        mux(talk, [german], copy)
+    assert {one.name for one in tmp_path.iterdir()} <= {"talk.mp4", "German.srt"}
+
+
+def test_an_interrupted_copy_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    # An hour, which takes longer to copy than it takes to interrupt.
+    talk = write(tmp_path / "talk.mkv", np.zeros(480_000, "i2"), repeat=360)
+    copy = tmp_path / "copy.mkv"
+    copy.write_text("old")
+    stop = Event()
+    Timer(0.3, stop.set).start()
+    assert mux(talk, [subtitles(tmp_path, "German", "Hallo")], copy, stop) is None
+    assert copy.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_other_containers_and_folders_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    talk = video(tmp_path / "talk.mp4")
+    refused: list[tuple[str, type[SurtitleError]]] = [("x.avi", UsageError), ("no/x.mp4", OutputError)]
+    for name, kind in refused:
+        with pytest.raises(kind):
+            mux(talk, [subtitles(tmp_path, "German", "Hallo")], tmp_path / name)
+    kinds = [suffix_for(Path(f"talk.{one}")) for one in ("MP4", "mov", "m4a", "webm", "wav")]
+    assert kinds == [".mp4", ".mp4", ".mp4", ".mkv", ".mkv"]

@@ -1,0 +1,187 @@
+"""Finals get to an address in order, none is lost while it does not answer, and captions do not wait."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from connectors.files.watch import OutputWatch
+from connectors.sinks import posting
+from connectors.sinks.posting import Posting, PostSink, PostState
+from connectors.sinks.webhook import SECRET_VARIABLE, webhook
+from connectors.sinks.youtube import youtube
+from operators.errors import UsageError
+from operators.observed import OutputChanged
+from operators.secret import Secret
+from tests.program import surtitle
+from tests.subtitled import caption
+
+
+class Got(NamedTuple):
+    path: str
+    headers: Message
+    body: bytes
+
+
+class Receiver:
+    """Answers with a status each; repeats the last one."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses = list(statuses)
+        self.got: list[Got] = []
+        self.url = ""
+        self.answers = threading.Event()
+        self.answers.set()
+
+    def status(self, got: Got) -> int:
+        self.answers.wait(30)
+        self.got.append(got)
+        return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+
+
+@contextmanager
+def receiving(*statuses: int) -> Iterator[Receiver]:
+    receiver = Receiver(*statuses)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status = receiver.status(Got(self.path, self.headers, body))
+            if not status:
+                self.connection.close()  # as a server that crashes after it has taken it
+                return
+            self.send_response(status)
+            self.send_header("Location", receiver.url)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        receiver.url = f"http://127.0.0.1:{http.server_port}/in?cid=key"
+        try:
+            yield receiver
+        finally:
+            receiver.answers.set()
+            http.shutdown()
+            thread.join()
+
+
+def posting_to(
+    receiver: Receiver, told: list[OutputChanged], make: Callable[..., Any] = webhook.make, state: Any = None
+) -> Posting:
+    sink: PostSink = make(Secret(receiver.url), watch=OutputWatch(told.append))
+    return sink.build_part("post", "post", state)
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "_FIRST_WAIT_S", 0.01)
+
+
+def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(SECRET_VARIABLE, "word")
+    told: list[OutputChanged] = []
+    with receiving(200, 503, 0, 302, 429, 200) as receiver:
+        part = posting_to(receiver, told)
+        part.write_batch([caption(f"Satz {number}.", number, number + 1) for number in range(3)])
+        part.write_batch([caption("unfertig", 3, 4, is_final=False), caption(" ", 4, 5)])
+        part.close()
+
+    bodies = [json.loads(got.body) for got in receiver.got]
+    assert [one["sequence"] for one in bodies] == [1, 2, 2, 2, 2, 2, 3]
+    assert bodies[-1]["text"] == "Satz 2."
+    keys = [got.headers["Idempotency-Key"] for got in receiver.got]
+    assert len(set(keys)) == 3
+    assert keys[1:6] == keys[1:2] * 5
+    assert {got.headers["Authorization"] for got in receiver.got} == {"Bearer word"}
+    assert [one.is_late for one in told] == [True, False]
+    assert "key" not in told[0].sentence
+    assert part.missing is None
+
+
+def test_captions_do_not_wait_and_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "_END_S", 0.2)
+    told: list[OutputChanged] = []
+    with receiving(503) as receiver:
+        receiver.answers.clear()
+        part = posting_to(receiver, told)
+        began = time.monotonic()
+        for number in range(posting.MAX_WAITING + 5):
+            part.write_batch([caption("Ja.", number, number + 1)])
+        assert time.monotonic() - began < 5
+        assert len(part.snapshot().waiting) == posting.MAX_WAITING
+        part.close()
+        missing = part.missing
+    assert missing is not None
+    assert missing.span.records == posting.MAX_WAITING + 5
+
+
+def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers() -> None:
+    with receiving(503) as receiver:
+        part = posting_to(receiver, [])
+        part.write_batch([caption("Eins.", 0, 1), caption("Zwei.", 1, 2)])
+        state = part.snapshot()
+        receiver.statuses = [200]
+        part.close()
+        first = {got.headers["Idempotency-Key"] for got in receiver.got}
+        receiver.got.clear()
+        again = posting_to(receiver, [], state=state)
+        again.write_batch([caption("Drei.", 2, 3)])
+        again.close()
+    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3]
+    assert {got.headers["Idempotency-Key"] for got in receiver.got[:2]} == first
+
+
+def test_a_final_that_is_refused_is_left_out_and_told() -> None:
+    with receiving(200, 422, 200) as receiver:
+        part = posting_to(receiver, [])
+        part.write_batch([caption(f"Satz {number}.", number, number + 1) for number in range(3)])
+        part.close()
+    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3]
+    assert part.missing is not None
+    assert part.missing.span.records == 1
+    assert "422" in part.missing.reason
+
+
+def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> None:
+    now = 1_700_000_000.0
+    with receiving(200) as receiver:
+        watch = OutputWatch(lambda _event: None)
+        sink: Any = youtube.make(Secret(receiver.url), watch=watch)
+        old = posting.Numbered(6, caption("Alt.", 0, 1), now - 61)
+        state = PostState(run="", next_number=7, waiting=(old,))
+        part = Posting(receiver.url, sink._form, watch, sink._post, state, now=lambda: now)
+        part.write_batch([caption("Guten\nTag <b>.", 10, 12, ready_s=12.5)])
+        part.close()
+    (got,) = receiver.got
+    assert parse_qs(urlsplit(got.path).query) == {"cid": ["key"], "seq": ["7"]}
+    assert got.body == b"2023-11-14T22:13:17.500\nGuten Tag <b>.\n"
+    assert got.headers["Content-Type"] == "text/plain; charset=UTF-8"
+    assert part.missing is not None
+
+
+def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="give one of https or http"):
+        webhook.make(Secret("ftp://host/?key=1"), watch=OutputWatch(lambda _event: None))
+    captions = Path(__file__).parents[2] / "samples" / "captions.jsonl"
+    with receiving(500, 200) as receiver:
+        summary = tmp_path / "summary.json"
+        done = surtitle("replay", captions, "--quiet", "--webhook", receiver.url, "--summary", summary)
+    assert done.returncode == 0, done.stderr
+    finals = [line for line in captions.read_text().splitlines() if '"is_final":true' in line]
+    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, *range(1, len(finals) + 1)]
+    assert "cid" not in summary.read_text() + done.stderr

@@ -1,0 +1,185 @@
+"""A talk with captions in several languages: in each it goes as if it were the only one."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as tried
+from hypothesis import strategies as st
+
+from connectors.models.captions_folder import captions_folder, is_made_for
+from flows.captions.files import check_files
+from flows.settings.loading import load_settings
+from flows.settings.schema import Settings
+from operators.errors import UsageError
+from operators.events import channel_of, parted
+from operators.languages import Direction
+from tests import recovering
+from tests.killing import TIMES, finish, kill, settings, speech, start
+from tests.operators.serving.toy_rooms import talks
+from tests.program import surtitle
+
+LANGUAGES = {"de": "German", "fr": "French"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], Path]:
+    """Runs the flow on toy models with captions in these languages, and gives the folder with its files."""
+    recovering.ToyShared.step_s = 0.0
+
+    def run(to: str, partials: Path) -> Path:
+        folder = tmp_path_factory.mktemp("run")
+        recovering.main(settings(folder, f'partials = "{partials}"', recovery=False, to=to))
+        return folder
+
+    return run
+
+
+def written(path: Path) -> list[dict[str, Any]]:
+    """The events of a file but for their language and what depends on the time that things took."""
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    return [
+        {name: value for name, value in event.items() if name not in TIMES | {"language"}} for event in events
+    ]
+
+
+def spoken(updates: list[Any], path: Path) -> Path:
+    """What these updates of rooms say, as partials."""
+    told, at_s = dict[tuple[str, int], int](), 0.0
+    with path.open("w") as file:
+        for one in updates:
+            revision = told[one.room, one.segment] = told.get((one.room, one.segment), -1) + 1
+            at_s += 0.5
+            partial = {
+                "stream": one.room, "segment": one.segment, "revision": revision, "text": one.text,
+                "is_final": one.is_final, "start_s": at_s - 0.5, "end_s": at_s, "arrival_s": at_s,
+            }  # fmt: skip
+            file.write(json.dumps(partial) + "\n")
+    return path
+
+
+@given(talks())
+@tried(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_captions_of_each_language_are_those_of_a_run_in_it_alone(
+    run: Callable[[str, Path], Path], tmp_path: Path, updates: list[Any]
+) -> None:
+    partials = spoken(updates, tmp_path / "spoken.jsonl")
+    together = run("German,French", partials)
+    for code, language in LANGUAGES.items():
+        alone = run(language, partials)
+        for name in ("captions", "log", "translations"):
+            several, one = (written(folder / file) for folder, file in (
+                (together, f"{name}.{code}.jsonl"), (alone, f"{name}.jsonl"),
+            ))  # fmt: skip
+            # Which stream comes first is a matter of speed.
+            assert sorted(several, key=_place) == sorted(one, key=_place)
+        assert written(together / "sentences.jsonl") == written(alone / "sentences.jsonl")
+
+
+def _place(event: dict[str, Any]) -> tuple[str, int, int]:
+    return event["stream"], event["segment"], event["revision"]
+
+
+def test_a_run_in_two_languages_that_is_killed_again_and_again_ends_as_if_it_had_never_been(
+    tmp_path: Path,
+) -> None:
+    speech(tmp_path / "speech.jsonl", 30)
+    runs = {}
+    for name in ("unbroken", "killed"):
+        folder = tmp_path / name
+        folder.mkdir()
+        given = f'partials = "{tmp_path}/speech.jsonl"'
+        runs[name] = settings(folder, given, recovery=name == "killed", to="German,French")
+    finish(start(runs["unbroken"]))
+    random = Random(1)
+    for _ in range(4):
+        assert kill(start(runs["killed"]), tmp_path / "killed" / "log.fr.jsonl", random), "over too early"
+    finish(start(runs["killed"]))
+    names = sorted(path.name for path in (tmp_path / "unbroken").glob("*.*") if path.suffix != ".toml")
+    assert {"captions.de.jsonl", "captions.fr.jsonl", "talk.de.srt", "talk.fr.vtt"} <= set(names)
+    for name in names:
+        one, other = (told(tmp_path / folder / name) for folder in ("unbroken", "killed"))
+        assert one == other, name
+
+
+def told(path: Path) -> list[Any]:
+    """The events of a file, or the lines of a subtitle file; when a cue ends is a matter of speed, too."""
+    if path.suffix == ".jsonl":
+        return written(path)
+    return [line for line in path.read_text().splitlines() if " --> " not in line]
+
+
+@pytest.mark.parametrize(
+    ("to", "sentence"),
+    [
+        ("German,Klingon", "--to: 'Klingon' is not a language that surtitle knows; "),
+        ("German,de-AT", "--to: German is named twice; name each language once"),
+    ],
+)
+def test_wrong_languages_are_answered_in_a_sentence(to: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
+        load_settings(None, {"translate": {"to": to}}, takes_several=True)
+
+
+def test_a_command_for_one_language_refuses_several() -> None:
+    with pytest.raises(UsageError, match=r"^--to: German, French are 2 languages; name one here$"):
+        load_settings(None, {"translate": {"to": "German, French"}})
+
+
+def of(**output: str) -> Settings:
+    return load_settings(None, {"translate": {"to": "German,zh-Hant"}, "output": output}, takes_several=True)
+
+
+def test_only_files_of_captions_are_of_a_language_and_are_named_after_it() -> None:
+    wanted = of(srt="a/talk.srt", captions="talk", partials="said.jsonl", sentences="sentences.jsonl")
+    assert {str(path) for _, path in wanted.files()} == {
+        "a/talk.de.srt", "a/talk.zh-Hant.srt", "talk.de", "talk.zh-Hant", "said.jsonl", "sentences.jsonl",
+    }  # fmt: skip
+
+
+def test_standard_output_is_for_one_language() -> None:
+    with pytest.raises(UsageError, match=r"^output\.srt: /dev/stdout cannot take several languages; name a"):
+        check_files(of(srt="/dev/stdout"))
+
+
+def test_an_option_replaces_all_languages_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "surtitle.toml"
+    file.write_text('[translate]\nto = "German"\nmore_to = ["French"]\n')
+    for to, codes in ((None, ["de", "fr"]), ("Spanish", ["es"]), ("Spanish,Dutch", ["es", "nl"])):
+        loaded = load_settings(file, {"translate": {"to": to}}, takes_several=True)
+        assert [one.target.code for one in loaded.translate.directions] == codes
+
+
+@given(st.text(max_size=10), st.sampled_from(["", "de", "zh-Hant"]))
+def test_a_channel_has_its_stream_and_its_language(stream: str, code: str) -> None:
+    assert parted(channel_of(stream.replace("\x1f", ""), code)) == (stream.replace("\x1f", ""), code)
+
+
+@pytest.mark.skipif(
+    not all(is_made_for(Direction.of("en", code), captions_folder()) for code in ("de", "fr")),
+    reason="the models for captions are not here",
+)
+def test_the_command_writes_captions_of_two_real_models_and_of_the_speech(tmp_path: Path) -> None:
+    spoken = {
+        "stream": "talk", "segment": 0, "revision": 0, "text": "The library opens at nine.", "is_final": True,
+        "start_s": 0.0, "end_s": 2.0, "arrival_s": 2.1,
+    }  # fmt: skip
+    (tmp_path / "spoken.jsonl").write_text(json.dumps(spoken) + "\n")
+    texts, captions = tmp_path / "talk.txt", tmp_path / "talk.jsonl"
+    done = surtitle(
+        "replay", tmp_path / "spoken.jsonl", "--to", "German,French,English", "--threads", "2",
+        "--txt", texts, "--captions", captions,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = {code: (tmp_path / f"talk.{code}.txt").read_text() for code in ("de", "fr", "en")}
+    assert said["en"] == "The library opens at nine.\n"
+    assert "Bibliothek" in said["de"]
+    assert "bibliothèque" in said["fr"]
+    assert [written(tmp_path / f"talk.{code}.jsonl")[-1]["source"] for code in said] == [spoken["text"]] * 3
+    assert "en: The library opens at nine.\n" in done.stdout
+    assert not texts.exists()
