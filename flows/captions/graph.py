@@ -249,13 +249,14 @@ def _save(events: Stream[Any], step: Step, parts: Parts, cues_of: str = "") -> N
     Cues do not tell their language, which is ``cues_of``.
     """
     for one, path in parts.settings.files():
-        if step == "cues" == one.of and one.language == cues_of:
-            op.output(f"save-{one.name}", events, one.make(path, watch=parts.outputs))
-        elif step == one.of != "cues":
+        if one.of != step or (step == "cues" and one.language != cues_of):
+            continue
+        keyed = events
+        if step != "cues":
             own = _in_language(events, one.language, f"of-{one.name}")
             keyed = op.map(f"key-{one.name}", own, _with_key)
-            more = {"shown": _shown(parts, one.language)} if one.takes_shown else {}
-            op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
+        more = {"shown": _shown(parts, one.language)} if one.takes_shown else {}
+        op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
     publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 
