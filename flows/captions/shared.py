@@ -6,6 +6,7 @@ The models translate, and judge where sentences end.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
@@ -132,7 +133,8 @@ class Shared:
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
         self._together: Callable[[str], SegmentRooms] | None = None
         self._engines: Sequence[Engine] = ()
-        self._judges: list[Continuations | None] | None = None
+        # By the file of the model.
+        self._judges: dict[Path, Continuations | None] = {}
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
@@ -223,11 +225,12 @@ class Shared:
             return None
         self.load()
         with self._lock:
-            if self._judges is None:
-                self._judges = [judge_of(engine, settings.translate.model) for engine in self._engines]
+            engine = next((one for one in self._engines if code in one.prompts), None)
+            if engine is not None and engine.path not in self._judges:
+                # Those of other languages are not asked, and each has a cache.
+                self._judges[engine.path] = judge_of(engine, settings.translate.model)
             # None where something else than a language model translates.
-            judges = zip(self._engines, self._judges, strict=True)
-            return next((judge for engine, judge in judges if code in engine.prompts), None)
+            return None if engine is None else self._judges[engine.path]
 
     def _rooms_on(self, engine: Engine) -> SegmentRooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)
