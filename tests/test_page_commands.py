@@ -99,7 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
         shutil.copy(ROOT / "tests" / "samples" / name, folder)
     shutil.copy(speech, folder / "talk.wav")
     samples, rate = soundfile.read(speech, dtype="int16")
-    for name in ("part1.mp4", "part2.mkv"):
+    for name in ("part1.mp4", "part2.mkv", "talk.mp4"):
         write(folder / name, samples, rate)
     (settings,) = blocks(FIRST[1], "toml")
     (folder / "surtitle.toml").write_text(settings)

@@ -87,7 +87,10 @@ class MonitorStream:
                 start_new_session=True,  # Ctrl-C is for this process
             )  # fmt: skip
         except OSError as error:
-            raise InputError(f"parec, which records {source}, cannot be started: {error.strerror}") from None
+            raise InputError(
+                f"parec, which records {source}, cannot be started ({error.strerror}); "
+                "install pulseaudio-utils again"
+            ) from None
         self._take, self._ended = take, ended
         self.is_active = True
         prepare(SAMPLE_RATE, 1)

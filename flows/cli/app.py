@@ -117,8 +117,8 @@ def live(
         if not is_address(address):
             one = shlex.quote(address)
             raise UsageError(
-                f"{address} is no address; for a recording: surtitle file {one}; for a device: "
-                f"surtitle live --device {one}"
+                f"{address} is no address; give one, use `surtitle file {one}` for a recording, or "
+                f"`surtitle live --device {one}` for a device"
             )
         if "microphone" in overrides.setdefault("input", {}):
             raise UsageError("--device and an address are two inputs; give one of them")

@@ -115,7 +115,10 @@ def subtitle(
             failed += 1
             tell(error.event, str(error))
     if failed:
-        raise InputError(f"of {len(todo)} recordings, {failed} could not be subtitled, or not completely")
+        raise InputError(
+            f"of {len(todo)} recordings, {failed} could not be subtitled, or not completely; "
+            "see the messages above"
+        )
 
 
 def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:

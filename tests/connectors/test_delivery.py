@@ -29,6 +29,7 @@ from connectors.kafka.source import KafkaEventSource
 from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomsSource
 from connectors.sinks.jsonl import JsonlSink
+from connectors.sinks.posting import PostSink
 from connectors.sinks.subtitles import SubtitleSink
 from connectors.sinks.text import TextSink
 from connectors.sinks.wav import WavSink
@@ -53,6 +54,7 @@ GUARANTEES: dict[type, str] = {
     KafkaEventSource: "exactly once with recovery, for what is in the topic once",
     FirstProcessSink: "at least once",
     KafkaEventSink: "at least once",
+    PostSink: "at least once with recovery, in order",
 }
 
 
