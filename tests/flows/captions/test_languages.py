@@ -176,9 +176,10 @@ def test_a_replay_takes_the_events_in_its_language_and_tells_how_many_it_left_ou
     speech(tmp_path / "speech.jsonl", 3)
     made = run("German,French", tmp_path / "speech.jsonl")
     own, other = ((made / f"captions.{code}.jsonl").read_text() for code in ("fr", "de"))
-    (tmp_path / "both.jsonl").write_text("".join(chain(*zip(other.splitlines(True), own.splitlines(True)))))
+    lines = zip(other.splitlines(keepends=True), own.splitlines(keepends=True), strict=True)
+    (tmp_path / "both.jsonl").write_text("".join(chain(*lines)))
     done = surtitle(
-        "replay", "--from-captions", tmp_path / "both.jsonl", "--to", "French", "--captions", tmp_path / "own.jsonl",
+        "replay", tmp_path / "both.jsonl", "--to", "French", "--captions", tmp_path / "own.jsonl"
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert written(tmp_path / "own.jsonl") == written(made / "captions.fr.jsonl")
