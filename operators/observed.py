@@ -212,10 +212,12 @@ class RoomRefused(Struct, frozen=True):
 
 
 class MessageSkipped(Struct, frozen=True):
-    """A message of the input's topic was not used."""
+    """A message of the input's topic was not used, or an event of a file that is replayed."""
 
-    #: Why not: it is no valid event, or it came before.
-    kind: Literal["unusable", "repeated"]
+    #: Why not: it is no valid event, it came before, or its captions are in a language that the run has not.
+    kind: Literal["unusable", "repeated", "language"]
+    #: The code of that language.
+    language: str = ""
 
 
 class SessionBegan(Struct, frozen=True):

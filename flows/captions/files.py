@@ -118,8 +118,7 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
     yield from named_files(
         translate.model,
         translate.template,
-        translate.glossary,
-        translate.dictionary,
+        *translate.terminology,
         translate.draft_model,
         translate.heads,
     )

@@ -26,6 +26,7 @@ from operators.events import (
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.observed import (
     CaptionShown,
+    MessageSkipped,
     ModelAnswered,
     Observed,
     PartialHeard,
@@ -154,11 +155,15 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
 def _of_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
     """Of replayed events, those in the languages of the run; where they name none, they are in the first."""
     codes = [one.target.code for one in parts.languages.directions]
-    if len(codes) == 1 or parts.given.event_type is Partial:
-        return events
-    named = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
-    wanted = op.branch("wanted", named, lambda one: one.language in codes)
-    _count("count-unwanted", op.map("each-unwanted", wanted.falses, lambda one: (one.stream, 1)), parts)
+    if len(codes) > 1:
+        events = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
+
+    def leave_out(event: Any) -> tuple[str, int]:
+        parts.observers.observe(MessageSkipped("language", event.language))
+        return event.stream, 1
+
+    wanted = op.branch("wanted", events, lambda one: not one.language or one.language in codes)
+    _count("count-unwanted", op.map("each-unwanted", wanted.falses, leave_out), parts)
     return wanted.trues
 
 

@@ -11,7 +11,7 @@ from connectors.exports.simulstream import write_simulstream
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct
 from connectors.jsonl.files import read_events
-from flows.pages.report.reading import Reading, kind_of
+from flows.pages.report.reading import Reading, kind_of, language_of
 from operators.errors import UsageError, printable
 from operators.events import Caption, ErasureRecord
 from operators.languages import language
@@ -28,7 +28,9 @@ def report(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", help="Language of the captions, for splitting them into tokens.", show_default="German"
+            "--to",
+            help="Language of the captions, for splitting them into tokens.",
+            show_default="that of the events, or German",
         ),
     ] = None,
     output: Annotated[
@@ -65,10 +67,13 @@ def report(
     traced = trace or []
     if traced and output is None:
         raise UsageError("--trace is shown on a page; say with --output where to write it")
-    spoken = language(to or "German")
     files = {"--output": output, "--json": json, "--simulstream": simulstream}
     _check_count(events, files)
-    readings = [Reading(path, kind_of(path), spoken, split) for path in events]
+    kinds = [kind_of(path) for path in events]
+    readings = [
+        Reading(path, kind, language_of(path, kind) if to is None else language(to), split)
+        for path, kind in zip(events, kinds, strict=True)
+    ]
     for reading in readings:
         if reading.kind is ErasureRecord:
             _refuse_without_text(
@@ -85,7 +90,7 @@ def report(
         write_atomically(json, msgspec.json.format(msgspec.json.encode(results[0][1])) + b"\n")
     if simulstream is not None:
         captions = read_events(events[0], Caption, lambda _told: None)
-        write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(spoken)))
+        write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(readings[0].spoken)))
     if output is not None:
         write_page(results, output, traces)
     for number, (_, result) in enumerate(results, 1):

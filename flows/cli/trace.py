@@ -46,9 +46,7 @@ def trace(
     loaded = load(settings, overrides)
     loaded.warn_of_unused()
     wanted = loaded.settings.translate
-    models = named_files(
-        wanted.model, wanted.template, wanted.glossary, wanted.dictionary, wanted.draft_model, wanted.heads
-    )
+    models = named_files(wanted.model, wanted.template, *wanted.terminology, wanted.draft_model, wanted.heads)
     outputs = [("--output", output), ("--json", json)]
     check_distinct(outputs, [partials, settings, *models], [("--svg", svg)])
     if svg is not None:

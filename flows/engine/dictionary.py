@@ -30,10 +30,11 @@ def open_lexicon(path: Path | None, direction: Direction, progress: Progress = s
 def open_dictionary(settings: TranslateSettings, opened: OpenLexicon) -> Dictionary | None:
     """The dictionary that ``settings`` name; None if there is none for them."""
     direction = settings.direction
-    is_file = settings.dictionary not in ("auto", "none")
-    if settings.dictionary == "none" or not (is_file or is_captions_model(settings.model, direction)):
+    words = settings.words
+    is_file = words not in ("auto", "none")
+    if words == "none" or not (is_file or is_captions_model(settings.model, direction)):
         return None
-    own = opened(Path(settings.dictionary).expanduser(), direction) if is_file else None
+    own = opened(Path(words).expanduser(), direction) if is_file else None
     shipped = opened(None, direction)
     # What is known with its probability is better (docs/tried.md).
     lexicons = [one for one in (shipped, own) if one is not None]

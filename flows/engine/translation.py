@@ -21,6 +21,7 @@ from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import OpenModel, check_memory, make_scheduler, share_passes
 from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
+from flows.settings.terminology import of_direction
 from operators.decoding.acceptance import acceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
@@ -90,7 +91,7 @@ class Engine(NamedTuple):
 
     def terms(self, settings: TranslateSettings) -> Glossary | None:
         """The glossary that ``settings`` name; None if they name none."""
-        return None if settings.glossary is None else self.glossary(Path(settings.glossary).expanduser())
+        return None if settings.terms is None else self.glossary(Path(settings.terms).expanduser())
 
     def dictionary(self, settings: TranslateSettings) -> Dictionary | None:
         """What ``settings`` lean towards for rarer words; None for nothing."""
@@ -183,10 +184,11 @@ def open_engines(
     for part in METHODS.values():
         part.check(settings)
     glossary = cache(read_glossary)
-    if settings.glossary is not None:
-        glossary(Path(settings.glossary).expanduser())  # loading a model for nothing would take longer
     lexicon = cache(partial(open_lexicon, progress=progress))
-    open_dictionary(settings, lexicon)
+    for own in (to_direction(settings, one) for one in directions):
+        if own.terms is not None:
+            glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
+        open_dictionary(own, lexicon)
     loaded = [_load(name, settings, own, progress) for name, own in models_for(settings.model, directions)]
     check_memory(settings, [one.footprint for one in loaded])
     return [
@@ -204,7 +206,9 @@ def _load(
         settings = with_sessions(to_direction(settings, directions[0]), len(directions))
         return open_marian(folder, settings, directions, progress)
     path = resolve_model(name, directions[0], progress=progress)
-    settings = with_sessions(to_direction(settings, directions[0]), len(directions))
+    own = with_sessions(to_direction(settings, directions[0]), len(directions))
+    # Its context also holds the terms of the other directions.
+    settings = replace(own, glossary=settings.glossary)
     with _usable(path):
         model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
         tell_terms(model.metadata, model.path)
@@ -260,13 +264,14 @@ def _open_marian(loaded: OpenMarian, glossary: Callable[[Path], Glossary], lexic
 
 
 def to_direction(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
-    """The settings for another direction, without the user's terms, which are in this one's languages."""
-    if direction == settings.direction:
+    """The settings for another direction, with the glossary and dictionary that were given for it."""
+    first = settings.direction
+    if direction == first:
         return settings
-    dictionary = "none" if settings.dictionary == "none" else "auto"
     return replace(
         settings, source=direction.source.name, target=direction.target.name,
-        glossary=None, dictionary=dictionary,
+        glossary=of_direction(settings.glossary, direction, first),
+        dictionary=of_direction(settings.dictionary, direction, first) or "auto",
     )  # fmt: skip
 
 

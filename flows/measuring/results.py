@@ -70,8 +70,7 @@ def files_of(settings: TranslateSettings) -> Iterator[Path]:
     return named_files(
         settings.model,
         settings.template,
-        settings.glossary,
-        settings.dictionary,
+        *settings.terminology,
         settings.heads,
         settings.draft_model,
     )

@@ -43,7 +43,7 @@ def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
         "model": identify(engine.path),
         "draft_model": None if engine.draft is None else identify(engine.draft.path),
         "heads": None if asked.heads is None else identify(Path(asked.heads).expanduser()),
-        "glossary": None if asked.glossary is None else _name_glossary(Path(asked.glossary)),
+        "glossary": None if asked.terms is None else _name_glossary(Path(asked.terms)),
         "prompt": f"{asked.source}-{asked.target}|{_hash_of_prompt(engine)[:12]}",
         "threads": context.threads,
         "ubatch": context.ubatch,
@@ -103,7 +103,7 @@ def _name_glossary(path: Path) -> str:
 
 def _name_dictionaries(engine: Engine, variants: Iterable[TranslateSettings]) -> str | None:
     """The dictionaries, each with the hashes of its lexicons."""
-    opened = {one.dictionary: engine.dictionary(one) for one in variants}
+    opened = {one.words: engine.dictionary(one) for one in variants}
     named = [
         "|".join([Path(name).name, *(lexicon.sha256[:12] for lexicon in each.lexicons)])
         for name, each in opened.items()

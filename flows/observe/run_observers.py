@@ -10,6 +10,7 @@ from connectors.files.watch import OutputWatch
 from connectors.messages import tell
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
+from flows.observe.left_out import LeftOut
 from flows.observe.live_status import LiveStatus, StatusLine
 from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
@@ -105,7 +106,7 @@ class RunObservers(Observers):
         given = settings.input
         heard = self.heard if given.audio or given.microphone or given.rooms else None
         asked = [one for one in (heard, self.monitoring, line, audience) if one is not None]
-        super().__init__(self.messages, self.summary, *asked, *others)
+        super().__init__(self.messages, self.summary, LeftOut(), *asked, *others)
 
     def _audience(self, settings: Settings) -> Audience:
         folder = settings.rooms.folder if settings.input.rooms else None

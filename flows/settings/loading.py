@@ -94,6 +94,7 @@ def load(
         if isinstance(raw.setdefault(stage, {}), dict):  # otherwise reported below
             raw[stage] = {**raw[stage], **given}
     _part_languages(raw.get("translate"), overrides or {})
+    _unpack(raw.get("translate"))
     try:
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
@@ -127,6 +128,14 @@ def _part_languages(translate: Any, overrides: Mapping[str, Mapping[str, Any]]) 
     first, *others = [one.strip() for one in str(translate.get("to", "")).split(",") if one.strip()] or [""]
     if others:
         translate["to"], translate["more_to"] = first, [*others, *translate.get("more_to", ())]
+
+
+def _unpack(translate: Any) -> None:
+    """Take a list of one file, as options give it, for the file."""
+    for key in ("glossary", "dictionary"):
+        given = translate.get(key) if isinstance(translate, dict) else None
+        if isinstance(given, list) and len(given) == 1:
+            translate[key] = given[0]
 
 
 def _names_language(given: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 from flows.settings.options import flag_of, unfolded
 from flows.settings.schema import Settings, is_table, keys_of
 from flows.settings.synonyms import KEYS
+from flows.settings.terminology import check_files
 from flows.settings.wording import in_words
 from operators.errors import UsageError, nearest
 from operators.languages import language
@@ -91,7 +92,7 @@ def check_languages(
 
     Raises:
         UsageError: names the place of one that is not, or that is given twice; for several languages of
-            captions where one is taken.
+            captions where one is taken; for a glossary or dictionary of another or an unknown language.
     """
     translate, rooms = settings.translate, settings.rooms
     targets = (translate.target, *translate.more_targets)
@@ -112,6 +113,12 @@ def check_languages(
     for one in known:
         if known.count(one) > 1:
             raise UsageError(f"{place}: {one.name} is named twice; name each language once")
+    written = [*known, *map(language, rooms.written)]
+    for key, files in (("glossary", translate.glossary), ("dictionary", translate.dictionary)):
+        try:
+            check_files(files, written, is_of_first=bool(rooms.written))
+        except UsageError as error:
+            raise UsageError(f"{_place(f'translate.{key}', where, overrides)}: {error}") from None
 
 
 def _place(place: str, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> str:

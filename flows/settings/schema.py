@@ -19,6 +19,7 @@ from connectors.sinks.part import SINKS, SinkPart, shown_in
 from connectors.web.streams import MAX_CLIENTS
 from flows.settings.lists import words
 from flows.settings.methods import METHODS
+from flows.settings.terminology import Named, of_direction, parted
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.languages import Direction
@@ -170,13 +171,14 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.",
     )] = "auto"  # fmt: skip
     method: Annotated[Method, Option(f"Decoding method: {', '.join(METHOD_NAMES)}.")] = "ssbd"
-    glossary: Annotated[str | None, Option(
-        "Terms and their translations, which captions lean towards: a line each, a tab between.",
+    glossary: Annotated[Named, Option(
+        "Terms and their translations, which captions lean towards: a line each, a tab between. Of several "
+        "languages: fr=FILE, again for each.",
         default="none",
     )] = None  # fmt: skip
-    dictionary: Annotated[str, Option(
+    dictionary: Annotated[str | tuple[str, ...], Option(
         "Translations of rarer words: auto (those of the model for captions), none, or a file, tab-separated "
-        "or of dict.cc, Ding or FreeDict.",
+        "or of dict.cc, Ding or FreeDict; fr=FILE as for --glossary.",
     )] = "auto"  # fmt: skip
     context: Annotated[Annotated[int, Meta(ge=0, le=16)], Option(
         "Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).",
@@ -270,6 +272,21 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     def directions(self) -> tuple[Direction, ...]:
         """The source and each of the target languages; raises the same."""
         return tuple(Direction.of(self.source, one) for one in (self.target, *self.more_targets))
+
+    @property
+    def terms(self) -> str | None:
+        """The glossary of the first language; None if there is none."""
+        return of_direction(self.glossary, self.direction, self.direction)
+
+    @property
+    def words(self) -> str:
+        """The dictionary of the first language: auto, none or a file."""
+        return of_direction(self.dictionary, self.direction, self.direction) or "auto"
+
+    @property
+    def terminology(self) -> list[str]:
+        """The glossaries and dictionaries of all languages."""
+        return [file for _, file in parted(self.glossary) + parted(self.dictionary)]
 
     @property
     def is_shared(self) -> bool:

@@ -81,7 +81,7 @@ GRID: Group = (
         "Terms and their translations; adds every method with them, and counts the terms in the finals.",
         parse=lambda _flag, path: (None, path),
     ),
-    _crossed("dictionary", "Dictionaries: auto, none, or files."),
+    _crossed("dictionary", "Dictionaries: auto, none, or files.", parse=words),
     _crossed("hold_back", "Words held back until the next update."),
     _crossed("strip_punctuation", "Add every method without the closing punctuation of unfinished text."),
     _crossed("drop_revised", "Add SSBD that drops its draft when the source is revised."),

@@ -15,7 +15,7 @@ from connectors.jsonl.files import event_type_of, read_events
 from connectors.messages import tell
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
-from operators.languages import Language
+from operators.languages import Language, is_language, language
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.lifespans import Step
 from operators.metrics.report import Report, ReportMeter
@@ -108,6 +108,13 @@ def kind_of(events: Path) -> type[Event]:
             "give captions (written with --captions) or an erasure log (--log)"
         )
     return kind
+
+
+def language_of(events: Path, kind: type[Event]) -> Language:
+    """The language that the first event of a file says its captions are in; German if it says none."""
+    first: Any = next(read_events(events, kind, lambda _sentence: None), None)
+    named = first.language if first is not None else None
+    return language(named if named and is_language(named) else "German")
 
 
 def _tell(sentence: str) -> None:

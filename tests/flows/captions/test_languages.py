@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from connectors.models.captions_folder import captions_folder, is_made_for
 from flows.captions.files import check_files
+from flows.engine.translation import to_direction
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 from operators.errors import UsageError
@@ -129,6 +131,59 @@ def test_wrong_languages_are_answered_in_a_sentence(to: str, sentence: str) -> N
 def test_a_command_for_one_language_refuses_several() -> None:
     with pytest.raises(UsageError, match=r"^--to: German, French are 2 languages; name one here$"):
         load_settings(None, {"translate": {"to": "German, French"}})
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"glossary": ["terms.tsv"]},
+            "--glossary: say whether terms.tsv is for German or French, such as de=te",
+        ),
+        (
+            {"glossary": ["it=a.tsv"]},
+            "--glossary: a.tsv is for Italian, but captions are in German or French; l",
+        ),
+        (
+            {"dictionary": ["de=a", "German=b"]},
+            "--dictionary: a and b are for the same language; give one file",
+        ),
+    ],
+)
+def test_terms_that_could_be_for_any_language_or_for_none_are_refused(
+    given: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
+        load_settings(None, {"translate": {"to": "German,French", **given}}, takes_several=True)
+
+
+def test_each_language_has_the_terms_that_were_given_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "surtitle.toml"
+    path.write_text(
+        '[translate]\nto = "German,French,Japanese"\n'
+        'glossary = ["French=termes.tsv", "de=terms.tsv"]\ndictionary = ["none", "fr=mots.tsv"]\n'
+    )
+    translate = load_settings(path, takes_several=True).translate
+    each = [to_direction(translate, one) for one in translate.directions]
+    assert [(one.terms, one.words) for one in each] == [
+        ("terms.tsv", "none"), ("termes.tsv", "mots.tsv"), (None, "none"),
+    ]  # fmt: skip
+
+
+def test_a_replay_takes_the_events_in_its_language_and_tells_how_many_it_left_out(
+    run: Callable[[str, Path], Path], tmp_path: Path
+) -> None:
+    speech(tmp_path / "speech.jsonl", 3)
+    made = run("German,French", tmp_path / "speech.jsonl")
+    own, other = ((made / f"captions.{code}.jsonl").read_text() for code in ("fr", "de"))
+    lines = zip(other.splitlines(keepends=True), own.splitlines(keepends=True), strict=True)
+    (tmp_path / "both.jsonl").write_text("".join(chain(*lines)))
+    done = surtitle(
+        "replay", tmp_path / "both.jsonl", "--to", "French", "--captions", tmp_path / "own.jsonl"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert written(tmp_path / "own.jsonl") == written(made / "captions.fr.jsonl")
+    assert f"events left out: {len(other.splitlines())} in German; --to names" in done.stderr
 
 
 def of(**output: str) -> Settings:

@@ -103,6 +103,13 @@ def test_chinese_is_counted_by_characters(tmp_path: Path) -> None:
     assert lag == pytest.approx((2 * 0.75 + 3 * 1.5) / 5 - 2 * 0.3 + 0.45)
 
 
+def test_captions_that_name_their_language_are_counted_in_it(tmp_path: Path) -> None:
+    chinese = [msgspec.structs.replace(one, language="zh") for one in captions()]
+    path = write(tmp_path / "talk.zh.jsonl", chinese)
+    assert "tok:char" in report(path)
+    assert "tok:word" in report(path, "--to", "German")
+
+
 def test_a_segment_without_a_final_is_told_apart(tmp_path: Path) -> None:
     total = figures(write(tmp_path / "captions.jsonl", captions()[:-1]))["total"]
     assert (total["segments"], total["unfinished"], total["updates"]) == (3, 1, 14)

@@ -1,0 +1,54 @@
+"""Glossaries and dictionaries of a run: each is for captions in one language, which it may name."""
+
+from operators.errors import UsageError
+from operators.languages import Direction, Language, is_language, language
+
+#: What is no file, and for all languages.
+_WORDS = ("auto", "none")
+#: A file, or several, each of which may name its language.
+Named = str | tuple[str, ...] | None
+
+
+def parted(given: Named) -> list[tuple[Language | None, str]]:
+    """Files, each with the language that it names: ``fr=termes.tsv``."""
+    found = list[tuple[Language | None, str]]()
+    for one in (given,) if isinstance(given, str) else given or ():
+        name, _, file = one.partition("=")
+        found.append((language(name), file) if file and is_language(name) else (None, one))
+    return found
+
+
+def of_direction(given: Named, wanted: Direction, first: Direction) -> str | None:
+    """What was given for captions in one language; None if nothing was.
+
+    Args:
+        given: Files for what is spoken in the ``first`` direction; without a language, for its captions.
+        wanted: The languages of the captions.
+        first: The first languages of the run.
+    """
+    files = dict(parted(given))
+    of_all = files.get(None)
+    if wanted.source == first.source and wanted.target in files:
+        return files[wanted.target]
+    return of_all if wanted == first or of_all in _WORDS else None
+
+
+def check_files(given: Named, targets: list[Language], *, is_of_first: bool) -> None:
+    """Check that of each language at most one file is given.
+
+    Args:
+        given: The files.
+        targets: The languages of captions.
+        is_of_first: Whether a file without a language is for the first of several.
+
+    Raises:
+        UsageError: if not; for a language that has no captions, and a file that could be for any.
+    """
+    files, names = parted(given), " or ".join(dict.fromkeys(one.name for one in targets))
+    for named, file in files:
+        if named is not None and named not in targets:
+            raise UsageError(f"{file} is for {named.name}, but captions are in {names}; leave it out")
+        if named is None and file not in _WORDS and len(targets) > 1 and not is_of_first:
+            raise UsageError(f"say whether {file} is for {names}, such as {targets[0].code}={file}")
+        if len(same := [other for language, other in files if language == named]) > 1:
+            raise UsageError(f"{' and '.join(same)} are for the same language; give one file for each")
