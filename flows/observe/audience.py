@@ -3,10 +3,12 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from connectors.audio.recording import stream_of
 from connectors.exports.room_files import FILES, RoomFiles
 from connectors.messages import tell
+from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.view import Status
@@ -39,7 +41,9 @@ def room_registry(settings: Settings) -> RoomRegistry:
     """No rooms yet, and what they may be.
 
     Raises:
-        UsageError: for languages that cannot be offered; for a run that is to be resumed.
+        UsageError: for languages that cannot be offered; for a run that is to be resumed; for a damaged file
+            of keys.
+        OutputError: when that file cannot be written.
     """
     if settings.recovery.folder is not None:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
@@ -58,7 +62,10 @@ def room_registry(settings: Settings) -> RoomRegistry:
         bytes_per_second=given.bytes_per_second,
         buffer_s=settings.input.buffer_s,
     )
-    return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)))
+    keys = None if given.keys is None else RoomKeys(Path(given.keys))
+    return RoomRegistry(
+        limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys
+    )
 
 
 def _check_spoken(recognize: RecognizeSettings, spoken: tuple[str, ...]) -> None:

@@ -220,7 +220,7 @@ def test_rooms_that_come_and_go_take_no_readers_from_one_that_is_silent() -> Non
             with served.speaker({"room": f"room {number}"}) as other:
                 other.open().end()
                 assert other.until_closed() == 1000
-        assert served.hub.may_follow(opened["stream"], opened["view"])
+        assert served.hub.followed(opened["stream"], opened["view"]) == opened["stream"]
         silent.socket.send(SECOND)
         silent.until(lambda: silent.page.text == ["32000"])
 
