@@ -3,12 +3,14 @@
 import secrets
 import stat
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from connectors.files.atomic import write_atomically
 from connectors.files.output import WriteError, check_writable
 from connectors.messages import tell
+from connectors.rooms.messages import MAX_NAME
 from operators.errors import UsageError
 
 # Number of rooms that are remembered: those that were opened last.
@@ -16,8 +18,9 @@ _MAX_ROOMS = 1000
 
 
 class _Line(msgspec.Struct, frozen=True):
-    room: str
-    key: str
+    room: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
+    # As long as a new one: a shorter one could be guessed.
+    key: Annotated[str, msgspec.Meta(pattern="^[0-9A-Za-z_-]{22,80}$")]
 
 
 _line = msgspec.json.Decoder(_Line).decode
@@ -80,11 +83,9 @@ def _read(path: Path) -> dict[str, str]:
     for number, line in enumerate(lines, 1):
         try:
             one = _line(line)
-            if not (one.room and one.key.isascii() and len(one.key) >= len(new_key())):
-                raise ValueError
-        except ValueError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             raise UsageError(
-                f"{path}: line {number} is no room and its key; remove the line, and that room gets a new link"
+                f"{path}: line {number} is no room and its key; remove it, and that room gets a new link"
             ) from None
         names[one.key] = one.room
     return names

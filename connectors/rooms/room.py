@@ -79,7 +79,7 @@ class Room:
         self.directions = directions
         #: When it was opened, on the clock of its stream.
         self.began_s = now_s
-        #: With the key one speaks, with the other one reads. It follows from the key, which readers cannot guess.
+        #: With the key one speaks; with the view, which follows from it, one reads.
         self.key = key
         self.view = _view_of(key)
         #: Bytes of sound that were accepted.

@@ -1,6 +1,7 @@
 """Captions in browsers, as a part of a run: the hub that the flow publishes to, and its server."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from connectors.rooms.room import RoomLimits
 from connectors.view import Status
 from connectors.web.hub import Hub
 from connectors.web.messages import languages_of
+from connectors.web.qr import show_code
 from connectors.web.server import Speakers, WebServer
 from connectors.web.streams import MAX_STREAMS
 from flows.settings.schema import RecognizeSettings, Settings
@@ -63,9 +65,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
         buffer_s=settings.input.buffer_s,
     )
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
-    return RoomRegistry(
-        limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys
-    )
+    return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
 
 
 def _check_spoken(recognize: RecognizeSettings, spoken: tuple[str, ...]) -> None:
@@ -101,6 +101,8 @@ class Audience:
         self._lost_s = 0.0
         self._address = ""
         self._files = files
+        # For phones that read along; speakers need a computer, and a program needs no picture.
+        self._shows_code = settings.output.terminal and settings.messages.format == "text"
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
         languages = languages_of(settings.translate.directions)
@@ -155,6 +157,8 @@ class Audience:
         match event:
             case RunBegan():
                 tell("web_opened", f"captions at {self._shown_address()}")
+                if self._shows_code and self._server.new_token is not None:
+                    show_code(self._whole_address(), sys.stderr)
             case CaptionShown(caption):
                 self._caption(caption)
             case SoundRecognized() | SpeechEnded():
@@ -197,12 +201,16 @@ class Audience:
         """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)
 
+    def _whole_address(self) -> str:
+        return f"{self._address}?token={self._server.new_token}"
+
     def _shown_address(self) -> str:
         address = self._address
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.
-            whole = f"{address}?token={self._server.new_token}"
-            return f"{whole} for every machine that can reach this one and has the whole address"
+            return (
+                f"{self._whole_address()} for every machine that can reach this one and has the whole address"
+            )
         if self._server.needs_token:
             return f"{address} for anyone who adds ?token=… with the token that this run was given"
         return address

@@ -277,7 +277,7 @@ def test_a_page_that_is_loaded_again_too_late_opens_a_new_room(browser: Browser)
         assert _readers(page) != link
 
 
-def test_the_address_of_a_kept_room_opens_it_again_with_the_same_link(browser: Browser, tmp_path: Path) -> None:
+def test_the_address_of_a_kept_room_opens_it_with_the_same_link(browser: Browser, tmp_path: Path) -> None:
     with serving(rooms=1, keys=RoomKeys(tmp_path / "keys")) as served, _open(browser, served) as page:
         page.get_by_label("Name of the room").fill("Main hall")
         page.get_by_label("Captions in").select_option("Hebrew")

@@ -277,7 +277,7 @@ def test_a_damaged_line_is_named_and_the_file_stays(tmp_path: Path) -> None:
     for damage in (b'{"room": "hall"}\n', b"\xff\n", b'{"room": "hall", "key": "short"}\n'):
         whole = path.read_bytes()
         path.write_bytes(whole + damage)
-        with pytest.raises(UsageError, match="line 2 is no room and its key; remove the line"):
+        with pytest.raises(UsageError, match="line 2 is no room and its key; remove it"):
             kept(path)
         assert path.read_bytes() == whole + damage
         path.write_bytes(whole)

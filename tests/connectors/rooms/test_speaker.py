@@ -279,7 +279,7 @@ def test_a_connection_that_became_a_socket_is_not_closed_as_idle(
 
 
 def test_the_links_of_a_room_lead_to_it_when_it_is_opened_again(tmp_path: Path) -> None:
-    views = []
+    views: list[dict[str, str]] = []
     for key in (None, "kept"):
         with serving(keys=RoomKeys(tmp_path / "keys")) as served:
             for _ in range(2):
