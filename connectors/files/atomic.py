@@ -11,13 +11,15 @@ from typing import BinaryIO
 from connectors.files.output import WriteError, inherited, open_to_write, unfinished
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, is_secret: bool = False) -> None:
     """Write a file atomically: if it cannot be written, the old one stays.
+
+    A secret can be read by its owner only, also where the old file could be read by others.
 
     Raises:
         WriteError: when it cannot be written.
     """
-    with atomic_file(path) as file:
+    with atomic_file(path, is_secret=is_secret) as file:
         file.write(data)
 
 
@@ -29,7 +31,7 @@ def write_note(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, is_secret: bool = False) -> Iterator[BinaryIO]:
     """Open a file that is replaced after the block; if the block raises, the old file stays.
 
     Pipes, devices and descriptors inherited by this process, such as standard output, are written directly:
@@ -57,8 +59,10 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         own = unfinished(target)
         try:
             with own.open("wb") as file:
+                if is_secret:
+                    own.chmod(0o600)
                 yield file
-            if is_there:
+            if is_there and not is_secret:
                 own.chmod(stat.S_IMODE(target.stat().st_mode))
             own.replace(target)
         finally:

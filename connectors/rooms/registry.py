@@ -10,6 +10,7 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.pacing import ALWAYS_DUE, nap
+from connectors.rooms.keys import RoomKeys, new_key
 from connectors.rooms.room import Room, RoomLimits
 from operators.clock import LagClock
 from operators.errors import UsageError
@@ -33,15 +34,18 @@ class RoomRegistry:
         spoken: tuple[Language, ...],
         written: tuple[Language, ...],
         now: Callable[[], float] = monotonic,
+        keys: RoomKeys | None = None,
     ) -> None:
         """Offer rooms in any of the ``spoken`` languages, with captions in any of the ``written`` ones.
 
-        Without ``written`` ones, captions are in the language that is spoken.
+        Without ``written`` ones, captions are in the language that is spoken. A room whose key is among
+        ``keys`` can be opened again.
         """
         self.limits = limits
         self.spoken = spoken
         self.written = written
         self._now = now
+        self._keys = keys
         self._began_s = now()
         #: Says what time it is on the stream of each room.
         self.clock = LagClock(self.now)
@@ -58,6 +62,11 @@ class RoomRegistry:
             Direction(source, target) for source in self.spoken for target in self.written or (source,)
         )
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether rooms can be opened again with their keys."""
+        return self._keys is not None
+
     def __len__(self) -> int:
         return len(self._rooms)
 
@@ -67,13 +76,21 @@ class RoomRegistry:
 
     # For the server.
 
-    def open(self, name: str, source: str | None, target: str | None) -> Room:
+    def open(self, name: str, source: str | None, target: str | None, key: str | None = None) -> Room:
         """Open a room; ``target`` may name several languages, with commas between them.
 
+        With the ``key`` of an earlier room, it has the name and the secrets of that one.
+
         Raises:
-            UsageError: for a language that is not offered, or named twice; without a name.
+            UsageError: for a language that is not offered, or named twice; without a name; for a key of no
+                earlier room.
             NoPlaceError: when all places are taken.
         """
+        if key is not None:
+            earlier = None if self._keys is None else self._keys.name(key)
+            if earlier is None:
+                raise UsageError("there is no such room any more; open a new one")
+            name = earlier
         if not name:
             raise UsageError("the room has no name; give it one")
         spoken = _offered(source, self.spoken, "spoken")
@@ -89,17 +106,20 @@ class RoomRegistry:
                 many = "the only room" if self.limits.rooms == 1 else f"all {self.limits.rooms} rooms"
                 verb = "is" if self.limits.rooms == 1 else "are"
                 raise RoomsFullError(f"{many} of this server {verb} taken; try again when one has ended")
-            room = Room(name, directions, self.now(), self.clock)
+            room = Room(name, directions, self.now(), self.clock, key or new_key())
             self._rooms[room.stream] = room
             self._facts[room.stream] = directions, room.began_s
             while len(self._facts) > len(self._rooms) + _MAX_PAST:
                 del self._facts[next(one for one in self._facts if one not in self._rooms)]
+        if self._keys is not None:
+            self._keys.keep(name, room.key)
         return room
 
     def known(self, key: str) -> Room | None:
-        """The open room whose speaker has this key."""
+        """The open room whose speaker has this key, unless it is about to end."""
         with self._lock:
-            return next((room for room in self._rooms.values() if room.is_key(key)), None)
+            rooms = [room for room in self._rooms.values() if not room.is_ending]
+            return next((room for room in rooms if room.is_key(key)), None)
 
     def accept(self, room: Room, pcm: bytes, came_s: float) -> bool:
         """Take sound that came at ``came_s``; False if there is no space for it yet."""

@@ -5,6 +5,7 @@ The clock of its stream goes on with the speaker's sound. It may be slow or fast
 
 import hmac
 import secrets
+from base64 import urlsafe_b64encode
 from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -66,7 +67,9 @@ _IN_FLIGHT_S = 2.0
 class Room:
     """A room of one speaker. Not thread-safe: its registry has the lock."""
 
-    def __init__(self, name: str, directions: tuple[Direction, ...], now_s: float, clock: LagClock) -> None:
+    def __init__(
+        self, name: str, directions: tuple[Direction, ...], now_s: float, clock: LagClock, key: str
+    ) -> None:
         """Open a room at ``now_s``; ``clock`` follows the clock of its speaker.
 
         ``directions`` are from the spoken language to each language of captions.
@@ -76,9 +79,9 @@ class Room:
         self.directions = directions
         #: When it was opened, on the clock of its stream.
         self.began_s = now_s
-        #: With the key one speaks, with the other one reads.
-        self.key = secrets.token_urlsafe(16)
-        self.view = secrets.token_urlsafe(16)
+        #: With the key one speaks; with the view, which follows from it, one reads.
+        self.key = key
+        self.view = _view_of(key)
         #: Bytes of sound that were accepted.
         self.received = 0
         #: When sound above the threshold of silence was last received.
@@ -168,3 +171,8 @@ class Room:
     def finished(self) -> None:
         """One more sentence has its last caption, in one of the languages."""
         self._finals += 1
+
+
+def _view_of(key: str) -> str:
+    digest = hmac.digest(key.encode("ascii"), b"surtitle: view of a room", "sha256")
+    return urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()

@@ -67,6 +67,7 @@ class RoomSpeakers:
             "from": [_told(one) for one in rooms.spoken],
             "to": [_told(one) for one in rooms.written],
             "free": max(0, rooms.limits.rooms - len(rooms)),
+            "kept": rooms.is_kept,
         }
         return JSONResponse(offered, headers={"cache-control": "no-store"})
 
@@ -102,14 +103,13 @@ class RoomSpeakers:
 
     def _room(self, opening: Open) -> Room:
         if opening.key is not None:
-            room = self._rooms.known(opening.key)
-            if room is None or room.is_ending:
-                raise _Refused("there is no such room any more; open a new one")
-            return room
+            known = self._rooms.known(opening.key)
+            if known is not None:
+                return known
         try:
             # As a part of addresses, of keys and of lines of text.
             name = _NOT_IN_NAMES.sub(" ", cleaned(opening.room)).strip()
-            room = self._rooms.open(name, opening.source, opening.target)
+            room = self._rooms.open(name, opening.source, opening.target, opening.key)
         except RoomsFullError as error:
             raise _Refused(str(error), _LATER) from None
         except UsageError as error:

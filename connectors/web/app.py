@@ -190,12 +190,13 @@ class _Pages:
         return self._file("page.html", request, _STYLED)
 
     def _events(self, name: str, request: Request) -> Response:
-        if not self._hub.may_follow(name, request.query_params.get("view", "")):
+        followed = self._hub.followed(name, request.query_params.get("view", ""))
+        if followed is None:
             # The same answer whether there is such a stream or not.
             raise HTTPException(404)
         # Not a subclass of Response, but it behaves like one.
         asked = request.query_params.get("lang", "")
-        return EventStream(self._hub, name, request.headers.get("last-event-id"), asked)  # type: ignore[return-value]
+        return EventStream(self._hub, followed, request.headers.get("last-event-id"), asked)  # type: ignore[return-value]
 
     async def code(self, request: Request) -> Response:
         picture = svg_of(request.query_params.get("for", ""))

@@ -126,14 +126,19 @@ class Hub:
         with self.lock:
             return [] if self._is_private else self._streams.listed()
 
-    def may_follow(self, name: str, secret: str) -> bool:
-        """Whether a client with this secret may follow the stream of that name, which need not exist."""
+    def followed(self, name: str, secret: str) -> str | None:
+        """The name of the stream that a client with this address may follow; None if it may not.
+
+        A stream that all may follow need not exist. A private one that is opened again has another name, and
+        the link of the earlier one leads to it.
+        """
         if not self._is_private:
-            return True
+            return name
         with self.lock:
             stream = self._streams.known(name)
-        wanted = stream.secret if stream else None
-        return wanted is not None and hmac.compare_digest(secret.encode("utf-8", "replace"), wanted.encode())
+            if stream is not None and stream.secret is not None:
+                return name if _is_same(secret, stream.secret) else None
+            return self._streams.opened_with(lambda wanted: _is_same(secret, wanted))
 
     # Methods for the server, on the thread of its loop.
 
@@ -237,3 +242,7 @@ class Hub:
         for stream in news:
             for client in stream.clients:
                 client.wake()
+
+
+def _is_same(secret: str, wanted: str) -> bool:
+    return hmac.compare_digest(secret.encode("utf-8", "replace"), wanted.encode())

@@ -1,6 +1,7 @@
 """QR codes of addresses."""
 
 from io import BytesIO
+from typing import TextIO
 
 # An address with a token or the secret of a room has at most some 200 characters.
 _MAX_CHARACTERS = 1000
@@ -19,3 +20,12 @@ def svg_of(address: str) -> bytes | None:
         picture, kind="svg", scale=8, light="#fff", xmldecl=False
     )
     return picture.getvalue()
+
+
+def show_code(address: str, out: TextIO) -> None:
+    """Draw the code of an address on a terminal; nothing on anything else, or if it lacks the characters."""
+    if not out.isatty() or (out.encoding or "").lower().replace("-", "") != "utf8":
+        return
+    import segno
+
+    segno.make(address, error="l", micro=False).terminal(out, border=2, compact=True)

@@ -178,7 +178,13 @@ class Streams:
         return stream, self._made_room()
 
     def open(self, name: str, languages: Sequence[Languages], secret: str) -> Followed | None:
-        """Create a stream that is followed with a secret; returns one that was removed to make room."""
+        """Create a stream that is followed with a secret; returns one that was removed to make room.
+
+        The secret leads to the newest stream that was opened with it.
+        """
+        for earlier in self._by_name.values():
+            if earlier.secret == secret:
+                earlier.secret = None
         stream = self._create(name, languages)
         stream.secret = secret
         return self.publishing(name)[1]
@@ -186,6 +192,11 @@ class Streams:
     def known(self, name: str) -> Followed | None:
         """The stream of that name, if there is one."""
         return self._by_name.get(name)
+
+    def opened_with(self, is_secret: Callable[[str], bool]) -> str | None:
+        """The name of the stream with a secret."""
+        named = ((name, one.secret) for name, one in self._by_name.items())
+        return next((name for name, secret in named if secret is not None and is_secret(secret)), None)
 
     def forget_unused(self, name: str) -> None:
         """Forget a stream that never published, once no client waits for it."""

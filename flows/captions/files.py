@@ -101,6 +101,8 @@ def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
     yield from ((f"output.{_plain(one)}", path) for one, path in settings.files())
     if settings.output.summary:
         yield "output.summary", Path(settings.output.summary)
+    if settings.input.rooms and settings.rooms.keys:
+        yield "rooms.keys", Path(settings.rooms.keys)
     if settings.input.skip_bad:
         for name in _INPUTS:
             path = getattr(settings.input, name)

@@ -53,7 +53,7 @@ _LANGUAGES = declared("rooms", "to from")
 _ROOMS: Group = (
     *_LANGUAGES,
     override("translate", "rooms", Option("Rooms at the same time.", default=str(ROOMS))),
-    *declared("rooms", "folder silence_s"),
+    *declared("rooms", "folder keys silence_s"),
     override("web", "host", Option("Address to listen on.")),
     override("web", "port", Option("Its port, 0 for any.")),
 )

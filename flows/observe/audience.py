@@ -1,17 +1,21 @@
 """Captions in browsers, as a part of a run: the hub that the flow publishes to, and its server."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from connectors.audio.recording import stream_of
 from connectors.exports.room_files import FILES, RoomFiles
 from connectors.messages import tell
+from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.view import Status
 from connectors.web.hub import Hub
 from connectors.web.messages import languages_of
+from connectors.web.qr import show_code
 from connectors.web.server import Speakers, WebServer
 from connectors.web.streams import MAX_STREAMS
 from flows.settings.schema import RecognizeSettings, Settings
@@ -39,7 +43,9 @@ def room_registry(settings: Settings) -> RoomRegistry:
     """No rooms yet, and what they may be.
 
     Raises:
-        UsageError: for languages that cannot be offered; for a run that is to be resumed.
+        UsageError: for languages that cannot be offered; for a run that is to be resumed; for a damaged file
+            of keys.
+        OutputError: when that file cannot be written.
     """
     if settings.recovery.folder is not None:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
@@ -58,7 +64,8 @@ def room_registry(settings: Settings) -> RoomRegistry:
         bytes_per_second=given.bytes_per_second,
         buffer_s=settings.input.buffer_s,
     )
-    return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)))
+    keys = None if given.keys is None else RoomKeys(Path(given.keys))
+    return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
 
 
 def _check_spoken(recognize: RecognizeSettings, spoken: tuple[str, ...]) -> None:
@@ -94,6 +101,8 @@ class Audience:
         self._lost_s = 0.0
         self._address = ""
         self._files = files
+        # For phones that read along; speakers need a computer, and a program needs no picture.
+        self._shows_code = settings.output.terminal and settings.messages.format == "text"
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
         languages = languages_of(settings.translate.directions)
@@ -148,6 +157,8 @@ class Audience:
         match event:
             case RunBegan():
                 tell("web_opened", f"captions at {self._shown_address()}")
+                if self._shows_code and self._server.new_token is not None:
+                    show_code(self._whole_address(), sys.stderr)
             case CaptionShown(caption):
                 self._caption(caption)
             case SoundRecognized() | SpeechEnded():
@@ -190,12 +201,16 @@ class Audience:
         """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)
 
+    def _whole_address(self) -> str:
+        return f"{self._address}?token={self._server.new_token}"
+
     def _shown_address(self) -> str:
         address = self._address
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.
-            whole = f"{address}?token={self._server.new_token}"
-            return f"{whole} for every machine that can reach this one and has the whole address"
+            return (
+                f"{self._whole_address()} for every machine that can reach this one and has the whole address"
+            )
         if self._server.needs_token:
             return f"{address} for anyone who adds ?token=… with the token that this run was given"
         return address

@@ -404,6 +404,9 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
     folder: Annotated[
         str | None, Option("Write finals and subtitles of each room into this folder.", "--captions-folder")
     ] = None
+    keys: Annotated[
+        str | None, Option("Keep the links of rooms in this file, over a restart.", "--room-keys")
+    ] = None
     silence_s: Annotated[float, Meta(ge=1.0, le=86_400.0), Option(
         "Seconds without sound after which a room ends.", "--silence",
     )] = _LIMITS.silence_s  # fmt: skip

@@ -177,6 +177,32 @@ def test_finals_that_a_speaker_saw_are_in_the_folder_however_the_server_ends(
     assert cues.count("-->") >= 2
 
 
+def test_a_room_that_is_kept_has_its_links_after_a_server_was_killed(
+    small: list[str], tmp_path: Path
+) -> None:
+    keys = tmp_path / "rooms"
+    opened: list[dict[str, str]] = []
+    for again in (False, True):
+        with (
+            serve("--room-keys", keys, *small) as server,
+            connect(f"ws://127.0.0.1:{server.port}/rooms") as socket,
+        ):
+            key = {"key": opened[0]["key"]} if again else {}
+            socket.send(json.dumps({"type": "open", "room": "Great hall", **key}))
+            opened.append(json.loads(socket.recv(60)))
+            server.process.kill()
+            server.process.wait()
+    assert all(one["stream"].startswith("Great hall.") for one in opened)
+    assert opened[0]["key"] == opened[1]["key"]
+    assert opened[0]["view"] == opened[1]["view"]
+    keys.write_text("hall\n")
+    done = surtitle("serve", "--port", "0", "--room-keys", keys, *small)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"surtitle: {keys}: line 1 is no room and its key; remove it, and that room gets a new link\n"
+    )
+
+
 def test_a_server_whose_recogniser_cannot_be_loaded_ends_before_anybody_speaks(
     small: list[str], tmp_path: Path
 ) -> None:

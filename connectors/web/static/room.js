@@ -99,6 +99,8 @@ export class Room {
 
     #opened(message) {
         this.#key = message.key;
+        // A server that was started again counts from 0: what an earlier one has confirmed does not come again.
+        if (message.received < this.#base + this.#received) this.#base = message.received - this.#received;
         this.#wait = FIRST_WAIT;
         this.#base ??= message.received;
         this.#forget(message.received);

@@ -18,6 +18,8 @@ const by = (id) => document.getElementById(id);
 const view = new CaptionView(by("captions"));
 const follower = new Follower(by("scroller"), () => {});
 let room = null, hush = null, kept = recalled();
+// Whether this server lets a room that has ended be opened again, with the same link.
+let reopens = false;
 
 addEventListener("resize", () => { view.release(); follower.keep(); });
 by("opening").addEventListener("submit", (event) => { event.preventDefault(); if (!room && !by("speak").disabled) start(); });
@@ -40,6 +42,7 @@ async function offer() {
             const all = offered[side].map(({ code }) => code).join();
             if (side === "to" && all.includes(",")) by("to").add(new Option("All of these", all, false, all === kept.opening?.to));
         }
+        reopens = offered.kept;
         // Without a language to choose, captions are in the one that is spoken.
         for (const one of document.querySelectorAll(".other")) one.hidden = offered.to.length === 0;
         by("room").value = kept.opening?.room ?? by("room").value;
@@ -52,8 +55,9 @@ async function offer() {
     by("speak").disabled = false;
     press(false);
     if (!kept.key) return;
-    share(kept.address);
-    say("You had a room here. Continue soon, and the link that its readers have stays good.");
+    if (kept.address) share(kept.address);
+    say(reopens ? "This address is that of your room, with its key: keep it to yourself. The link that its readers have stays good."
+        : "You had a room here. Continue soon, and the link that its readers have stays good.");
 }
 
 // What the form asks for.
@@ -68,12 +72,12 @@ function key() {
 
 function remember(known) {
     kept = known;
-    keep(kept);
+    keep(kept, reopens);
 }
 
 // The room of the form cannot be continued.
 function forget() {
-    if (key()) remember({ opening: kept.opening });
+    if (key() && !reopens) remember({ opening: kept.opening });
 }
 
 const spoken = (seconds) => `${Math.max(1, Math.round(seconds))} ${seconds < 1.5 ? "second" : "seconds"} of your speech`;
@@ -91,7 +95,9 @@ async function start() {
     const asked = opening();
     room = new Room(asked, {
         opened: ({ stream, view, key }) => {
-            const address = reachable(`/streams/${encodeURIComponent(stream)}?view=${view}`);
+            // What follows the name is another one when the room is opened again.
+            const name = reopens ? stream.replace(/\.[0-9a-f]{6}$/, "") : stream;
+            const address = reachable(`/streams/${encodeURIComponent(name)}?view=${view}`);
             root.dataset.phase = "speaking";
             by("name").textContent = asked.room;
             share(address);

@@ -9,6 +9,7 @@ from typing import Any, Self
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.rooms.speaker import RoomSpeakers
@@ -169,12 +170,15 @@ def serving(
     token: str | None = None,
     patience: ClientTimeouts | None = None,
     written: tuple[str, ...] = ("German", "Hebrew"),
+    keys: RoomKeys | None = None,
+    port: int = 0,
     **limits: Any,
 ) -> Iterator[Serving]:
     """A server of rooms in English; captions are in the first ``written`` language, or else in English."""
-    rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), tuple(map(language, written)))
+    languages = tuple(map(language, written))
+    rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), languages, keys=keys)
     hub = Hub([Languages(source="en", target="de")], is_private=True, patience=patience)
-    server = WebServer(hub, port=0, token=token, speakers=RoomSpeakers(rooms, hub))
+    server = WebServer(hub, port=port, token=token, speakers=RoomSpeakers(rooms, hub))
     flow = Flow(rooms, hub)
     try:
         yield Serving(rooms, hub, server, flow)

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 from playwright.sync_api import Browser, Page, expect
 
+from connectors.rooms.keys import RoomKeys
 from tests.browser import complaints, open_browser
 from tests.connectors.rooms.speaking import Serving, serving
 from tests.connectors.web.serving import soon
@@ -273,6 +275,36 @@ def test_a_page_that_is_loaded_again_too_late_opens_a_new_room(browser: Browser)
         expect(page.locator("#notice")).to_contain_text("its readers need the new link")
         expect(page.locator("#captions .text").first).to_be_visible()
         assert _readers(page) != link
+
+
+def test_the_address_of_a_kept_room_opens_it_with_the_same_link(browser: Browser, tmp_path: Path) -> None:
+    with serving(rooms=1, keys=RoomKeys(tmp_path / "keys")) as served, _open(browser, served) as page:
+        page.get_by_label("Name of the room").fill("Main hall")
+        page.get_by_label("Captions in").select_option("Hebrew")
+        _speak(page)
+        link = _readers(page)
+        # As after a restart: the server knows no room, and counts from 0.
+        heard = served.flow.heard
+        served.rooms._rooms.clear()
+        served.drop_all()
+        soon(lambda: served.flow.heard > heard + 16_000)
+        expect(page.locator("#notice")).not_to_contain_text("Lost")
+        page.locator("#speak").click()
+        expect(page.locator("#state-words")).to_have_text("not speaking")
+        expect(page.locator("#speak")).to_have_text("Continue speaking")
+        address = page.url
+        reader = page.context.new_page()
+        reader.goto(link)
+        expect(reader.locator("h1")).to_have_text("surtitle Main hall")
+        expect(reader.locator("#captions .text").first).to_be_visible()
+    with serving(rooms=1, keys=RoomKeys(tmp_path / "keys")) as served, _open(browser, served) as page:
+        page.goto(f"{served.address}#{address.partition('#')[2]}")
+        page.reload()
+        expect(page.get_by_label("Name of the room")).to_have_value("Main hall")
+        expect(page.get_by_label("Captions in")).to_have_value("he")
+        expect(page.locator("#notice")).to_contain_text("The link that its readers have stays good")
+        _speak(page)
+        assert _readers(page).partition("/streams/")[2] == link.partition("/streams/")[2]
 
 
 def test_readers_see_the_name_that_the_speaker_gave_the_room(page: Page) -> None:

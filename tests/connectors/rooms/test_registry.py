@@ -1,14 +1,16 @@
 """Rooms, filled by their speakers and emptied by the flow: everything accepted arrives once, in order."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
 from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits, TokenBucket
-from operators.errors import UsageError
+from operators.errors import OutputError, UsageError
 from operators.events import AudioChunk, Caption, channel_of
 from operators.languages import language
 from tests.subtitled import caption
@@ -240,3 +242,56 @@ def test_a_speaker_whose_clock_is_slow_or_fast_is_followed_without_a_gap(drift: 
     clock.now_s += 5.5
     assert rooms.accept(room, sound, rooms.now())
     assert rooms.take()[0].start_s == pytest.approx(end_s + 5.0, abs=0.5)
+
+
+def kept(path: Path) -> RoomRegistry:
+    return RoomRegistry(RoomLimits(), (language("English"),), (language("German"),), keys=RoomKeys(path))
+
+
+def test_a_room_has_the_same_secrets_when_its_server_is_started_again(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    room = kept(path).open("Große Halle", None, None)
+    assert path.stat().st_mode & 0o777 == 0o600
+    rooms = kept(path)
+    again = rooms.open("", None, None, room.key)
+    assert (again.key, again.view) == (room.key, room.view)
+    assert again.stream.startswith("Große Halle.")
+    # The files of the earlier one are under its stream.
+    assert again.stream != room.stream
+    for stranger in (room.view, "hall", ""):
+        with pytest.raises(UsageError, match="no such room any more"):
+            rooms.open("hall", None, None, stranger)
+
+
+def test_a_file_of_keys_is_not_readable_by_others_whatever_it_was_before(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(b"")
+    path.chmod(0o644)
+    kept(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_line_is_named_and_the_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    kept(path).open("hall", None, None)
+    for damage in (b'{"room": "hall"}\n', b"\xff\n", b'{"room": "hall", "key": "short"}\n'):
+        whole = path.read_bytes()
+        path.write_bytes(whole + damage)
+        with pytest.raises(UsageError, match="line 2 is no room and its key; remove it"):
+            kept(path)
+        assert path.read_bytes() == whole + damage
+        path.write_bytes(whole)
+
+
+def test_a_file_of_keys_that_cannot_be_written_ends_the_server_but_no_room(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="it is a folder"):
+        kept(tmp_path)
+    path = tmp_path / "folder" / "keys"
+    path.parent.mkdir()
+    rooms = kept(path)
+    path.unlink()
+    path.parent.rmdir()
+    first = rooms.open("hall", None, None)
+    path.parent.mkdir()
+    rooms.open("other", None, None)
+    assert kept(path).open("", None, None, first.key).view == first.view

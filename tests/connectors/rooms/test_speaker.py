@@ -4,10 +4,12 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from connectors.rooms.keys import RoomKeys
 from connectors.web.hub import ClientTimeouts
 from connectors.web.streams import MAX_STREAMS
 from tests.connectors.rooms.speaking import SECOND, Serving, serving
@@ -220,7 +222,7 @@ def test_rooms_that_come_and_go_take_no_readers_from_one_that_is_silent() -> Non
             with served.speaker({"room": f"room {number}"}) as other:
                 other.open().end()
                 assert other.until_closed() == 1000
-        assert served.hub.may_follow(opened["stream"], opened["view"])
+        assert served.hub.followed(opened["stream"], opened["view"]) == opened["stream"]
         silent.socket.send(SECOND)
         silent.until(lambda: silent.page.text == ["32000"])
 
@@ -274,3 +276,26 @@ def test_a_connection_that_became_a_socket_is_not_closed_as_idle(
         time.sleep(0.7)
         speaker.socket.send(SECOND)
         speaker.until(lambda: speaker.page.text == ["32000"])
+
+
+def test_the_links_of_a_room_lead_to_it_when_it_is_opened_again(tmp_path: Path) -> None:
+    views: list[dict[str, str]] = []
+    for key in (None, "kept"):
+        with serving(keys=RoomKeys(tmp_path / "keys")) as served:
+            for _ in range(2):
+                with served.speaker({"key": key and views[0]["key"]}) as speaker:
+                    opened = speaker.open().opened
+                    views.append(opened)
+                    key = "kept"
+                    speaker.socket.send(SECOND)
+                    for link in (views[0]["stream"], opened["stream"], "hall"):
+                        path = f"/streams/{link}/events?view={views[0]['view']}"
+                        with served.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()) as reader:
+                            assert reader.recv(20).startswith(b"HTTP/1.1 200"), (link, len(views))
+                    assert served.status("/streams/hall/events?view=") == 404
+                    speaker.end()
+                    assert speaker.until_closed() == 1000
+                    # As a new stream, with its own captions and files.
+                    assert speaker.page.text == ["32000"]
+    assert len({one["stream"] for one in views}) == 4
+    assert len({(one["key"], one["view"]) for one in views}) == 1

@@ -1,11 +1,14 @@
 """QR codes of addresses for readers."""
 
+import io
 from urllib.parse import quote
 
 import pytest
 import segno
 from playwright.sync_api import expect
+from typing_extensions import override
 
+from connectors.web.qr import show_code
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import Served
 from tests.web_pages import Visit
@@ -36,3 +39,22 @@ def test_a_code_says_the_whole_address(standing: Served) -> None:
 @pytest.mark.parametrize("address", ["", "javascript:alert(1)", "http://" + "a" * 2000])
 def test_what_is_no_address_has_no_code(standing: Served, address: str) -> None:
     assert standing.status(f"/qr.svg?for={quote(address, safe='')}") == 404
+
+
+class _Terminal(io.TextIOWrapper):
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_the_address_as_a_code_and_a_pipe_does_not() -> None:
+    address = "http://192.0.2.7:8080/?token=0123456789abcdefghijkl"
+    for make, encoding, is_drawn in (
+        (_Terminal, "utf-8", True), (_Terminal, "latin-1", False), (io.TextIOWrapper, "utf-8", False),
+    ):  # fmt: skip
+        out = make(io.BytesIO(), encoding)
+        show_code(address, out)
+        out.flush()
+        rows = out.buffer.getvalue().decode().splitlines()  # type: ignore[attr-defined]
+        # Two rows of the code in a line, as a character is twice as high as wide.
+        assert len(rows) == is_drawn * 17

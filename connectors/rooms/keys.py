@@ -1,0 +1,91 @@
+"""The keys of rooms in a file, so that a room keeps its links when its server is started again."""
+
+import secrets
+import stat
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from connectors.files.atomic import write_atomically
+from connectors.files.output import WriteError, check_writable
+from connectors.messages import tell
+from connectors.rooms.messages import MAX_NAME
+from operators.errors import UsageError
+
+# Number of rooms that are remembered: those that were opened last.
+_MAX_ROOMS = 1000
+
+
+class _Line(msgspec.Struct, frozen=True):
+    room: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
+    # As long as a new one: a shorter one could be guessed.
+    key: Annotated[str, msgspec.Meta(pattern="^[0-9A-Za-z_-]{22,80}$")]
+
+
+_line = msgspec.json.Decoder(_Line).decode
+_encode = msgspec.json.Encoder().encode_lines
+
+
+class RoomKeys:
+    """The key of each room and its name, one room a line; for one server at a time. Not thread-safe.
+
+    The file has mode 0600: with a key, one speaks in a room and reads its captions.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the file; one that does not exist is created.
+
+        Raises:
+            UsageError: for a damaged line.
+            OutputError: when it cannot be read or written.
+        """
+        self._path = path
+        check_writable(path)
+        self._names = _read(path)
+        self._write()
+
+    def name(self, key: str) -> str | None:
+        """The name of the room with this key; None if there is none."""
+        return self._names.get(key)
+
+    def keep(self, name: str, key: str) -> None:
+        """Remember a room that is opened. If the file cannot be written now, it is with the next room."""
+        self._names.pop(key, None)
+        self._names[key] = name
+        while len(self._names) > _MAX_ROOMS:
+            del self._names[next(iter(self._names))]
+        try:
+            self._write()
+        except WriteError as error:
+            tell("room_key_unsaved", f"{error}; until then, a new start would give the last rooms new links")
+
+    def _write(self) -> None:
+        lines = [_Line(name, key) for key, name in self._names.items()]
+        write_atomically(self._path, _encode(lines), is_secret=True)
+
+
+def new_key() -> str:
+    """A new secret."""
+    return secrets.token_urlsafe(16)
+
+
+def _read(path: Path) -> dict[str, str]:
+    names: dict[str, str] = {}
+    try:
+        if not path.exists():
+            return names
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UsageError(f"{path} is no file; name one for the keys of rooms")
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}; choose another file") from None
+    for number, line in enumerate(lines, 1):
+        try:
+            one = _line(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            raise UsageError(
+                f"{path}: line {number} is no room and its key; remove it, and that room gets a new link"
+            ) from None
+        names[one.key] = one.room
+    return names
