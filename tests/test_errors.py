@@ -14,8 +14,8 @@ VERBS = (
     "add", "allow", "ask", "assemble", "build", "change", "check", "choose", "compile", "connect",
     "convert", "copy", "correct", "create", "did you mean", "do", "download", "export", "fetch", "finish",
     "free", "give", "install", "keep", "leave", "let", "log in", "look", "lower", "make", "measure", "name",
-    "nest", "pip install", "prune", "put", "quantise", "record", "remove", "rename", "save", "say", "see",
-    "set", "shorten", "start", "take", "separate", "train", "translate", "try", "unset", "use", "wait",
+    "nest", "open", "pip install", "prune", "put", "quantise", "record", "remove", "rename", "save", "say",
+    "see", "set", "shorten", "start", "take", "separate", "train", "translate", "try", "unset", "use", "wait",
     "write", "`surtitle", "`{}",
 )  # fmt: skip
 WHAT_TO_DO = re.compile(rf"(?:^|[;:,?] (?:or |and )?)(?:{'|'.join(VERBS)})(?!\w)|\?$|; {{}}$")

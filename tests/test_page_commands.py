@@ -80,7 +80,7 @@ def test_a_command_with_an_option_that_there_is_not_is_found() -> None:
 def test_settings_on_a_page_are_accepted(settings: str, tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(settings)
-    assert load_settings(path).translate.target == "German"
+    assert load_settings(path, takes_several=True).translate.target == "German"
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -202,5 +202,6 @@ def test_no_option_takes_a_secret() -> None:
     commands = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]  # it is a group
     options = [name for command in commands.values() for one in command.params for name in one.opts]
     assert "--recognizer" in options
-    secrets = re.compile(r"token(?!izer)|key|password|secret")
+    # Files that hold some may be named.
+    secrets = re.compile(r"token(?!izer)|key(?!s$)|password|secret")
     assert [name for name in options if secrets.search(name)] == []
