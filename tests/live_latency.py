@@ -19,7 +19,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mic-") as folder:
         microphone = VirtualMicrophone(Path(folder))
         try:
-            command = [str(Path(sys.executable).with_name("surtitle")), "live", "--to", "German", *options]
+            command = [str(Path(sys.executable).with_name("surtitle")), "live", *options]
             process = subprocess.Popen(
                 command,
                 env=microphone.environment,
