@@ -125,9 +125,9 @@ def test_the_meter_falls_slowly_and_lost_sound_is_told_but_no_absence() -> None:
 
 def test_viewers_are_told_of_a_late_file_but_not_of_which() -> None:
     live = LiveStatus()
-    live.observe(OutputChanged("/home/me/secret.jsonl", "it cannot be written", True))
+    live.observe(OutputChanged("/talks/secret.jsonl", "it cannot be written", True))
     assert told(live)[1] == "a file of this run cannot be written for now"
-    live.observe(OutputChanged("/home/me/secret.jsonl", "it can be written again", False))
+    live.observe(OutputChanged("/talks/secret.jsonl", "it can be written again", False))
     assert told(live)[1] is None
 
 

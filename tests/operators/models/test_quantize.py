@@ -1,7 +1,5 @@
 """Matrices in ggml's types: what the gguf package reads and writes, and K-quants, which it does not write."""
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
@@ -12,6 +10,8 @@ from operators.errors import UsageError
 from operators.models.quantize import block_of, dequantize, quantize
 from operators.models.tensor_types import USUAL, group_of, number_of, parse_types
 
+#: The types whose numbers the package cannot read: of intermediate results, of indices, and of new models.
+NOT_READ = ("Q8_K", "I8", "I16", "I32", "I64", "F64", "Q1_0")
 MATRIX = np.random.default_rng(0).normal(size=(3, 512)).astype(np.float32)
 
 
@@ -33,9 +33,8 @@ def test_numbers_come_back_as_exactly_as_their_type_can(kind: str, error: float)
 @pytest.mark.parametrize("kind", [one for one in GGML_QUANT_SIZES if one.name != "Q8_1"])
 def test_blocks_and_numbers_are_those_of_the_gguf_package(kind: GGMLQuantizationType) -> None:
     assert block_of(kind) == GGML_QUANT_SIZES[kind]
-    rows = np.random.default_rng(0).integers(64, size=(3, 2 * block_of(kind)[1]), dtype=np.uint8)
-    # Each of the two lacks types that no model is stored in.
-    with suppress(ValueError, NotImplementedError):
+    if kind.name not in NOT_READ:
+        rows = np.random.default_rng(0).integers(64, size=(3, 2 * block_of(kind)[1]), dtype=np.uint8)
         assert np.allclose(dequantize(rows, kind), reference_numbers(rows, kind))
 
 
