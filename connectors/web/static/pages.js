@@ -29,6 +29,7 @@ export class Pages {
     // By segment: its rows; how many are gone; whether it is over; and by row the columns that are unread, when the row
     // was first said, and when it last changed.
     #captions = new Map();
+    #top = {}; // the first row on display
     #now = 0;
 
     // lines: rows on display. roll: whether one row leaves at a time, the others moving up; else all leave together,
@@ -42,7 +43,8 @@ export class Pages {
     // that are left out are forgotten. catchesUp: this is history, as for a display that begins or comes back: of a
     // segment that is new only the last rows are shown, and none of one that is over.
     say(segments, now, catchesUp = false) {
-        this.#read(now);
+        // What is due leaves as it was read: a revision might push its last words into the row that follows.
+        this.at(now);
         const told = new Map();
         for (const [segment, text, isOver] of segments) {
             const old = this.#captions.get(segment);
@@ -66,11 +68,13 @@ export class Pages {
         for (;;) {
             const rows = this.#rows(), { speed, time } = this.#pace(rows, now);
             const shown = rows.slice(0, this.lines), leaving = this.roll ? shown.slice(0, 1) : shown;
-            if (rows.length <= this.lines) return { rows: shown.map(place), next: Infinity };
+            if (rows.length <= this.lines) return this.#display(shown, Infinity);
             const glance = Math.max(...leaving.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
             const { caption: first, row } = rows[this.lines], stands = first.isOver ? 0 : first.since[row] + STANDS_S - now;
             const next = Math.min(time, Math.max(sum(leaving.map(left)) / speed, glance, stands));
-            if (next > 1e-6 && speed <= MAX_SPEED) return { rows: shown.map(place), next };
+            // What is on display already stays until its time has come.
+            const isSeen = shown[0].caption === this.#top.caption && shown[0].row === this.#top.row;
+            if (next > 1e-6 && (isSeen || speed <= MAX_SPEED)) return this.#display(shown, next);
             for (const one of leaving) leave(one, now);
             for (const { caption, row } of rows.slice(this.lines, this.lines + leaving.length)) caption.changed[row] = now;
         }
@@ -89,6 +93,11 @@ export class Pages {
             const rest = broken(NO_ROWS, text.slice(from), this.fit).starts.map((start) => from + start);
             this.#revise(caption, { text, starts: [...starts.slice(0, caption.gone), ...rest] }, now);
         }
+    }
+
+    #display(rows, next) {
+        this.#top = rows[0] ?? {};
+        return { rows: rows.map(place), next };
     }
 
     #revise(caption, rows, now) {

@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page, expect
@@ -262,6 +263,23 @@ def _revised_talks(draw: st.DrawFn) -> list[_Said]:
         time_s += draw(st.floats(0, 4))
         said.append(_Said(time_s, 0, " ".join(words), False))
     return said
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.1])
+def test_a_revision_at_the_moment_a_page_turns_does_not_repeat_its_last_words(
+    captions: CaptionServer, visit: Visit, late_s: float
+) -> None:
+    page = visit(captions.url + "/")
+    # Rows of four words. Read one after the other, the last have waited as long as they may after 8 s.
+    words = _numbered(["wo"] * 10 + ["und"] * 34)
+    before = _Said(0.0, 0, " ".join(words), False)
+    *_, (_, on_display) = (now for now in _show(page, [before], 1, roll=False) if now[0] < 8 - late_s)
+    row = on_display[0][1]
+    # A word before them pushes the last ones of the row out of it.
+    after = _Said(8 - late_s, 0, before.text.replace(row, f"nunmehr {row}"), False)
+    history = [now[0] for _, now in _show(page, [before, after], 1, roll=False)]
+    for (old, left), (new, came) in pairwise(history):
+        assert old == new or not {*left.split()} & {*came.split()}
 
 
 def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
