@@ -162,7 +162,7 @@ class LlamaContext:
 
     def __init__(self, model: LlamaModel, settings: ContextSettings) -> None:
         """Raises `InputError` if there is no memory for so many cells."""
-        self._is_rotary = model.is_rotary
+        self._can_turn = model.can_turn
         self._vocabulary_size = model.vocabulary_size
         self._tokens = settings.tokens or model.vocabulary_size
         self._size = settings.batch
@@ -235,7 +235,7 @@ class LlamaContext:
     @property
     def can_shift(self) -> bool:
         """Whether tokens can move: only where positions are in the keys, as rotations."""
-        return self._is_rotary and bool(llama.llama_memory_can_shift(self._memory))
+        return self._can_turn and bool(llama.llama_memory_can_shift(self._memory))
 
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Drop what ``sequence`` holds from position ``length`` on.

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from operators.errors import InputError
 
 _ROTARY = (llama.LLAMA_ROPE_TYPE_NORM, llama.LLAMA_ROPE_TYPE_NEOX)
+#: Of so many layers at least one attends to all tokens, in models in which others attend to a window.
+_WINDOWED = 6
 
 
 class LlamaModel:
@@ -27,8 +29,8 @@ class LlamaModel:
         self.path = path
         self.handle: ctypes.c_void_p | None = _load(path, progress)
         self.is_recurrent = is_recurrent(self.handle)
-        #: Whether a token's position is one rotation of its keys, so that it can move.
-        self.is_rotary = llama.llama_model_rope_type(self.handle) in _ROTARY
+        #: Whether tokens can move: a position is one rotation of the keys, which llama.cpp can turn.
+        self.can_turn = llama.llama_model_rope_type(self.handle) in _ROTARY and not _slides_alone(self.handle)
         kind = other_kind(self.handle)
         if kind is not None:
             self.refuse(kind)
@@ -185,6 +187,14 @@ def be_quiet() -> None:
 USE_ANOTHER = "use a decoder-only language model, such as an instruct model"
 #: The kind of a model whose context has no memory, such as BERT.
 WITHOUT_MEMORY = "an embedding model that writes no text"
+
+
+def _slides_alone(model: ctypes.c_void_p | None) -> bool:
+    """Whether perhaps all layers attend to a window, as in a Gemma 3 of fewer layers than any that is used.
+
+    llama.cpp keeps the other layers in a cache of its own, and aborts where it has to turn the keys of none.
+    """
+    return llama.llama_model_n_swa(model) > 0 and llama.llama_model_n_layer(model) < _WINDOWED
 
 
 def is_recurrent(model: ctypes.c_void_p | None) -> bool:

@@ -2,6 +2,8 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
@@ -16,6 +18,7 @@ from operators.models.store import Part
 from operators.serving.passes import Asked
 from operators.trouble import NoRoom
 from tests.near_ties import agree
+from tests.train.tiny_gemma import write_gemma
 
 HEAD = (1, 2)
 Cell = tuple[int, str]
@@ -151,6 +154,13 @@ def test_rooms_that_share_a_pass_count_what_they_keep_together() -> None:
     for rooms, kept in (("a", 0), ("bc", 0), ("abc", 24)):
         list(shared.answer([Asked(key, before) for key in rooms]))
         assert sum(one.kept for one in shared.answer([Asked(key, after) for key in rooms])) == kept
+
+
+def test_a_model_whose_layers_all_attend_to_a_window_moves_no_tokens(tmp_path: Path) -> None:
+    # llama.cpp would end the program.
+    windowed = LlamaModel(write_gemma(tmp_path / "windowed.gguf"))
+    with closing(LlamaContext(windowed, ContextSettings(cells=64, sequences=1, threads=1))) as context:
+        assert not context.can_shift
 
 
 def test_llama_moves_tokens_without_changing_what_they_mean(model: LlamaModel) -> None:
