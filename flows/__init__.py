@@ -10,11 +10,11 @@ from operators.extras import exports
 
 if TYPE_CHECKING:
     from flows.engine.translation import open_engine
-    from flows.settings.schema import TranslateSettings
+    from flows.settings.translate import TranslateSettings
 else:
     __getattr__ = exports(
         __name__,
-        {"TranslateSettings": "flows.settings.schema", "open_engine": "flows.engine.translation"},
+        {"TranslateSettings": "flows.settings.translate", "open_engine": "flows.engine.translation"},
     )
 
 __all__ = ["TranslateSettings", "open_engine"]

@@ -9,7 +9,7 @@ from operators.decoding.recycling import recycling
 from operators.errors import UsageError
 
 if TYPE_CHECKING:
-    from flows.settings.schema import TranslateSettings
+    from flows.settings.translate import TranslateSettings
     from operators.research.heads import Heads
     from operators.research.prediction import Prediction
 

@@ -21,7 +21,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.corpus import BenchSegment, load_corpus
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.forward import Forward
 from operators.decoding.translator import SegmentState, Translator
 from operators.text import common_prefix

@@ -21,7 +21,7 @@ import msgspec
 from spoken_pieces import Piece, pieces, sentences
 
 from flows.engine.translation import open_engine
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.events import Partial
 from operators.languages import Language, language

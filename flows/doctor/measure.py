@@ -17,7 +17,7 @@ from flows.engine.costs import measured_here
 from flows.engine.marian import OpenMarian, marian_folder, open_marian
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import SurtitleError, UsageError
 from operators.events import AudioChunk

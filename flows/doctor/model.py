@@ -8,7 +8,7 @@ import msgspec
 from connectors.models.catalog import FLOWS_MS
 from flows.doctor.child import in_child
 from flows.doctor.finding import Finding, advised, from_error
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 
 # No check uses the network: a model of the hub is used only if it was fetched before.
 _OFFLINE = {"HF_HUB_OFFLINE": "1"}

@@ -6,7 +6,7 @@ from pathlib import Path
 from connectors.models.captions_folder import captions_lexicon
 from connectors.models.resolve import is_captions_model
 from connectors.terminology import read_dictionary
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.glossary import Dictionary, Lexicon
 from operators.languages import Direction, language
 from operators.observed import Progress, silent

@@ -9,7 +9,7 @@ import msgspec
 
 from connectors.models.resolve import resolve_model
 from connectors.models.terms import tell_limit
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference

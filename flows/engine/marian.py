@@ -9,7 +9,7 @@ from connectors.machine.resources import usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.opus import OPUS_MT, fetch_opus
 from flows.engine.serving import OpenModel
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.forward import output_limit
 from operators.decoding.pass_cost import PassCosts
 from operators.errors import UsageError

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from flows.settings.methods import METHODS, Proposing
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.acceptance import (
     EXACT,
     FINAL_BLOCK,

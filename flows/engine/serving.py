@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from flows.engine.draft_model import DraftModel
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.translator import SegmentState
 from operators.errors import UsageError

@@ -10,7 +10,7 @@ import msgspec
 from connectors.files.contents import read_json
 from connectors.jsonl.files import event_type_of, read_events
 from flows.engine.translation import Engine, translator_settings
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.recorder import Recorder, unchanged
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled

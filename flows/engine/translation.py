@@ -20,8 +20,8 @@ from flows.engine.marian import UNSHARED, OpenMarian, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import OpenModel, check_memory, make_scheduler, share_passes
 from flows.settings.methods import METHODS
-from flows.settings.schema import SPECULATIVE, TranslateSettings
 from flows.settings.terminology import of_direction
+from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning

@@ -15,7 +15,7 @@ from connectors.messages import tell
 from flows.pages.table import Table, console, print_named, print_table
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import InterruptedRunError
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from connectors.files.contents import sha256_of
 from connectors.machine.resources import cpu_name
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.corpus import Clip, Corpus
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import is_folder
 from operators.seq2seq.folder import weights_of
 

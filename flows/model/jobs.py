@@ -8,7 +8,7 @@ import typer
 
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import read_json
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError, is_visible
 from operators.languages import Language, language
 from operators.models.tensor_types import USUAL, Types, parse_types

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from connectors.files.contents import read_toml
 from connectors.messages import begin_messages, tell
 from flows.settings.mistakes import check_languages, invalid_value, meant_key
-from flows.settings.schema import SPECULATIVE, Settings, is_table, keys_of
+from flows.settings.schema import Settings
+from flows.settings.stage import is_table, keys_of
+from flows.settings.translate import SPECULATIVE
 from operators.errors import UsageError
 from operators.secret import decode_secret, to_plain
 

@@ -7,7 +7,8 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from flows.settings.options import flag_of, unfolded
-from flows.settings.schema import Settings, is_table, keys_of
+from flows.settings.schema import Settings
+from flows.settings.stage import is_table, keys_of
 from flows.settings.synonyms import KEYS
 from flows.settings.terminology import check_files
 from flows.settings.wording import in_words

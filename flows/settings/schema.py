@@ -15,71 +15,22 @@ from connectors.http.access import LOCAL
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages import Format
 from connectors.rooms.room import RoomLimits
-from connectors.sinks.part import SINKS, SinkPart, shown_in
+from connectors.sinks.part import SINKS, SinkPart
 from connectors.web.streams import MAX_CLIENTS
 from flows.settings.lists import words
-from flows.settings.methods import METHODS
-from flows.settings.terminology import Named, of_direction, parted
-from operators.decoding import acceptance
-from operators.decoding.pass_cost import BlockLength
-from operators.languages import Direction
+from flows.settings.output import DisplaySettings, OutputSettings
+from flows.settings.stage import ELSEWHERE, Positive, Stage, extended
+from flows.settings.translate import TranslateSettings
 from operators.metrics.health import Rule
 from operators.parts import Option
-from operators.prompts.template import NAMES as TEMPLATE_NAMES
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
-from operators.subtitles.writer import Shown
 
 _LIMITS = RoomLimits()
-Positive = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[int, Meta(ge=0)]
-Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
-#: Valid values for the prompt: as a regular expression, and in words.
-TEMPLATE = rf"^({'|'.join(map(re.escape, TEMPLATE_NAMES))}|.+\.toml)$"
-TEMPLATES = f"{', '.join(TEMPLATE_NAMES)} or the path of a .toml file"
-# A part that is not registered.
-_ELSEWHERE = r"[\w.]+:\w+"
-#: The same for the acceptance rule.
-ACCEPT = rf"^(auto|{acceptance.pattern()}|{_ELSEWHERE}(-[0-9.]+)?)$"
-ACCEPTED = f"auto, {acceptance.description()}"
-OwnSink = Annotated[str, Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
 
 
-#: The methods that draft tokens after the divergence.
-PROPOSING = tuple(one.name for one in METHODS.values() if not one.joins)
-#: Those that verify the last output.
-SPECULATIVE = ("ssbd", *PROPOSING)
-METHOD_NAMES = (*SPECULATIVE, "retranslate", "continuous")
-if TYPE_CHECKING:
-    Method = str
-else:
-    Method = Literal[METHOD_NAMES]
-
-
-class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of one stage."""
-
-
-def _extended(name: str, base: type[msgspec.Struct], fields: list[tuple[str, Any, Any]]) -> Any:
-    """The settings of a stage with those of its parts."""
-    return msgspec.defstruct(
-        name, fields, bases=(base,), namespace={"__doc__": base.__doc__}, module=__name__,
-        frozen=True, kw_only=True, forbid_unknown_fields=True,
-    )  # fmt: skip
-
-
-def keys_of(table: type[msgspec.Struct]) -> dict[str, Any]:
-    """The keys of a table of the file, with their types."""
-    return {field.encode_name: field.type for field in msgspec.structs.fields(table)}
-
-
-def is_table(kind: Any) -> bool:
-    """Whether settings of this type are a table."""
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-class InputSettings(_Stage, frozen=True, kw_only=True):
+class InputSettings(Stage, frozen=True, kw_only=True):
     """Where events come from. Give exactly one input; the stages before its events do not run."""
 
     #: Recognise the speech of this recording: sound or video, an address, or ``-`` for standard input.
@@ -112,7 +63,7 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
 
 def _engine() -> Any:
     names = list(RECOGNIZERS)
-    shown, pattern = ", ".join(names), rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
+    shown, pattern = ", ".join(names), rf"^({'|'.join(map(re.escape, names))}|{ELSEWHERE})$"
     meta = Meta(pattern=pattern, description=f"{shown} or MODULE:NAME", examples=names)
     return Annotated[str, meta, Option(f"{shown}, or MODULE:NAME for one of your own.", "--recognizer")]
 
@@ -120,7 +71,7 @@ def _engine() -> Any:
 if TYPE_CHECKING:
     RecognizeSettings = RecognizerSettings
 else:
-    RecognizeSettings = _extended(
+    RecognizeSettings = extended(
         "RecognizeSettings",
         RecognizerSettings,
         [
@@ -130,7 +81,7 @@ else:
     )
 
 
-class SentencesSettings(_Stage, frozen=True, kw_only=True):
+class SentencesSettings(Stage, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
     method: Annotated[Literal["auto", "rules", "off"], Option(
@@ -148,232 +99,7 @@ class SentencesSettings(_Stage, frozen=True, kw_only=True):
     digits: bool = True
 
 
-class TranslateSettings(_Stage, frozen=True, kw_only=True):
-    """The language model and how it decodes."""
-
-    source: Annotated[str, Option("Language of the speech, by name or code.")] = msgspec.field(
-        name="from", default="English"
-    )
-    target: Annotated[str, Option(
-        "Language of the captions, by name or code; a run can have several: German,French.",
-    )] = msgspec.field(name="to", default="German")  # fmt: skip
-    #: Languages of further captions of the same speech; ``to`` may also name all, with commas between.
-    more_targets: tuple[str, ...] = msgspec.field(name="more_to", default=())
-    captions_only: Annotated[bool, Option(
-        "Captions in the language that is spoken: nothing is translated, and no model for it is needed.",
-        "--captions-only",
-    )] = False  # fmt: skip
-    model: Annotated[
-        str,
-        Option("A name of `surtitle models`, a GGUF file, a folder (Marian), or hub:OWNER/REPO:FILE.gguf."),
-    ] = "default"
-    template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
-        "A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.",
-    )] = "auto"  # fmt: skip
-    method: Annotated[Method, Option(f"Decoding method: {', '.join(METHOD_NAMES)}.")] = "ssbd"
-    glossary: Annotated[Named, Option(
-        "Terms and their translations, which captions lean towards: a line each, a tab between. Of several "
-        "languages: fr=FILE, again for each.",
-        default="none",
-    )] = None  # fmt: skip
-    dictionary: Annotated[str | tuple[str, ...], Option(
-        "Translations of rarer words: auto (those of the model for captions), none, or a file, tab-separated "
-        "or of dict.cc, Ding or FreeDict; fr=FILE as for --glossary.",
-    )] = "auto"  # fmt: skip
-    context: Annotated[Annotated[int, Meta(ge=0, le=16)], Option(
-        "Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).",
-    )] = 0  # fmt: skip
-    bias: Annotated[
-        Probability | None,
-        Option("Bias (beta) towards the last output, 0 to 1.", default=f"{acceptance.BIAS:g}"),
-    ] = None
-    final_bias: Annotated[Probability | None, Option(
-        "Bias at the last update of a segment; 0 translates it as from scratch.",
-        default="the rule worth-0.6, or the same bias if the model was trained on such",
-    )] = None  # fmt: skip
-    accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED), Option(
-        f"Acceptance rule for drafts: {acceptance.names()}; auto is the bias if given, else what suits the "
-        "model.",
-        about=f"Which draft tokens are accepted: {acceptance.meanings()}. ``auto`` is the bias if one is "
-        "given, otherwise what suits the model.",
-    )] = "auto"  # fmt: skip
-    #: Minimum number of tokens taken from a verified block, including the model's own next token.
-    min_block: Positive = 1
-    #: Beta towards tokens proposed after the divergence; 0 does not change results.
-    proposal_bias: Probability = 0.0
-    #: Tokens of a proposal; absent for as many as pay off on this machine, or eight in Jacobi blocks.
-    block: Positive | None = None
-    #: A proposal ends before the first token that is less probable than this.
-    sure: Probability = BlockLength().threshold
-    heads: Annotated[
-        str | None, Option("Proposal heads of 'surtitle model heads', for the method heads.", default="none")
-    ] = None
-    draft_model: Annotated[str | None, Option(
-        "Draft model, a smaller one of the same vocabulary: base, a GGUF file or hub:OWNER/REPO:FILE.gguf.",
-        default="none",
-    )] = None  # fmt: skip
-    draft_length: Annotated[
-        int, Meta(ge=1, le=256), Option("Maximum tokens that the draft model drafts at a time.")
-    ] = 24
-    draft_threshold: Annotated[Probability, Option("Probability below which the draft model stops.")] = 0.4
-    #: Reuse the draft model's rejected tokens where a new draft meets them again.
-    draft_recycling: bool = True
-    draft_tree: Annotated[bool, Option("Let the draft model try two tokens where it is unsure.")] = False
-    commit: Annotated[NotNegative, Option(
-        "Passes that must clearly accept a draft token before it is no longer checked; 0: never.",
-    )] = 1  # fmt: skip
-    #: Minimum gap between the two best logits for an acceptance to be clear.
-    commit_gap: Annotated[float, Meta(ge=0.0)] = 0.0
-    keep: Annotated[bool, Option(
-        "Keep what was computed for committed tokens when the source grows, where that is faster.",
-    )] = True  # fmt: skip
-    #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
-    draft_mask: NotNegative = 0
-    strip_punctuation: Annotated[
-        bool, Option("Remove the closing punctuation of unfinished speech.", "--strip-punctuation")
-    ] = False
-    close_unfinished: Annotated[bool | None, Option(
-        "Add a full stop to unfinished speech, so that the model invents no ending.",
-        default="unless the model was trained on unfinished text",
-    )] = None  # fmt: skip
-    hold_back: Annotated[
-        NotNegative, Option("Words at the end of unfinished speech that are held back until the next update.")
-    ] = 0
-    #: Drop the draft when the source is revised, as other implementations do.
-    drop_revised: bool = False
-    keep_up: Annotated[bool | None, Option(
-        "Skip updates that newer ones have overtaken, finals first; or translate every one.",
-        "--keep-up/--every-update", "keep up where speech is live",
-    )] = None  # fmt: skip
-    finals_only: Annotated[bool | None, Option(
-        "Caption sentences when they are finished, not while they grow; --every-update is the opposite.",
-        "--finals-only", "recordings of which only files are written",
-    )] = None  # fmt: skip
-    threads: Annotated[
-        Annotated[int, Meta(ge=1, le=1024)] | None, Option("Threads of the model.", default="measured")
-    ] = None
-    #: Number of segments that keep their KV cache.
-    sessions: Annotated[int, Meta(ge=1, le=255)] = 4
-    rooms: Annotated[Annotated[int, Meta(ge=1, le=255)] | None, Option(
-        "Streams translated together, in the same passes; further live ones are refused, others wait.",
-        default="one after the other",
-    )] = None  # fmt: skip
-    #: Maximum megabytes of the caches and logits of all models with these rooms; absent for no limit.
-    memory_mb: Annotated[int, Meta(ge=1)] | None = None
-    #: Maximum source tokens that are translated in one piece; a longer segment is split.
-    max_source: Annotated[int, Meta(ge=16, le=100_000)] = 192
-
-    @property
-    def direction(self) -> Direction:
-        """The source and the first target language. Raises `UsageError` for an unknown language."""
-        return Direction.of(self.source, self.target)
-
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The source and each of the target languages; raises the same."""
-        return tuple(Direction.of(self.source, one) for one in (self.target, *self.more_targets))
-
-    @property
-    def terms(self) -> str | None:
-        """The glossary of the first language; None if there is none."""
-        return of_direction(self.glossary, self.direction, self.direction)
-
-    @property
-    def words(self) -> str:
-        """The dictionary of the first language: auto, none or a file."""
-        return of_direction(self.dictionary, self.direction, self.direction) or "auto"
-
-    @property
-    def terminology(self) -> list[str]:
-        """The glossaries and dictionaries of all languages."""
-        return [file for _, file in parted(self.glossary) + parted(self.dictionary)]
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether streams or languages are translated at the same time, not one after the other."""
-        return self.rooms is not None or bool(self.more_targets)
-
-    def rules(self, *, knows_unfinished: bool = False) -> acceptance.Rules:
-        """The acceptance rules for a model that was or was not trained on unfinished text."""
-        return acceptance.suited_rules(self.accept, self.bias, self.final_bias, knows_unfinished)
-
-
-#: Tokens of a translation, and words of captions in the spoken language, that are withheld while unfinished;
-#: docs/figures.md has what they are worth.
-MASK_K, MASKED_WORDS = 3, 1
-
-
-class DisplaySettings(_Stage, frozen=True, kw_only=True):
-    """How captions are displayed."""
-
-    mask_k: Annotated[NotNegative | None, Option(
-        "Tokens withheld from unfinished captions; words of captions that are not translated.",
-        default=f"{MASK_K}, or {MASKED_WORDS} word",
-    )] = None  # fmt: skip
-
-    def withheld(self, languages: Direction) -> int:
-        """The tokens or words that captions in these languages withhold."""
-        if self.mask_k is not None:
-            return self.mask_k
-        return MASK_K if languages.translates else MASKED_WORDS
-
-
-class _OutputSettings(_Stage, frozen=True, kw_only=True):
-    """Outputs: those that name a file are not written if absent."""
-
-    #: Show captions on the terminal.
-    terminal: bool = True
-    subtitles: Annotated[
-        Shown, Option("What subtitles show: source (the speech), target (its translation) or both.")
-    ] = "target"
-    summary: Annotated[str | None, Option("Write the closing summary here (JSON).")] = None
-    kafka: KafkaOutput = KafkaOutput()
-    sinks: Annotated[
-        tuple[OwnSink, ...], Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none")
-    ] = ()
-
-    def files(self) -> list[tuple[SinkPart, Path]]:
-        """The sinks that are named, with their files."""
-        named = []
-        for one in SINKS.values():
-            given = () if one.is_address else getattr(self, one.name) or ()
-            for number, text in enumerate((given,) if isinstance(given, str) else given):
-                shown, path = shown_in(text) if one.shows else (None, Path(text))
-                name = f"{one.name}-{number + 1}" if number else one.name
-                named.append((one._replace(name=name, shown=shown), path))
-        for number, own in enumerate(self.sinks):
-            name, _, file = own.partition("=")
-            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(file)))
-        return named
-
-    def addresses(self) -> list[tuple[SinkPart, Secret]]:
-        """The sinks that send elsewhere, with their addresses."""
-        given = [(one, getattr(self, one.name)) for one in SINKS.values() if one.is_address]
-        return [(one, address) for one, address in given if address is not None]
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, sink: str) -> Any:
-            """The file of a sink; of some, several."""
-
-
-def _type_of(one: SinkPart) -> Any:
-    """What names a sink: a file, several, or an address."""
-    return Secret if one.is_address else str | tuple[str, ...] if one.shows else str
-
-
-if TYPE_CHECKING:
-    OutputSettings = _OutputSettings
-else:
-    _options = {one: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
-    OutputSettings = _extended(
-        "OutputSettings",
-        _OutputSettings,
-        [(one.name, Annotated[_type_of(one) | None, option], None) for one, option in _options.items()],
-    )
-
-
-class WebSettings(_Stage, frozen=True, kw_only=True):
+class WebSettings(Stage, frozen=True, kw_only=True):
     """Captions in a browser."""
 
     enabled: Annotated[bool, Option("Show the captions in a browser, too.", "--web")] = False
@@ -389,7 +115,7 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     max_clients: Annotated[int, Meta(ge=1, le=100_000)] = MAX_CLIENTS
 
 
-class RoomsSettings(_Stage, frozen=True, kw_only=True):
+class RoomsSettings(Stage, frozen=True, kw_only=True):
     """Rooms whose speakers send their sound from a browser. ``translate.rooms`` is their maximum number."""
 
     #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
@@ -418,7 +144,7 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
     bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = _LIMITS.bytes_per_second
 
 
-class MetricsSettings(_Stage, frozen=True, kw_only=True):
+class MetricsSettings(Stage, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
     listen: Annotated[Annotated[int, Meta(ge=0, le=65535)] | str | None, Option(
@@ -433,7 +159,7 @@ class MetricsSettings(_Stage, frozen=True, kw_only=True):
     silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = Rule().silence_dbfs
 
 
-class MessagesSettings(_Stage, frozen=True, kw_only=True):
+class MessagesSettings(Stage, frozen=True, kw_only=True):
     """Messages on standard error."""
 
     format: Annotated[
@@ -441,7 +167,7 @@ class MessagesSettings(_Stage, frozen=True, kw_only=True):
     ] = "text"
 
 
-class RecoverySettings(_Stage, frozen=True, kw_only=True):
+class RecoverySettings(Stage, frozen=True, kw_only=True):
     """How a killed run resumes."""
 
     folder: Annotated[
@@ -461,7 +187,7 @@ Address = Annotated[
 ]
 
 
-class RunSettings(_Stage, frozen=True, kw_only=True):
+class RunSettings(Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
     workers: Annotated[
@@ -477,7 +203,7 @@ class RunSettings(_Stage, frozen=True, kw_only=True):
     ] = 0
 
 
-class Settings(_Stage, frozen=True, kw_only=True):
+class Settings(Stage, frozen=True, kw_only=True):
     """All settings of a flow."""
 
     input: InputSettings = InputSettings()

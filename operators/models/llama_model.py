@@ -194,7 +194,7 @@ def _slides_alone(model: ctypes.c_void_p | None) -> bool:
 
     llama.cpp keeps the other layers in a cache of its own, and aborts where it has to turn the keys of none.
     """
-    return llama.llama_model_n_swa(model) > 0 and llama.llama_model_n_layer(model) < _WINDOWED
+    return bool(llama.llama_model_n_swa(model) > 0 and llama.llama_model_n_layer(model) < _WINDOWED)
 
 
 def is_recurrent(model: ctypes.c_void_p | None) -> bool:

@@ -22,7 +22,8 @@ from flows.measuring.corpus import load_corpus
 from flows.measuring.drafts.command import bench_drafts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from flows.settings.schema import InputSettings, OutputSettings, Settings
+from flows.settings.output import OutputSettings
+from flows.settings.schema import InputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.glossary import Dictionary, times_said, words_of

@@ -9,7 +9,7 @@ import torch
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
 from flows.engine.translation import open_engine
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate

@@ -11,7 +11,7 @@ from flows.measuring.subjects import Json, Limit, Markdown, Skip, subject
 from flows.settings.lists import floats, integers
 from flows.settings.loading import load_settings
 from flows.settings.options import MODEL, Overrides, takes
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError
 
 # The default for a Whisper model.

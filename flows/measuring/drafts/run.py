@@ -18,7 +18,7 @@ from flows.measuring.corpus import Clip, Corpus, read_clips, samples
 from flows.measuring.drafts.results import Costs, Drafts
 from flows.measuring.results import running
 from flows.measuring.signature import of_clips, of_engine, of_texts, sign
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive

@@ -14,7 +14,8 @@ from flows.settings.lists import floats, integers, numbers_or, words
 from flows.settings.loading import load_settings, warn_of_unused_bias
 from flows.settings.methods import METHODS as PARTS
 from flows.settings.options import MODEL, Group, Override, Overrides, asks_for, declared, override, takes
-from flows.settings.schema import MASK_K, METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
+from flows.settings.output import MASK_K
+from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import BIAS, names
 from operators.errors import UsageError
 from operators.parts import Option

@@ -7,7 +7,7 @@ from flows.measuring.methods.command import USUAL
 from flows.measuring.methods.scores import MethodRow
 from flows.pages.drawing import BLUE, GREEN, GREY, ORANGE, Panel, picture, up_to
 from flows.pages.table import Column, Table, percent, tabulated
-from flows.settings.schema import SPECULATIVE
+from flows.settings.translate import SPECULATIVE
 
 
 def tables(rows: Sequence[MethodRow]) -> tuple[Table, ...]:

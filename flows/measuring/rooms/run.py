@@ -26,7 +26,7 @@ from flows.running.dataflow import run
 from flows.settings.lists import words
 from flows.settings.loading import load_settings
 from flows.settings.options import Overrides
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.clock import WallClock
 from operators.decoding.pass_cost import PassCosts, is_measured
 from operators.decoding.translator import Output, SegmentState

@@ -8,7 +8,7 @@ import typer
 from connectors.files.distinct import check_distinct
 from flows.measuring.subjects import Json, subject
 from flows.settings.lists import shares
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import InputError, UsageError
 from operators.recognizers.part import RECOGNIZERS, USUAL
 

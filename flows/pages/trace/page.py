@@ -25,7 +25,7 @@ from flows.pages.trace.picture import (
     shortened,
     style_sheet,
 )
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Pass, Trace, UpdateTrace
 

@@ -10,7 +10,7 @@ import pytest
 from flows.captions import shared
 from flows.captions.shared import Shared
 from flows.settings.loading import load_settings
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError

@@ -17,7 +17,7 @@ from flows.doctor.microphone import MicrophoneFacts
 from flows.doctor.model import ModelFacts
 from flows.doctor.part import Given, PartFacts, sentence, subjects
 from flows.settings.loading import load_settings
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.languages import Direction
 from tests.virtual_microphone import VirtualMicrophone
 

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from flows.engine.translation import open_engine
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import InputError
 from tests.flows.engine.segments import pieces_of
 from tests.program import surtitle

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from flows.engine.translation import open_engine
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError
 from tests.flows.engine.segments import pieces_of
 from tests.program import surtitle

@@ -10,7 +10,7 @@ from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.measuring.methods.command import columns_of, make_grid, make_plan
 from flows.settings.loading import load_settings
-from flows.settings.schema import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
+from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import BIAS, WORTH, Rules, acceptance
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts

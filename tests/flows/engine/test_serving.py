@@ -12,7 +12,7 @@ from flows.engine import translation
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError
 from operators.languages import Direction
 from operators.models.llama import ContextSettings, LlamaContext

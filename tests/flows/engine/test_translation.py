@@ -12,7 +12,7 @@ from flows.engine.dictionary import open_dictionary, open_lexicon
 from flows.engine.recognition import tell_terms
 from flows.engine.translation import open_engine, translator_settings
 from flows.measuring.methods.command import columns_of
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.glossary import Wanted

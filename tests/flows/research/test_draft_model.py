@@ -11,7 +11,7 @@ from flows.cli.app import app
 from flows.engine.translation import open_engine
 from flows.research import prediction
 from flows.settings.loading import load_settings
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine.recognizer import bundled_model

@@ -7,7 +7,7 @@ import pytest
 
 from flows.engine.translation import open_engine
 from flows.settings.loading import load_settings
-from flows.settings.schema import TranslateSettings
+from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError
 from tests.flows.engine.segments import outputs as outputs_of
 from tests.flows.research.test_draft_model import invoke

@@ -1,0 +1,34 @@
+"""What the settings of all stages are made of."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
+#: A part that is not registered.
+ELSEWHERE = r"[\w.]+:\w+"
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of one stage."""
+
+
+def extended(name: str, base: type[msgspec.Struct], fields: list[tuple[str, Any, Any]]) -> Any:
+    """The settings of a stage with those of its parts."""
+    return msgspec.defstruct(
+        name, fields, bases=(base,), namespace={"__doc__": base.__doc__}, module=base.__module__,
+        frozen=True, kw_only=True, forbid_unknown_fields=True,
+    )  # fmt: skip
+
+
+def keys_of(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """The keys of a table of the file, with their types."""
+    return {field.encode_name: field.type for field in msgspec.structs.fields(table)}
+
+
+def is_table(kind: Any) -> bool:
+    """Whether settings of this type are a table."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
