@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.decoding.adjusted import adjusted
+from operators.decoding.adjustment import adjusted
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.pieces import Piece, spelled
 from operators.glossary import Dictionary, Glossary, Translation, said_at, words_of

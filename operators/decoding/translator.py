@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from operators.decoding.adjusted import ending_figures, lacks_end, nonempty, whole
+from operators.decoding.adjustment import ending_figures, lacks_end, nonempty, whole
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.decoder import Decode, Decoder

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.adjusted import ending_figures, whole
+from operators.decoding.adjustment import ending_figures, whole
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
