@@ -17,7 +17,9 @@ from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
 from connectors.sinks.naming import beside, in_language
 from flows.captions.runner import caption
+from flows.captions.shared import Shared, StreamLanguages
 from flows.cli.refusals import check_command
+from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
@@ -119,11 +121,12 @@ def subtitle(
     asked = _Wanted(suffixes, speech, mux or mux_into is not None, mux_into, burn, folder)
     todo = [_files(one, asked, wanted) for one in recordings]
     _check(todo, asked, overwrite=overwrite)
-    failed = 0
+    failed, models = 0, _Models()
     for files in todo:
         try:
-            _write(files, wanted, quiet=quiet, settings_file=settings)
+            _write(files, wanted, models, quiet=quiet, settings_file=settings)
         except InputError as error:
+            models.forget()
             if len(todo) == 1:
                 raise
             failed += 1
@@ -213,7 +216,24 @@ def _check_videos(files: _Files, asked: _Wanted) -> None:
         check_letters(track.language)
 
 
-def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Path | None) -> None:
+class _Models:
+    """Loads the models for the first recording, and uses them for all."""
+
+    def __init__(self) -> None:
+        self._last: Shared | None = None
+
+    def __call__(self, settings: Settings, observe: Observe, languages: StreamLanguages | None) -> Shared:
+        self._last = Shared(settings, observe, languages, self._last)
+        return self._last
+
+    def forget(self) -> None:
+        """Load them again: a run that failed may have left its text in them."""
+        self._last = None
+
+
+def _write(
+    files: _Files, settings: Settings, models: _Models, *, quiet: bool, settings_file: Path | None
+) -> None:
     began = time()
     output = replace(
         settings.output,
@@ -224,7 +244,9 @@ def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Pat
     complaint = None
     try:
         run = replace(settings, input=given, output=output)
-        is_finished = caption(run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False)
+        is_finished = caption(
+            run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=models
+        )
     except InputError as error:
         # A recording of which a part was damaged has subtitles.
         if not all(one.path.exists() and one.path.stat().st_mtime >= began - 1 for one in files.tracks):
