@@ -11,6 +11,7 @@ import typer
 from msgspec.structs import replace
 
 from connectors.audio.recording import is_file, shown
+from connectors.exports.chapters import write_chapters
 from connectors.exports.mux import Subtitles, burn, check_letters, container_of, mux, suffix_for
 from connectors.exports.mux_process import Muxed
 from connectors.files.output import check_writable, make_folder
@@ -36,7 +37,10 @@ Recordings = Annotated[
     typer.Argument(help="Sound or video: files or https:// addresses, each with its own subtitles."),
 ]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
-Vtt = Annotated[bool, typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt.")]
+Vtt = Annotated[
+    bool,
+    typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt."),
+]
 Txt = Annotated[bool, typer.Option("--txt", help="Also write plain text: talk.de.txt.")]
 Speech = Annotated[bool, typer.Option("--speech", help="Also write what is spoken: talk.en.srt.")]
 Mux = Annotated[
@@ -84,6 +88,8 @@ class _Files(NamedTuple):
     written: list[Path]
     #: SubRip files, for the tracks of the copy.
     tracks: list[Subtitles]
+    #: Those of its chapters, if it has any; None if they are not wanted.
+    chapters: Path | None
     #: The copy of the recording.
     copy: Path | None
     #: Those with subtitles in their pictures, one for each language that is shown.
@@ -95,7 +101,7 @@ class _Files(NamedTuple):
 
     @property
     def paths(self) -> list[Path]:
-        return [*self.written, *self.videos]
+        return [*self.written, *([] if self.chapters is None else [self.chapters]), *self.videos]
 
 
 @takes(TRANSLATION, RECOGNITION, declared("sentences", "method"), declared("output", "subtitles"), WATCHING)
@@ -156,7 +162,9 @@ def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
             for track, one in zip(tracks, texts, strict=True)
             if shows_speech or one.shown != "source"
         ]
-    return _Files(recording, named, written, tracks, copy, burnt)
+    has_chapters = ".vtt" in asked.suffixes and is_file(recording)
+    chapters = beside(recording, ".chapters.vtt", asked.folder) if has_chapters else None
+    return _Files(recording, named, written, tracks, chapters, copy, burnt)
 
 
 def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
@@ -257,12 +265,15 @@ def _write(
         for path in files.written:
             path.unlink(missing_ok=True)
         raise KeyboardInterrupt
+    unmade = None
+    if files.chapters is not None and not write_chapters(Path(files.recording), files.chapters):
+        unmade = files.chapters
     if files.videos:
         is_silent = quiet or settings.messages.format == "json"
         with Waiting(quiet=is_silent, captions=False) as waiting:
             _copy(files, waiting.doing)
     if not quiet:
-        print(f"{shown(files.recording)}: {', '.join(map(str, files.paths))}")
+        print(f"{shown(files.recording)}: {', '.join(str(one) for one in files.paths if one != unmade)}")
         sys.stdout.flush()
     if complaint is not None:
         raise complaint

@@ -8,8 +8,10 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+import webvtt
 
 from connectors.audio.media_process import Refusal
+from connectors.exports.chapters import write_chapters
 from connectors.exports.lettering import Lettering, font_for
 from connectors.exports.mux import Subtitles, burn, mux, suffix_for
 from connectors.exports.mux_process import Muxed
@@ -17,7 +19,7 @@ from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.languages import language
 from tests.recordings import write
 
-CHAPTERS = [("Introduction", 0, 3000), ("The rest", 3000, 8000)]
+CHAPTERS = [("Introduction", 0, 3000), ("Q & A", 3000, 8000)]
 
 
 def video(path: Path, rotation: int = 0) -> Path:
@@ -87,6 +89,17 @@ def test_a_player_can_choose_each_language_and_the_rest_is_copied(tmp_path: Path
         given, given_at = zip(*packets(talk, kind), strict=True)
         assert copied == given
         assert copied_at == pytest.approx(given_at, abs=0.03)
+
+
+def test_chapters_are_cues_from_the_first_to_the_last_moment_of_each(tmp_path: Path) -> None:
+    talk, made = video(tmp_path / "talk.mp4"), tmp_path / "talk.chapters.vtt"
+    assert write_chapters(talk, made)
+    cues = [(one.start, one.end, one.text) for one in webvtt.read(str(made))]
+    assert cues == [
+        ("00:00:00.000", "00:00:03.000", "Introduction"), ("00:00:03.000", "00:00:08.000", "Q &amp; A")
+    ]  # fmt: skip
+    assert not write_chapters(write(tmp_path / "bare.mkv", np.zeros(4800, "i2")), tmp_path / "bare.vtt")
+    assert not (tmp_path / "bare.vtt").exists()
 
 
 @pytest.mark.parametrize("rotation", [0, 90, -90, 180])
