@@ -30,7 +30,7 @@ EXTRAS = {
         Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
         Extra("bench", "tokenizers of benchmarks", ("sentencepiece",)),
         Extra("marian", "translation by Marian models such as OPUS-MT's", ("sentencepiece",)),
-        Extra("media", "videos, and sound that libsndfile cannot read", ("av",)),
+        Extra("media", "videos, and sound that libsndfile cannot read", ("av", "PIL")),
         Extra("train", "training of models", ("peft", "torch", "transformers")),
     )
 }

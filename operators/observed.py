@@ -146,8 +146,8 @@ class SoundLost(Struct, frozen=True):
     losses: Losses
 
 
-class MicrophoneChanged(Struct, frozen=True):
-    """A microphone disappeared or came back; the next sound means that it works."""
+class SourceChanged(Struct, frozen=True):
+    """A microphone or a broadcast disappeared or came back; the next sound means that it works."""
 
     #: What happened, for the user.
     sentence: str
@@ -269,7 +269,7 @@ Observed = (
     | ModelLoaded
     | SoundHeard
     | SoundLost
-    | MicrophoneChanged
+    | SourceChanged
     | RecordingAt
     | RecordingTruncated
     | RecognizerChanged

@@ -22,7 +22,7 @@ from connectors.sinks.wav import WavSink
 from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
-from operators.observed import MicrophoneChanged, SoundLost
+from operators.observed import SoundLost, SourceChanged
 from operators.sound import level
 
 _ROOT = Path(__file__).parent.parent
@@ -133,7 +133,7 @@ def _listen(wav: Path, options: dict[str, Any]) -> None:
         )
         return chunk.key, chunk
 
-    def observe(event: MicrophoneChanged | SoundLost) -> None:
+    def observe(event: SourceChanged | SoundLost) -> None:
         if isinstance(event, SoundLost):
             say(lost=msgspec.to_builtins(event.losses))
         else:

@@ -95,10 +95,10 @@ def main() -> None:
         os._exit(1)
 
 
-def limit_memory() -> None:
-    """Bound what this process may allocate."""
+def limit_memory(limit: int = MEMORY_LIMIT) -> None:
+    """Bound the bytes that this process may allocate."""
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 

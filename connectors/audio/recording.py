@@ -32,6 +32,15 @@ def stream_of(recording: str) -> str:
     return Path(recording).stem
 
 
+def live_stream(source: str) -> str:
+    """The name of the stream of a microphone, or of a broadcast.
+
+    >>> live_stream("USB"), live_stream("https://example.org/radio/live.m3u8")
+    ('microphone', 'live')
+    """
+    return stream_of(source) if is_address(source) else "microphone"
+
+
 def shown(recording: str) -> str:
     """The name in messages. An address loses its password and its query, which may hold a secret."""
     if recording == STANDARD_INPUT:

@@ -1,22 +1,27 @@
-"""The child process of `connectors.exports.mux`: copies a recording, and adds tracks of subtitles (PyAV).
+"""The child process of `connectors.exports.mux`: copies a recording, and adds subtitles (PyAV).
 
-Called with a `Job` as JSON. It writes the file, and a line of JSON (`Muxed` or `Refused`) to standard output.
+Called with a `Job` as JSON. It writes the file, and lines of JSON to standard output: `At` as it goes, at the
+end `Muxed` or `Refused`.
 """
 
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from connectors.audio.media_process import MEMORY_LIMIT, Refusal, Refused, limit_memory, open_container, tell
+from connectors.exports.burning import Burner, Cue
+from connectors.exports.lettering import font_for
 
 # A file that has so many bad packets is another kind of file.
 _MAX_ERRORS = 1000
 _MILLISECONDS = Fraction(1, 1000)
+# An encoder keeps pictures to compare with: of 4K about 1.5 GB.
+_BURN_LIMIT = 3 * MEMORY_LIMIT
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +33,8 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     #: Name in a player's menu.
     title: str
+    #: Code of the language as it is in `operators.languages`.
+    code: str
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +45,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     #: FFmpeg's name of the container: ``mp4`` or ``matroska``.
     container: str
     tracks: tuple[Track, ...]
+    #: The one that is drawn into the pictures, instead of tracks.
+    burnt: Track | None = None
+
+
+class At(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """How far it is."""
+
+    #: From 0 to 1.
+    fraction: float
 
 
 class Muxed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -52,39 +68,46 @@ class Muxed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 def main() -> None:
     """Do the job that the argument is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    limit_memory()
+    job = msgspec.json.decode(sys.argv[1], type=Job)
+    limit = MEMORY_LIMIT if job.burnt is None else _BURN_LIMIT
+    limit_memory(limit)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    job = msgspec.json.decode(sys.argv[1], type=Job)
     try:
-        tell(out, _mux(job))
+        tell(out, _mux(job, lambda fraction: tell(out, At(fraction=fraction))))
     except Refusal as refusal:
         tell(out, refusal.told)
     except MemoryError:
-        why = f"it takes more than {MEMORY_LIMIT >> 20} MB of memory"
+        why = f"it takes more than {limit >> 20} MB of memory"
         tell(out, Refused(why=why, remedy="export it again"))
     except OSError as error:  # FFmpeg's errors are OSErrors, too
         tell(out, Refused(why=f"the system says: {error.strerror or error}", remedy="check the disk"))
 
 
-def _mux(job: Job) -> Muxed:
+def _mux(job: Job, progress: Callable[[float], None]) -> Muxed:
     import av
 
     recording = open_container(job.recording)
     with av.open(job.into, "w", format=job.container) as made:
-        copier = _Copier(recording, made)
+        begin = Fraction(recording.start_time or 0, 1_000_000)
+        copier = _Copier(recording, made, job.burnt, begin)
         made.metadata.update(recording.metadata)
         made.set_chapters(recording.chapters())
-        begin = Fraction(recording.start_time or 0, 1_000_000)
         cues = [_cues(made, job.container, track, begin) for track in job.tracks]
         waiting = [next(one, None) for one in cues]
+        told, length = 0, Fraction(recording.duration or 0, 1_000_000)
         for packet in copier.packets():
+            at = _time(packet)
             # In the order of time, so that no track waits for another.
             for number, own in enumerate(cues):
-                while (cue := waiting[number]) is not None and _time(cue) <= _time(packet):
+                while (cue := waiting[number]) is not None and _time(cue) <= at:
                     made.mux_one(cue)
                     waiting[number] = next(own, None)
             copier.copy(packet)
+            if length and (percent := int(100 * (at - begin) / length)) > told:
+                told = percent
+                progress(min(1.0, told / 100))
+        copier.end()
         for cue, own in zip(waiting, cues, strict=True):
             for late in (cue, *own):
                 if late is not None:
@@ -93,15 +116,22 @@ def _mux(job: Job) -> Muxed:
 
 
 class _Copier:
-    """Copies the tracks of a recording that a container takes."""
+    """Copies the tracks of a recording that a container takes, and encodes pictures that get subtitles."""
 
-    def __init__(self, recording: Any, made: Any) -> None:
+    def __init__(self, recording: Any, made: Any, burnt: Track | None, begin: Fraction) -> None:
         self._recording, self._made = recording, made
-        self.damaged = 0
+        self._bad = 0
+        self._burner: Burner | None = None
         left_out = []
         self._tracks: dict[int, Any] = {}
         for stream in recording.streams:
             if stream.type not in ("video", "audio", "subtitle"):
+                continue
+            if burnt is not None and self._burner is None and _has_pictures(stream):
+                cues = [*_texts(burnt.subtitles, begin)]
+                font = font_for("".join(line for cue in cues for line in cue.lines), burnt.code)
+                self._burner = Burner(stream, made, cues, font, _first_frame(recording.name, stream.index))
+                self._tracks[stream.index] = self._burner.track
                 continue
             name = getattr(stream.codec_context, "name", "unknown")
             if not _is_taken(made, stream, name):
@@ -114,12 +144,19 @@ class _Copier:
         self.left_out = tuple(left_out)
         if not self._tracks:
             raise Refusal("it has neither sound nor pictures", "give a recording")
+        if burnt is not None and self._burner is None:
+            raise Refusal("it has no pictures", "leave out --burn")
+
+    @property
+    def damaged(self) -> int:
+        """Packets that were unusable."""
+        return self._bad + (self._burner.damaged if self._burner else 0)
 
     def packets(self) -> Iterator[Any]:
         """Those to copy."""
         from av.error import FFmpegError
 
-        while self.damaged < _MAX_ERRORS:
+        while self._bad < _MAX_ERRORS:
             try:
                 for packet in self._recording.demux():
                     if packet.stream.index in self._tracks and packet.size:
@@ -129,7 +166,7 @@ class _Copier:
             except EOFError:
                 return
             except FFmpegError:
-                self.damaged += 1
+                self._bad += 1
             else:
                 return
 
@@ -137,11 +174,35 @@ class _Copier:
         """Write a packet; one with impossible times is left out."""
         from av.error import ArgumentError
 
-        packet.stream = self._tracks[packet.stream.index]
+        track = self._tracks[packet.stream.index]
+        if self._burner is not None and track is self._burner.track:
+            for one in self._burner.packets(packet):
+                self._made.mux_one(one)
+            return
+        packet.stream = track
         try:
             self._made.mux_one(packet)
         except ArgumentError:
-            self.damaged += 1
+            self._bad += 1
+
+    def end(self) -> None:
+        """Write the pictures that the encoder still has."""
+        if self._burner is not None:
+            for one in self._burner.packets(None):
+                self._made.mux_one(one)
+
+
+def _has_pictures(stream: Any) -> bool:
+    from av.stream import Disposition
+
+    return stream.type == "video" and not stream.disposition & Disposition.attached_pic
+
+
+def _first_frame(opens: str, track: int) -> Any:
+    with open_container(opens) as recording:
+        for frame in recording.decode(recording.streams[track]):
+            return frame
+    raise Refusal("it has no pictures", "leave out --burn")
 
 
 def _is_taken(made: Any, stream: Any, name: str) -> bool:
@@ -162,17 +223,32 @@ def _cues(made: Any, container: str, track: Track, begin: Fraction) -> Iterator[
 def _packets(stream: Any, path: str, begin: Fraction, *, has_size: bool) -> Iterator[Any]:
     import av
 
+    for cue in _read(path):
+        text = bytes(cue)
+        # A sample of mov_text (3GPP TS 26.245) is its size in 16 bits and the text.
+        packet = av.Packet(len(text).to_bytes(2, "big") + text if has_size else text)
+        packet.pts = packet.dts = round((cue.pts * cue.time_base + begin) / _MILLISECONDS)
+        packet.duration, packet.time_base = cue.duration, _MILLISECONDS
+        packet.stream = stream
+        yield packet
+
+
+def _texts(path: str, begin: Fraction) -> Iterator[Cue]:
+    for cue in _read(path):
+        start = cue.pts * cue.time_base + begin
+        lines = tuple(line for line in bytes(cue).decode().splitlines() if line.strip())
+        if lines:
+            yield Cue(float(start), float(start + cue.duration * cue.time_base), lines)
+
+
+def _read(path: str) -> Iterator[Any]:
+    """The cues of a SubRip file."""
+    import av
+
     with av.open(f"file:{path}", format="srt", options={"protocol_whitelist": "file"}) as subtitles:
         for cue in subtitles.demux():
-            if not cue.size:
-                continue
-            text = bytes(cue)
-            # A sample of mov_text (3GPP TS 26.245) is its size in 16 bits and the text.
-            packet = av.Packet(len(text).to_bytes(2, "big") + text if has_size else text)
-            packet.pts = packet.dts = round((cue.pts * cue.time_base + begin) / _MILLISECONDS)
-            packet.duration, packet.time_base = cue.duration, _MILLISECONDS
-            packet.stream = stream
-            yield packet
+            if cue.size:
+                yield cue
 
 
 def _time(packet: Any) -> Fraction:

@@ -63,7 +63,7 @@ class RunMetrics:
         self._from_speech = self._histogram("speech_to_caption", "From the end of speech to its caption.")
         self._heard = self._counter("audio_seconds", "Seconds of sound received.")
         self._lost = self._counter("lost_audio_seconds", "Seconds of sound that were lost.")
-        self._absent = self._counter("absent_audio_seconds", "Seconds without a microphone.")
+        self._absent = self._counter("absent_audio_seconds", "Seconds without a microphone or a broadcast.")
         self._troubles = self._counter("model_troubles", "Updates in which the model failed.", "kind")
         self._failures = self._counter("write_failures", "Writes that failed.", "output")
         self._messages = self._counter("messages", "Messages of level notice and above.", "level")
@@ -128,7 +128,7 @@ class RunMetrics:
             counter.inc(getattr(effort, field))
 
     def lost(self, lost_s: float, absent_s: float) -> None:
-        """Count further lost audio, and further time without a microphone."""
+        """Count further lost audio, and further time without a source."""
         self._lost.inc(max(0.0, lost_s))
         self._absent.inc(max(0.0, absent_s))
 

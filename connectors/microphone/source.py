@@ -17,7 +17,7 @@ from connectors.microphone.portaudio import find_device
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.observed import MicrophoneChanged, SoundLost
+from operators.observed import SoundLost, SourceChanged
 from operators.sound import mono
 
 
@@ -103,8 +103,8 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
             lost.
         stop: When set, recorded audio is delivered and the source ends. No chunk is marked as the last one:
             the stream is not over, and the next run continues it.
-        observe: Called on the flow's thread when the microphone disappears or returns, and when audio is
-            lost.
+        observe: Called on the flow's thread when the device or broadcast disappears or returns, and when
+            audio is lost.
 
     Raises:
         UsageError: when there is no such device, or several.
@@ -118,7 +118,7 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         device: str | int | LiveInput | None = None,
         buffer_s: float = 30.0,
         stop: threading.Event | None = None,
-        observe: Callable[[MicrophoneChanged | SoundLost], None] = lambda _event: None,
+        observe: Callable[[SourceChanged | SoundLost], None] = lambda _event: None,
     ) -> None:
         if not 1 <= buffer_s <= 600:
             raise UsageError(f"buffer_s is {buffer_s}; give a value from 1 to 600 seconds")
@@ -212,7 +212,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
 
     def _report(self) -> None:
         while self._capture.changes:
-            self._source.observe(MicrophoneChanged(self._capture.changes.popleft(), self._source.now()))
+            self._source.observe(SourceChanged(self._capture.changes.popleft(), self._source.now()))
         losses = self._buffer.losses
         if losses is not self._losses and losses != self._losses:
             self._losses = losses

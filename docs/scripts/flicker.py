@@ -244,12 +244,7 @@ def main() -> None:
         Display("SSBD, mask; pages, centred", masked, "&align=center"),
         Display("SSBD, mask; pages, pace 14", masked, "&pace=14"),
         Display("SSBD, mask; pages, pace 30", masked, "&pace=30"),
-        Display("SSBD, mask; lines roll", masked, "&roll=1"),
-        Display("SSBD, mask; lines roll, pace 14", masked, "&roll=1&pace=14"),
-        Display("SSBD, mask; lines roll, pace 30", masked, "&roll=1&pace=30"),
-        Display("SSBD, mask; lines roll, marks", masked, "&roll=1&marks=1"),
         Display("finals; pages", masked, "&finals=1"),
-        Display("finals; lines roll", masked, "&finals=1&roll=1"),
     ]
     print("| captions; display | flicker | NE | behind the speech | never shown | < 0.5 s |")
     print("|---|---|---|---|---|---|")

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from connectors.audio.live import LiveAddress
-from connectors.audio.recording import STANDARD_INPUT, is_address, stream_of
+from connectors.audio.recording import STANDARD_INPUT, is_address, live_stream, stream_of
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
@@ -162,7 +162,7 @@ def _clock(source: Source, settings: Settings) -> Clock:
 def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneSource:
     name = str(settings.input.microphone)
     return MicrophoneSource(
-        stream="microphone",
+        stream=live_stream(name),
         device=LiveAddress(name) if is_address(name) else None if name == "default" else name,
         buffer_s=settings.input.buffer_s,
         stop=stop,

@@ -21,7 +21,7 @@ from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
 from flows.captions.kafka import check_topics
 from flows.captions.parts import Parts, make_parts, make_screen
-from flows.captions.shared import Shared
+from flows.captions.shared import MakeShared, Shared
 from flows.observe.live_status import RecordingProgress
 from flows.observe.summary import Profile
 from flows.running.dataflow import Process, run
@@ -139,7 +139,13 @@ def _latency(value: Percentiles | None) -> str:
 
 
 def caption(
-    settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None, sums_up: bool = True
+    settings: Settings,
+    *,
+    quiet: bool,
+    profile: bool,
+    settings_file: Path | None,
+    sums_up: bool = True,
+    make_shared: MakeShared = Shared,
 ) -> bool:
     """Run the captions flow, and return whether its input came to its end.
 
@@ -147,6 +153,7 @@ def caption(
         quiet: Show no progress, and print no summary.
         settings_file: The file the settings come from.
         sums_up: Whether to print a summary.
+        make_shared: Makes what loads the models.
     """
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
@@ -154,7 +161,7 @@ def caption(
         shows_progress = RecordingProgress(screen) if settings.output.terminal else None
         parts = make_parts(
             settings,
-            Shared,
+            make_shared,
             screen=screen,
             observers=[one for one in (waiting, shows_progress, profiled) if one is not None],
             reading=[settings_file] if settings_file else [],

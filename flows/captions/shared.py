@@ -117,13 +117,19 @@ class Shared:
     """The shared resources: one instance per process and flow, thread-safe."""
 
     def __init__(
-        self, settings: Settings, observe: Observe, languages: StreamLanguages | None = None
+        self,
+        settings: Settings,
+        observe: Observe,
+        languages: StreamLanguages | None = None,
+        earlier: "Shared | None" = None,
     ) -> None:
         """Load nothing yet.
 
         Args:
             observe: Called with events of loading and of recognisers.
             languages: Those of each stream, if they differ or are several.
+            earlier: Of a run that came to its end, with the same settings but for its input and outputs: its
+                models are used.
         """
         self._settings = settings
         self._observe = observe
@@ -132,9 +138,9 @@ class Shared:
         self._translator: Translates | None = None
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
         self._together: Callable[[str], SegmentRooms] | None = None
-        self._engines: Sequence[Engine] = ()
+        self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
         # By the file of the model.
-        self._judges: dict[Path, Continuations | None] = {}
+        self._judges: dict[Path, Continuations | None] = {} if earlier is None else earlier._judges
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
@@ -263,7 +269,9 @@ class Shared:
             settings = self._settings.translate
             if self._settings.translates_together:
                 settings = replace(settings, sessions=max(settings.sessions, TOGETHER), keep=False)
-            engines = self._engines = open_engines(settings, self._directions, self._progress)
+            self._engines = engines = self._engines or open_engines(
+                settings, self._directions, self._progress
+            )
             yield engines
         self._observe(ModelLoaded(lambda: _usage(engines)))
 

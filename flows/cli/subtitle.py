@@ -11,19 +11,25 @@ import typer
 from msgspec.structs import replace
 
 from connectors.audio.recording import is_file, shown
-from connectors.exports.mux import Subtitles, container_of, mux, suffix_for
+from connectors.exports.chapters import write_chapters
+from connectors.exports.mux import Subtitles, burn, check_letters, container_of, mux, suffix_for
+from connectors.exports.mux_process import Muxed
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
 from connectors.sinks.naming import beside, in_language
 from flows.captions.runner import caption
+from flows.captions.shared import Shared, StreamLanguages
 from flows.cli.refusals import check_command
+from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
+from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
 from flows.settings.options import RECOGNITION, TRANSLATION, WATCHING, Overrides, declared, takes
 from flows.settings.schema import Settings
 from operators.errors import InputError, OutputError, UsageError
 from operators.extras import EXTRAS, require_extra
 from operators.languages import Language, language
+from operators.observed import Progress
 from operators.subtitles.writer import Shown
 
 Recordings = Annotated[
@@ -31,7 +37,10 @@ Recordings = Annotated[
     typer.Argument(help="Sound or video: files or https:// addresses, each with its own subtitles."),
 ]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
-Vtt = Annotated[bool, typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt.")]
+Vtt = Annotated[
+    bool,
+    typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt."),
+]
 Txt = Annotated[bool, typer.Option("--txt", help="Also write plain text: talk.de.txt.")]
 Speech = Annotated[bool, typer.Option("--speech", help="Also write what is spoken: talk.en.srt.")]
 Mux = Annotated[
@@ -39,6 +48,9 @@ Mux = Annotated[
 ]
 MuxInto = Annotated[
     Path | None, typer.Option("--mux-into", help="Copy the only video to this file, .mp4 or .mkv.")
+]
+Burn = Annotated[
+    bool, typer.Option("--burn", help="Also draw subtitles into the pictures: talk.burnt.de.mp4.")
 ]
 Folder = Annotated[
     Path | None, typer.Option("--folder", help="Write into this folder, not beside the recordings.")
@@ -54,6 +66,7 @@ class _Wanted(NamedTuple):
     speech: bool
     mux: bool
     mux_into: Path | None
+    burn: bool
     folder: Path | None
 
 
@@ -75,12 +88,20 @@ class _Files(NamedTuple):
     written: list[Path]
     #: SubRip files, for the tracks of the copy.
     tracks: list[Subtitles]
+    #: Those of its chapters, if it has any; None if they are not wanted.
+    chapters: Path | None
     #: The copy of the recording.
     copy: Path | None
+    #: Those with subtitles in their pictures, one for each language that is shown.
+    burnt: list[tuple[Subtitles, Path]]
+
+    @property
+    def videos(self) -> list[Path]:
+        return [*([] if self.copy is None else [self.copy]), *(path for _, path in self.burnt)]
 
     @property
     def paths(self) -> list[Path]:
-        return [*self.written, *([] if self.copy is None else [self.copy])]
+        return [*self.written, *([] if self.chapters is None else [self.chapters]), *self.videos]
 
 
 @takes(TRANSLATION, RECOGNITION, declared("sentences", "method"), declared("output", "subtitles"), WATCHING)
@@ -92,6 +113,7 @@ def subtitle(
     speech: Speech = False,
     mux: Mux = False,
     mux_into: MuxInto = None,
+    burn: Burn = False,
     folder: Folder = None,
     overwrite: Overwrite = False,
     settings: SettingsFile = None,
@@ -102,14 +124,15 @@ def subtitle(
         check_command(PurePath(one), "file")
     wanted = begin_settings(settings, overrides)
     suffixes = (".srt", *[".vtt"] * vtt, *[".txt"] * txt)
-    asked = _Wanted(suffixes, speech, mux or mux_into is not None, mux_into, folder)
+    asked = _Wanted(suffixes, speech, mux or mux_into is not None, mux_into, burn, folder)
     todo = [_files(one, asked, wanted) for one in recordings]
     _check(todo, asked, overwrite=overwrite)
-    failed = 0
+    failed, models = 0, _Models()
     for files in todo:
         try:
-            _write(files, wanted, quiet=quiet, settings_file=settings)
+            _write(files, wanted, models, quiet=quiet, settings_file=settings)
         except InputError as error:
+            models.forget()
             if len(todo) == 1:
                 raise
             failed += 1
@@ -123,14 +146,25 @@ def subtitle(
 
 def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
     texts = list(_texts(settings, speech=asked.speech))
-    path = {suffix: beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
-    named = {suffix: list(_named(path[suffix], texts, settings)) for suffix in asked.suffixes}
-    written = [in_language(path[suffix], one.code) for suffix in asked.suffixes for one in texts]
-    tracks = [Subtitles(in_language(path[".srt"], one.code), one.language) for one in texts]
+    paths = {suffix: beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
+    named = {suffix: list(_named(paths[suffix], texts, settings)) for suffix in asked.suffixes}
+    written = [in_language(paths[suffix], one.code) for suffix in asked.suffixes for one in texts]
+    tracks = [Subtitles(in_language(paths[".srt"], one.code), one.language) for one in texts]
     copy = asked.mux_into
     if asked.mux and copy is None:
         copy = beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
-    return _Files(recording, named, written, tracks, copy)
+    burnt: list[tuple[Subtitles, Path]] = []
+    if asked.burn:
+        path = beside(recording, f".burnt{suffix_for(Path(recording))}", asked.folder)
+        shows_speech = settings.output.subtitles == "source"
+        burnt = [
+            (track, in_language(path, one.code))
+            for track, one in zip(tracks, texts, strict=True)
+            if shows_speech or one.shown != "source"
+        ]
+    has_chapters = ".vtt" in asked.suffixes and is_file(recording)
+    chapters = beside(recording, ".chapters.vtt", asked.folder) if has_chapters else None
+    return _Files(recording, named, written, tracks, chapters, copy, burnt)
 
 
 def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
@@ -162,16 +196,9 @@ def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
         make_folder(asked.folder)
     if asked.mux_into is not None and len(todo) > 1:
         raise UsageError("--mux-into names the copy of one recording; leave it out, and give --mux")
-    if asked.mux:
-        require_extra(EXTRAS["media"], "--mux")
     owners: dict[Path, str] = {}
     for files in todo:
-        if files.copy is not None:
-            container_of(files.copy)
-            if not is_file(files.recording):
-                raise UsageError(
-                    f"{shown(files.recording)}: only a file can be copied; save it, or leave out --mux"
-                )
+        _check_videos(files, asked)
         for path in files.paths:
             other = owners.setdefault(path.absolute(), files.recording)
             if other != files.recording or path.absolute() == Path(files.recording).absolute():
@@ -184,7 +211,37 @@ def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
             check_writable(path)
 
 
-def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Path | None) -> None:
+def _check_videos(files: _Files, asked: _Wanted) -> None:
+    for video in files.videos:
+        option = "--mux" if asked.mux else "--burn"
+        require_extra(EXTRAS["media"], option)
+        container_of(video)
+        if not is_file(files.recording):
+            raise UsageError(
+                f"{shown(files.recording)}: only a file can be copied; save it, or leave out {option}"
+            )
+    for track, _ in files.burnt:
+        check_letters(track.language)
+
+
+class _Models:
+    """Loads the models for the first recording, and uses them for all."""
+
+    def __init__(self) -> None:
+        self._last: Shared | None = None
+
+    def __call__(self, settings: Settings, observe: Observe, languages: StreamLanguages | None) -> Shared:
+        self._last = Shared(settings, observe, languages, self._last)
+        return self._last
+
+    def forget(self) -> None:
+        """Load them again: a run that failed may have left its text in them."""
+        self._last = None
+
+
+def _write(
+    files: _Files, settings: Settings, models: _Models, *, quiet: bool, settings_file: Path | None
+) -> None:
     began = time()
     output = replace(
         settings.output,
@@ -195,7 +252,9 @@ def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Pat
     complaint = None
     try:
         run = replace(settings, input=given, output=output)
-        is_finished = caption(run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False)
+        is_finished = caption(
+            run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=models
+        )
     except InputError as error:
         # A recording of which a part was damaged has subtitles.
         if not all(one.path.exists() and one.path.stat().st_mtime >= began - 1 for one in files.tracks):
@@ -206,27 +265,39 @@ def _write(files: _Files, settings: Settings, *, quiet: bool, settings_file: Pat
         for path in files.written:
             path.unlink(missing_ok=True)
         raise KeyboardInterrupt
-    if files.copy is not None:
-        _copy(files, files.copy)
+    unmade = None
+    if files.chapters is not None and not write_chapters(Path(files.recording), files.chapters):
+        unmade = files.chapters
+    if files.videos:
+        is_silent = quiet or settings.messages.format == "json"
+        with Waiting(quiet=is_silent, captions=False) as waiting:
+            _copy(files, waiting.doing)
     if not quiet:
-        print(f"{shown(files.recording)}: {', '.join(map(str, files.paths))}")
+        print(f"{shown(files.recording)}: {', '.join(str(one) for one in files.paths if one != unmade)}")
         sys.stdout.flush()
     if complaint is not None:
         raise complaint
 
 
-def _copy(files: _Files, copy: Path) -> None:
+def _copy(files: _Files, progress: Progress) -> None:
     tracks = [one for one in files.tracks if one.path.stat().st_size]
     if not tracks:
         raise InputError(
-            f"{copy} was not written, because there are no subtitles; check that somebody speaks"
+            f"{files.videos[0]} was not written, because there are no subtitles; check that somebody speaks"
         )
-    stop = Flag()
+    recording, stop = Path(files.recording), Flag()
     with interrupt_sets(stop):
-        made = mux(Path(files.recording), tracks, copy, stop)
-    if made is None:
+        if files.copy is not None:
+            _tell_lacks(files.copy, mux(recording, tracks, files.copy, stop), recording)
+        for track, video in files.burnt:
+            if track in tracks:
+                _tell_lacks(video, burn(recording, track, video, stop, progress), recording)
+
+
+def _tell_lacks(made: Path, done: Muxed | None, recording: Path) -> None:
+    if done is None:
         raise KeyboardInterrupt
-    if made.left_out:
-        tell("tracks_left_out", f"{copy} lacks subtitles of {files.recording} ({', '.join(made.left_out)})")
-    if made.damaged:
-        tell("packets_left_out", f"{copy} lacks {made.damaged} damaged packets of {files.recording}")
+    if done.left_out:
+        tell("tracks_left_out", f"{made} lacks subtitles of {recording} ({', '.join(done.left_out)})")
+    if done.damaged:
+        tell("packets_left_out", f"{made} lacks {done.damaged} damaged packets of {recording}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.audio.recording import stream_of
+from connectors.audio.recording import live_stream, stream_of
 from connectors.exports.room_files import FILES, RoomFiles
 from connectors.messages import tell
 from connectors.rooms.keys import RoomKeys
@@ -226,5 +226,5 @@ def _speakers(rooms: RoomRegistry, hub: Hub) -> Speakers:
 def _streams(settings: Settings) -> list[str]:
     """The names of the streams, as far as they are known in advance."""
     if settings.input.microphone is not None:
-        return ["microphone"]
+        return [live_stream(settings.input.microphone)]
     return [stream_of(settings.input.audio)] if settings.input.audio else []

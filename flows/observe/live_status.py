@@ -9,13 +9,13 @@ from flows.observe.audience import Audience
 from operators.events import ErasureRecord
 from operators.observed import (
     Losses,
-    MicrophoneChanged,
     Observed,
     OutputChanged,
     RecognizerChanged,
     RecordingAt,
     SoundHeard,
     SoundLost,
+    SourceChanged,
     UpdateMeasured,
 )
 from operators.sound import level
@@ -46,7 +46,7 @@ class LiveStatus:
     """Derives the status from the events so far. Pure: events carry their times."""
 
     takes = frozenset(
-        {SoundHeard, SoundLost, MicrophoneChanged, RecognizerChanged, UpdateMeasured, OutputChanged}
+        {SoundHeard, SoundLost, SourceChanged, RecognizerChanged, UpdateMeasured, OutputChanged}
     )
 
     def __init__(self, absent: str = "no microphone") -> None:
@@ -74,7 +74,7 @@ class LiveStatus:
                 self._meter(level(chunk.pcm).peak_dbfs, chunk.start_s + chunk.duration_s)
             case SoundLost(losses):
                 self._losses = losses
-            case MicrophoneChanged(sentence, at_s):
+            case SourceChanged(sentence, at_s):
                 self._wrong, self._is_absent, self._now_s = sentence, True, at_s
             case RecognizerChanged(sentence):
                 self._wrong, self._is_troubled = sentence, True
@@ -95,7 +95,7 @@ class LiveStatus:
 
     @property
     def status(self) -> Status:
-        """The status at the last sound or change of the microphone."""
+        """The status at the last sound or change of its source."""
         state = "speech" if self._now_s - self._spoken_s < _SPEECH_S else "listening"
         if self._is_troubled:
             state = "waiting for the recogniser"
@@ -120,7 +120,7 @@ class LiveStatus:
 
 
 class StatusLine:
-    """Shows the status on the screen and to viewers whenever there is sound or the microphone changes."""
+    """Shows the status on the screen and to viewers whenever there is sound or its source changes."""
 
     takes = LiveStatus.takes
 
@@ -135,7 +135,7 @@ class StatusLine:
         with self._lock:
             self._live.observe(event)
             status, sentence = self._live.status, self._live.sentence
-        if isinstance(event, SoundHeard | MicrophoneChanged):
+        if isinstance(event, SoundHeard | SourceChanged):
             self._screen.status(status)
             if self._audience is not None:
                 self._audience.status(status, sentence)

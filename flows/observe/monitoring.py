@@ -17,7 +17,6 @@ from operators.observed import (
     LoadingEnded,
     Losses,
     MessageSkipped,
-    MicrophoneChanged,
     ModelLoaded,
     Observed,
     PartialHeard,
@@ -26,6 +25,7 @@ from operators.observed import (
     RunEnded,
     SoundHeard,
     SoundLost,
+    SourceChanged,
     SpeechCut,
     UpdateMeasured,
 )
@@ -38,7 +38,7 @@ class Monitoring:
     takes = frozenset(
         {
             RunBegan, RunEnded, LoadingBegan, LoadingEnded, ModelLoaded, SoundHeard, SoundLost,
-            MicrophoneChanged, RecognizerChanged, SpeechCut, PartialHeard, UpdateMeasured, MessageSkipped,
+            SourceChanged, RecognizerChanged, SpeechCut, PartialHeard, UpdateMeasured, MessageSkipped,
         }
     )  # fmt: skip
 
@@ -117,7 +117,7 @@ class Monitoring:
                 self.health.loads(-1)
             case ModelLoaded(usage):
                 self._usage = usage
-            case MicrophoneChanged(sentence):
+            case SourceChanged(sentence):
                 self.health.lost(sentence)
             case RecognizerChanged(sentence):
                 self.health.recognizer(sentence)

@@ -17,7 +17,6 @@ from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
 from operators.observed import (
-    MicrophoneChanged,
     ModelAnswered,
     Observed,
     OutputChanged,
@@ -25,6 +24,7 @@ from operators.observed import (
     RecordingTruncated,
     RoomRefused,
     SessionBegan,
+    SourceChanged,
     SpeechCut,
 )
 from operators.trouble import TroubleWatch
@@ -35,7 +35,7 @@ class Messages:
 
     takes = frozenset(
         {
-            MicrophoneChanged,
+            SourceChanged,
             RecognizerChanged,
             SpeechCut,
             OutputChanged,
@@ -54,8 +54,8 @@ class Messages:
     def observe(self, event: Observed) -> None:
         """Report an event, or keep it for the end."""
         match event:
-            case MicrophoneChanged(sentence):
-                tell("microphone_changed", sentence)
+            case SourceChanged(sentence):
+                tell("source_changed", sentence)
             case RecognizerChanged(sentence):
                 tell("recognizer_changed", sentence)
             case SpeechCut(sentence) if not self._has_told_cut:

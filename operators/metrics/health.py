@@ -1,7 +1,7 @@
 """Judges whether a run is healthy: captions come while there is speech. Pure except for its clock.
 
 Silence is healthy. A run is unhealthy if a partial waits too long for its caption, if nothing is recognised
-in sound, if a source stops delivering, or if the microphone is missing.
+in sound, if a source stops delivering, or if the microphone or the broadcast is missing.
 """
 
 from collections.abc import Callable

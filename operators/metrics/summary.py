@@ -59,7 +59,7 @@ class Summary(ErasureSum, frozen=True, kw_only=True):
     overtaken: int
     #: Updates in which the model failed, by kind (`operators.trouble.Trouble`).
     troubles: dict[str, int]
-    #: Seconds of sound that were lost, and seconds without a microphone.
+    #: Seconds of sound that were lost, and seconds without a microphone or a broadcast.
     lost_s: float
     absent_s: float
     #: Segments whose recognised text was cut, because the recogniser found no end.

@@ -16,7 +16,7 @@ export function runOverlay(events, given) {
     root.dataset.mode = "overlay";
     apply(settings);
     const captions = document.getElementById("captions");
-    const { finals, roll, pace } = settings, common = { lines: settings.lines || LINES, roll, pace, finals, moved };
+    const { finals, pace } = settings, common = { lines: settings.lines || LINES, pace, finals, moved };
     const views = [new RowView(captions, {
         ...common, text: ({ text }) => text, language: ({ target, target_dir }) => ({ lang: target, dir: target_dir }),
     })];

@@ -32,11 +32,10 @@ export class Pages {
     #top = {}; // the first row on display
     #now = 0;
 
-    // lines: rows on display. roll: whether one row leaves at a time, the others moving up; else all leave together,
-    // and no word ever moves. pace: columns that are read in a second; a Chinese character has two. Guidelines for
-    // subtitles allow 17 to 20. fit: see rows.js.
-    constructor({ lines, roll, pace, fit }) {
-        Object.assign(this, { lines, roll, pace, fit });
+    // lines: rows on display, which leave together, so that no word ever moves. pace: columns that are read in a second;
+    // a Chinese character has two. Guidelines for subtitles allow 17 to 20. fit: see rows.js.
+    constructor({ lines, pace, fit }) {
+        Object.assign(this, { lines, pace, fit });
     }
 
     // What the segments say now: an array of [segment, text, whether it is over], in the order of speech. Segments
@@ -67,16 +66,16 @@ export class Pages {
         this.#read(now);
         for (;;) {
             const rows = this.#rows(), { speed, time } = this.#pace(rows, now);
-            const shown = rows.slice(0, this.lines), leaving = this.roll ? shown.slice(0, 1) : shown;
+            const shown = rows.slice(0, this.lines);
             if (rows.length <= this.lines) return this.#display(shown, Infinity);
-            const glance = Math.max(...leaving.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
+            const glance = Math.max(...shown.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
             const { caption: first, row } = rows[this.lines], stands = first.isOver ? 0 : first.since[row] + STANDS_S - now;
-            const next = Math.min(time, Math.max(sum(leaving.map(left)) / speed, glance, stands));
+            const next = Math.min(time, Math.max(sum(shown.map(left)) / speed, glance, stands));
             // What is on display already stays until its time has come.
             const isSeen = shown[0].caption === this.#top.caption && shown[0].row === this.#top.row;
             if (next > 1e-6 && (isSeen || speed <= MAX_SPEED)) return this.#display(shown, next);
-            for (const one of leaving) leave(one, now);
-            for (const { caption, row } of rows.slice(this.lines, this.lines + leaving.length)) caption.changed[row] = now;
+            for (const one of shown) leave(one, now);
+            for (const { caption, row } of rows.slice(this.lines, 2 * this.lines)) caption.changed[row] = now;
         }
     }
 
@@ -129,9 +128,8 @@ export class Pages {
     #pace(rows, now) {
         let ahead = 0, speed = this.pace, first = Infinity;
         for (let index = this.lines; index < rows.length; index += 1) {
-            // What leaves before this row is shown.
-            const leaving = this.roll ? [rows[index - this.lines]] : index % this.lines ? [] : rows.slice(index - this.lines, index);
-            ahead += sum(leaving.map(left));
+            // The page before this row leaves before it is shown.
+            if (index % this.lines === 0) ahead += sum(rows.slice(index - this.lines, index).map(left));
             const { caption, row } = rows[index], time = caption.since[row] + MAX_WAIT_S - now;
             first = Math.min(first, time);
             if (time > 0) speed = Math.max(speed, ahead / time);

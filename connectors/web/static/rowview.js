@@ -13,13 +13,13 @@ export class RowView {
     #timer;
     waits = false; // whether rows wait for their turn
 
-    // container: the element that holds the rows. lines, roll, pace: see pages.js. text(segment): what is shown
+    // container: the element that holds the rows. lines, pace: see pages.js. text(segment): what is shown
     // of it. finals: only finished segments. language(language): { lang, dir } of the text. moved(): called whenever
     // something else is on display.
-    constructor(container, { lines, roll, pace, finals, text, language, moved }) {
+    constructor(container, { lines, pace, finals, text, language, moved }) {
         Object.assign(this, { container, finals, text, language, moved });
         this.room = new Room(container);
-        this.pages = new Pages({ lines, roll, pace, fit: (words, wide) => this.room.fit(words, wide) });
+        this.pages = new Pages({ lines, pace, fit: (words, wide) => this.room.fit(words, wide) });
         new ResizeObserver(() => this.#resize()).observe(container);
     }
 

@@ -2,11 +2,11 @@
 
 // size: px, 0 fits the window. lines: of captions, 0 fills the window. text, background: hex digits, none is the
 // theme's. finals: finished sentences alone. keys: whether single keys work. Of an overlay only: fade, the seconds of
-// silence after which it is empty, 0 is never; pace, the characters that are read in a second; roll, whether its lines
-// move up one by one; marks, whether words that may still change are dotted.
+// silence after which it is empty, 0 is never; pace, the characters that are read in a second; marks, whether words
+// that may still change are dotted.
 export const DEFAULTS = Object.freeze({
     theme: "system", size: 0, lines: 0, align: "left", font: "sans", text: "", background: "", source: false, finals: false,
-    keys: true, fade: 8, pace: 20, roll: false, marks: false,
+    keys: true, fade: 8, pace: 20, marks: false,
 });
 export const SIZES = { least: 12, most: 240 };
 
@@ -28,7 +28,7 @@ const READ = {
     size: between(SIZES.least, SIZES.most), lines: between(1, 40), fade: between(1, 3600), pace: between(5, 60),
     font: (value) => (/^[\p{L}\p{N} ._-]{1,60}$/u.test(value) ? value : undefined),
     align: (value) => (["left", "center"].includes(value) ? value : undefined),
-    text: colour, background: colour, source: isOn, finals: isOn, keys: isOn, roll: isOn, marks: isOn,
+    text: colour, background: colour, source: isOn, finals: isOn, keys: isOn, marks: isOn,
 };
 
 // The settings that are valid among `given` (a URLSearchParams or an object); what is not is left out.

@@ -57,8 +57,10 @@ class Reading(NamedTuple):
         """
         # A caller who asks for some segments has read the file before.
         cut = _tell if only is None else lambda _sentence: None
+        counted = _OneCount(self.path)
         if self.kind is ErasureRecord:
             for record in read_events(self.path, ErasureRecord, cut):
+                counted.check(record)
                 if only is None or (record.stream, record.segment) in only:
                     yield Measured(record, None)
             return
@@ -67,6 +69,7 @@ class Reading(NamedTuple):
             if only is not None and (caption.stream, caption.segment) not in only:
                 continue
             _check_times(self.path, caption)
+            counted.check(caption)
             if caption.stream not in meters:
                 meters[caption.stream] = ErasureMeter(self.spoken.tokenizer)
             yield Measured(meters[caption.stream].record(caption), caption)
@@ -97,6 +100,34 @@ class Reading(NamedTuple):
         latency = f"{_LATENCY}|ref:{length}|tok:{name}|cu:end_s|ca:{'+'.join(sorted(clocks))}"
         signature = f"latency {latency}|surtitle:{version('surtitle')}, erasure {' and '.join(signatures)}"
         return meter.report(str(self.path), "caption", signature, references)
+
+
+class _OneCount:
+    """Refuses captions that cannot be counted together."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._languages: dict[str, str] = {}
+
+    def check(self, event: Caption | ErasureRecord) -> None:
+        """Raise an `InputError` for a stream in two languages, or languages with different tokens."""
+        code = event.language
+        if not code or not is_language(code):
+            return
+        first = next(iter(self._languages.values()), code)
+        own = self._languages.setdefault(event.stream, code)
+        other = own if own != code else first
+        if own != code or _tokens(other) != _tokens(code):
+            names = f"{language(other).name} and {language(code).name}"
+            raise InputError(
+                f"{self._path} has captions in {names}, which are not counted together; report on each: "
+                f"""grep '"language":"{code}"' {self._path} > {code}.jsonl"""
+            )
+
+
+def _tokens(code: str) -> tuple[str, str]:
+    one = language(code)
+    return one.tokenizer, latency_tokenizer(one)
 
 
 def kind_of(events: Path) -> type[Event]:

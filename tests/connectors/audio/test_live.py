@@ -16,7 +16,7 @@ from connectors.audio.live import LiveAddress
 from connectors.microphone.source import MicrophoneSource
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk
-from operators.observed import MicrophoneChanged, SoundLost
+from operators.observed import SoundLost, SourceChanged
 from tests.recordings import write
 
 LEVELS = [1000 * (1 + at) for at in range(14)]
@@ -95,7 +95,7 @@ def heard(
     address: str, each: Callable[[list[AudioChunk]], None], limit_s: float
 ) -> tuple[list[AudioChunk], list[Any]]:
     """What a source hears until the broadcast is over."""
-    events: list[MicrophoneChanged | SoundLost] = []
+    events: list[SourceChanged | SoundLost] = []
     source = MicrophoneSource(stream="talk", device=LiveAddress(address), observe=events.append)
     part = source.build_part("in", "talk", None)
     chunks: list[AudioChunk] = []
@@ -133,7 +133,7 @@ def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_
     with served(broadcast.answer) as where:
         chunks, events = interrupted(broadcast, f"{where}/live.m3u8?key=secret", 2.0)
 
-    told = [one.sentence for one in events if isinstance(one, MicrophoneChanged)]
+    told = [one.sentence for one in events if isinstance(one, SourceChanged)]
     name = f"the broadcast {where}/live.m3u8"
     lost = f"{name} was disconnected; waiting for it"
     # The last segments of a list that is complete come from the same connection.

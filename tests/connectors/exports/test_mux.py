@@ -1,4 +1,4 @@
-"""A recording is written again with subtitles, and everything else in it stays as it was."""
+"""A recording is written again with subtitles, as tracks or in its pictures; all else stays as it was."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -8,21 +8,28 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+import webvtt
 
-from connectors.exports.mux import Subtitles, mux, suffix_for
+from connectors.audio.media_process import Refusal
+from connectors.exports.chapters import write_chapters
+from connectors.exports.lettering import Lettering, font_for
+from connectors.exports.mux import Subtitles, burn, mux, suffix_for
+from connectors.exports.mux_process import Muxed
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.languages import language
 from tests.recordings import write
 
-CHAPTERS = [("Introduction", 0, 3000), ("The rest", 3000, 8000)]
+CHAPTERS = [("Introduction", 0, 3000), ("Q & A", 3000, 8000)]
 
 
-def video(path: Path) -> Path:
-    """Eight seconds of pictures and sound in two chapters."""
+def video(path: Path, rotation: int = 0) -> Path:
+    """Eight seconds of pictures and sound in two chapters, seen turned so many degrees against the clock."""
     with av.open(str(path), "w") as made:
         pictures: Any = made.add_stream("mpeg4", rate=10)
         pictures.width = pictures.height = 64
         pictures.pix_fmt = "yuv420p"
+        if rotation:
+            pictures.set_display_rotation(rotation)
         sound: Any = made.add_stream("aac", rate=48_000)
         base = Fraction(1, 1000)
         made.set_chapters([
@@ -82,6 +89,52 @@ def test_a_player_can_choose_each_language_and_the_rest_is_copied(tmp_path: Path
         given, given_at = zip(*packets(talk, kind), strict=True)
         assert copied == given
         assert copied_at == pytest.approx(given_at, abs=0.03)
+
+
+def test_chapters_are_cues_from_the_first_to_the_last_moment_of_each(tmp_path: Path) -> None:
+    talk, made = video(tmp_path / "talk.mp4"), tmp_path / "talk.chapters.vtt"
+    assert write_chapters(talk, made)
+    cues = [(one.start, one.end, one.text) for one in webvtt.read(str(made)).captions]
+    assert cues == [
+        ("00:00:00.000", "00:00:03.000", "Introduction"), ("00:00:03.000", "00:00:08.000", "Q &amp; A")
+    ]  # fmt: skip
+    assert not write_chapters(write(tmp_path / "bare.mkv", np.zeros(4800, "i2")), tmp_path / "bare.vtt")
+    assert not (tmp_path / "bare.vtt").exists()
+
+
+@pytest.mark.parametrize("rotation", [0, 90, -90, 180])
+def test_burnt_subtitles_are_seen_at_the_bottom_while_they_last_and_the_sound_is_copied(
+    tmp_path: Path, rotation: int
+) -> None:
+    talk, copy = video(tmp_path / "talk.mp4", rotation), tmp_path / "burnt.mp4"
+    done = burn(talk, subtitles(tmp_path, "German", "„Ja“"), copy)
+    assert done == Muxed(left_out=(), damaged=0)
+
+    assert packets(copy, "audio") == packets(talk, "audio")
+    with av.open(str(talk)) as before, av.open(str(copy)) as after:
+        assert after.chapters() == before.chapters()
+        for old, new in zip(before.decode(video=0), after.decode(video=0), strict=True):
+            assert (old.time, old.rotation % 360) == (new.time, new.rotation % 360)
+            grey = [one.to_ndarray(format="gray").astype(int) for one in (old, new)]
+            upright = np.rot90(abs(grey[1] - grey[0]), rotation // 90)
+            assert upright[:32].max() < 8
+            is_shown = 1.0 <= new.time < 2.5 or 6.0 <= new.time < 7.0
+            assert (upright[32:].max() > 60) == is_shown
+
+
+@pytest.mark.parametrize(("text", "is_tall"), [("אבג.", False), ("Abc.", True)])
+def test_a_line_is_drawn_in_the_direction_of_its_script(text: str, is_tall: bool) -> None:
+    drawn = Lettering(font_for(text, "he"), [text], (1920, 1080)).picture((text,)).grey
+    columns = (drawn > 128).max(0).tolist()
+    first = columns.index(True)
+    letter = drawn[:, first : columns.index(False, first)] > 128
+    # At the left is the full stop, or a capital letter.
+    assert (letter.any(1).sum() > 0.5 * 0.055 * 1080) == is_tall
+
+
+def test_letters_that_no_font_here_has_are_refused() -> None:
+    with pytest.raises(Refusal, match="no font here has \U0010fff0"):
+        font_for("Hallo \U0010fff0", "de")
 
 
 def _cut(path: Path) -> None:

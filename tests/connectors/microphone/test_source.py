@@ -16,7 +16,7 @@ from connectors.microphone.buffer import Block, SampleRun
 from connectors.microphone.source import MicrophonePosition, MicrophoneSource, Resampler
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.observed import MicrophoneChanged, SoundLost
+from operators.observed import SoundLost, SourceChanged
 from tests.fake_sound import FakeSound, device
 
 
@@ -197,7 +197,7 @@ def test_a_device_that_cannot_be_opened_ends_the_flow_with_the_reason(sound: Fak
 
 
 def test_losses_are_told_when_there_are_more_of_them(sound: FakeSound) -> None:
-    told: list[SoundLost | MicrophoneChanged] = []
+    told: list[SoundLost | SourceChanged] = []
     microphone = Microphone(sound, buffer_s=1.0, observe=told.append)
     microphone.speak(1.5)
     microphone.partition.next_batch()

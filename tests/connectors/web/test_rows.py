@@ -28,9 +28,9 @@ _ROWS = f"""async (texts) => {{
     }});
 }}"""
 # Says each text at its time; what is on display then and at all times when it changes, as [time, rows].
-_PAGES = f"""async ([says, lines, roll]) => {{
+_PAGES = f"""async ([says, lines]) => {{
     const {{ Pages }} = await import("/static/pages.js");
-    const pages = new Pages({{ lines, roll, pace: 18, fit: {_FIT} }}), shown = [], texts = new Map();
+    const pages = new Pages({{ lines, pace: 18, fit: {_FIT} }}), shown = [], texts = new Map();
     const words = ({{ segment, row, text }}) => [`${{segment}}/${{row}}`, text];
     const look = (now) => {{
         const {{ rows, next }} = pages.at(now);
@@ -72,8 +72,8 @@ def _talks(draw: st.DrawFn) -> list[_Said]:
     return said
 
 
-def _show(page: Page, talk: list[_Said], lines: int, *, roll: bool) -> list[tuple[float, list[list[str]]]]:
-    history = page.evaluate(_PAGES, [[list(said) for said in talk], lines, roll])
+def _show(page: Page, talk: list[_Said], lines: int) -> list[tuple[float, list[list[str]]]]:
+    history = page.evaluate(_PAGES, [[list(said) for said in talk], lines])
     return [(time_s, rows) for time_s, rows in history]
 
 
@@ -139,8 +139,8 @@ def test_a_full_stop_or_a_capital_breaks_no_row_anew(captions: CaptionServer, vi
     assert second == ["Wir gehen, jetzt nach ", "Hause. Und dann."]
 
 
-def _check_talk(page: Page, talk: list[_Said], lines: int, *, roll: bool) -> None:
-    history = _show(page, talk, lines, roll=roll)
+def _check_talk(page: Page, talk: list[_Said], lines: int) -> None:
+    history = _show(page, talk, lines)
     said = [word for one in talk if one.is_over for word in one.text.split()]
     seen: dict[str, str] = {}
     order: list[str] = []
@@ -164,9 +164,9 @@ def test_every_word_that_is_said_is_shown_once_and_in_its_order(
     page = visit(captions.url + "/")
 
     @settings(max_examples=80, deadline=None)
-    @given(_talks(), st.integers(1, 4), st.booleans())
-    def check(talk: list[_Said], lines: int, roll: bool) -> None:
-        _check_talk(page, talk, lines, roll=roll)
+    @given(_talks(), st.integers(1, 4))
+    def check(talk: list[_Said], lines: int) -> None:
+        _check_talk(page, talk, lines)
 
     check()
 
@@ -175,9 +175,9 @@ def test_nothing_waits_longer_than_eight_seconds(captions: CaptionServer, visit:
     page = visit(captions.url + "/")
 
     @settings(max_examples=80, deadline=None)
-    @given(_talks(), st.integers(1, 4), st.booleans())
-    def check(talk: list[_Said], lines: int, roll: bool) -> None:
-        history = _show(page, talk, lines, roll=roll)
+    @given(_talks(), st.integers(1, 4))
+    def check(talk: list[_Said], lines: int) -> None:
+        history = _show(page, talk, lines)
         for time_s, segment, text, _ in talk:
             count = len(text.split())
             first = next(at for at, _ in history if at >= time_s and _reached(history, at, segment) >= count)
@@ -195,19 +195,17 @@ def _reached(history: list[tuple[float, list[list[str]]]], time_s: float, segmen
 def test_a_page_stays_until_it_can_have_been_read(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
     text = "zwanzig Buchstaben a " * 4
-    pages = _show(page, [_Said(0.0, 0, text.strip(), True)], 2, roll=False)
+    pages = _show(page, [_Said(0.0, 0, text.strip(), True)], 2)
     assert [len(rows) for _, rows in pages] == [2, 2]
     # 40 letters, 18 in a second.
     assert abs(pages[1][0] - 40 / 18) < 0.2
-    rolled = _show(page, [_Said(0.0, 0, text.strip(), True)], 2, roll=True)
-    assert [rows[0][0] for _, rows in rolled] == ["0/0", "0/1", "0/2"]
 
 
 def test_words_that_come_back_with_the_next_update_stay(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
     texts = ["wir gehen nach Hause", "wir gehen", "wir gehen nach Hause", "wir gehen jetzt", "wir gehen"]
     talk = [_Said(1.0 * number, 0, text, number == len(texts)) for number, text in enumerate(texts, 1)]
-    said = [rows[0][1] for _, rows in _show(page, talk, 2, roll=False)]
+    said = [rows[0][1] for _, rows in _show(page, talk, 2)]
     assert said == ["wir gehen nach Hause"] * 3 + ["wir gehen jetzt", "wir gehen"]
 
 
@@ -221,7 +219,7 @@ def test_a_page_does_not_begin_with_the_comma_of_the_one_before(
         _Said(1.0, 1, "Dann", False),
         _Said(6.0, 0, f"{said}, bis heute.", True),
     ]
-    rows = [text for _, rows in _show(page, talk, 1, roll=False) for _, text in rows]
+    rows = [text for _, rows in _show(page, talk, 1) for _, text in rows]
     assert not [row for row in rows if row.startswith((",", " "))]
     assert "bis heute." in rows
 
@@ -229,7 +227,7 @@ def test_a_page_does_not_begin_with_the_comma_of_the_one_before(
 def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
     talk = [_Said(1.0, segment, "zwanzig Buchstaben a", True) for segment in range(200)]
-    history = _show(page, talk, 2, roll=False)
+    history = _show(page, talk, 2)
     assert history[-1][1][-1][0] == "199/0"
     ends = [time_s for time_s, _ in history if time_s > 1.0]
     assert ends[-1] - 1.0 <= 8.01
@@ -243,7 +241,7 @@ def test_on_a_page_no_word_moves(captions: CaptionServer, visit: Visit) -> None:
     @given(_talks(), st.integers(1, 4))
     def check(talk: list[_Said], lines: int) -> None:
         places: dict[str, int] = {}
-        for _, rows in _show(page, talk, lines, roll=False):
+        for _, rows in _show(page, talk, lines):
             for place, (name, _) in enumerate(rows):
                 assert places.setdefault(name, place) == place
 
@@ -273,11 +271,11 @@ def test_a_revision_at_the_moment_a_page_turns_does_not_repeat_its_last_words(
     # Rows of four words. Read one after the other, the last have waited as long as they may after 8 s.
     words = _numbered(["wo"] * 10 + ["und"] * 34)
     before = _Said(0.0, 0, " ".join(words), False)
-    *_, (_, on_display) = (now for now in _show(page, [before], 1, roll=False) if now[0] < 8 - late_s)
+    *_, (_, on_display) = (now for now in _show(page, [before], 1) if now[0] < 8 - late_s)
     row = on_display[0][1]
     # A word before them pushes the last ones of the row out of it.
     after = _Said(8 - late_s, 0, before.text.replace(row, f"nunmehr {row}"), False)
-    history = [now[0] for _, now in _show(page, [before, after], 1, roll=False)]
+    history = [now[0] for _, now in _show(page, [before, after], 1)]
     for (old, left), (new, came) in pairwise(history):
         assert old == new or not {*left.split()} & {*came.split()}
 
@@ -288,9 +286,9 @@ def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
     page = visit(captions.url + "/")
 
     @settings(max_examples=100, deadline=None)
-    @given(_revised_talks(), st.integers(1, 3), st.booleans())
-    def check(talk: list[_Said], lines: int, roll: bool) -> None:
-        history = _show(page, talk, lines, roll=roll)
+    @given(_revised_talks(), st.integers(1, 3))
+    def check(talk: list[_Said], lines: int) -> None:
+        history = _show(page, talk, lines)
         left: set[str] = set()
         top = 0
         for (_, before), (now_s, rows) in pairwise(history):

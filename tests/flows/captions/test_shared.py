@@ -41,6 +41,10 @@ def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.Monk
     assert loading == [LoadingBegan(), LoadingAt("loading the model", 0.5), LoadingEnded()]
     assert isinstance(loaded, ModelLoaded)
     assert loaded.usage() == Usage(1, 4, 10)
+    # The next recording needs no loading.
+    told.clear()
+    Shared(load_settings(None), told.append, earlier=one).translator()
+    assert [*map(type, told)] == [LoadingBegan, LoadingEnded, ModelLoaded]
 
 
 def test_a_model_that_cannot_be_loaded_is_not_being_loaded_any_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,21 @@ def test_chinese_is_counted_by_characters(tmp_path: Path) -> None:
     assert lag == pytest.approx((2 * 0.75 + 3 * 1.5) / 5 - 2 * 0.3 + 0.45)
 
 
+def test_languages_that_are_counted_in_different_tokens_are_refused(tmp_path: Path) -> None:
+    made = [
+        msgspec.structs.replace(one, stream=stream, language=code)
+        for stream, code in (("a", "de"), ("b", "fr"), ("c", "ja"))
+        for one in captions()
+        if one.stream == captions()[0].stream
+    ]
+    mixed = write(tmp_path / "mixed.jsonl", made)
+    with pytest.raises(InputError, match=r"German and Japanese, which are not counted together"):
+        report(mixed)
+    report(write(tmp_path / "alike.jsonl", [one for one in made if one.language != "ja"]))
+    with pytest.raises(InputError, match="German and French"):
+        report(write(tmp_path / "one.jsonl", [msgspec.structs.replace(one, stream="a") for one in made]))
+
+
 def test_captions_that_name_their_language_are_counted_in_it(tmp_path: Path) -> None:
     chinese = [msgspec.structs.replace(one, language="zh") for one in captions()]
     path = write(tmp_path / "talk.zh.jsonl", chinese)

@@ -47,6 +47,8 @@ def test_each_recording_gets_its_own_files_and_a_copy_with_subtitles(tmp_path: P
     [
         (("a/talk.mp4", "b/talk.wav", "--folder", "out"), "would both be out/talk.de.srt"),
         (("https://127.0.0.1:1/a.mp4", "--mux"), "only a file can be copied"),
+        (("https://127.0.0.1:1/a.mp4", "--burn"), "leave out --burn"),
+        (("a/talk.mp4", "b/talk.mp4", "--folder", "out", "--burn"), "would both be out/talk.de.srt"),
         (("talk.mp4", "other.mp4", "--mux-into", "x.mp4"), "give --mux"),
         (("talk.mp4", "--mux-into", "x.avi"), "name it .mp4, .m4v or .mkv"),
         (("talk.mp4", "--mux-into", "talk.mp4"), "would both be talk.mp4"),

@@ -19,12 +19,12 @@ from operators.metrics.erasure import ErasureMeter
 from operators.observed import (
     LoadingAt,
     Losses,
-    MicrophoneChanged,
     OutputChanged,
     RecognizerChanged,
     RecordingAt,
     SoundHeard,
     SoundLost,
+    SourceChanged,
     UpdateMeasured,
 )
 from tests.flows.talk import captions
@@ -86,7 +86,7 @@ def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_a
     live.observe(heard(0.1))
     assert told(live) == ("listening", None)
     assert live.status.level_dbfs == pytest.approx(-6.0, abs=0.1)
-    live.observe(MicrophoneChanged("the microphone has gone; plug it in again", 3.0))
+    live.observe(SourceChanged("the microphone has gone; plug it in again", 3.0))
     assert told(live) == ("no microphone", "the microphone has gone; plug it in again")
     assert live.status.elapsed_s == 3.0
     live.observe(heard(5.0))
@@ -139,6 +139,6 @@ def test_the_line_is_drawn_with_each_sound_and_when_the_microphone_changes() -> 
     observers.observe(SoundLost(Losses(dropped_s=1.0)))
     assert [status.state for status in screen.seen] == ["listening"]
     observers.observe(heard(0.3))
-    observers.observe(MicrophoneChanged("the microphone was disconnected; waiting for it", 0.4))
+    observers.observe(SourceChanged("the microphone was disconnected; waiting for it", 0.4))
     assert [status.state for status in screen.seen] == ["listening", "speech", "no microphone"]
     assert math.isclose(screen.seen[-1].dropped_s, 1.0)

@@ -36,13 +36,13 @@ from operators.observed import (
     LoadingBegan,
     LoadingEnded,
     Losses,
-    MicrophoneChanged,
     ModelLoaded,
     PartialHeard,
     RunBegan,
     RunEnded,
     SoundHeard,
     SoundLost,
+    SourceChanged,
     SpeechCut,
     UpdateMeasured,
 )
@@ -277,7 +277,7 @@ def test_a_microphone_that_is_gone_is_no_good_health_until_it_is_heard_again() -
     observers.observe(RunBegan())
     observers.observe(SoundHeard(chunk(0.0), 0.1))
     assert monitoring.verdict().is_well
-    observers.observe(MicrophoneChanged("the microphone was disconnected; waiting for it", 0.2))
+    observers.observe(SourceChanged("the microphone was disconnected; waiting for it", 0.2))
     assert monitoring.verdict()[1:] == ("source_lost", "the microphone was disconnected; waiting for it")
     observers.observe(SoundHeard(chunk(0.3), 0.4))
     assert monitoring.verdict().is_well

@@ -17,7 +17,6 @@ from operators.errors import UsageError
 from operators.observed import (
     CaptionShown,
     Losses,
-    MicrophoneChanged,
     ModelAnswered,
     Observed,
     OutputChanged,
@@ -28,6 +27,7 @@ from operators.observed import (
     RunEnded,
     SoundHeard,
     SoundLost,
+    SourceChanged,
     SpeechCut,
 )
 from operators.trouble import Trouble
@@ -176,7 +176,7 @@ def told(caplog: pytest.LogCaptureFixture, *events: Observed) -> Messages:
 def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
     messages = told(
         caplog,
-        MicrophoneChanged("the microphone is gone", 1.0),
+        SourceChanged("the microphone is gone", 1.0),
         RecognizerChanged("the connection is lost"),
         SpeechCut("a text was cut"),
         SpeechCut("another text was cut"),
@@ -188,7 +188,7 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         ModelAnswered(None, "segment talk/3"),
     )
     assert [vars(record)["event"] for record in caplog.records] == [
-        "microphone_changed", "recognizer_changed", "speech_cut", "write_failed", "write_recovered",
+        "source_changed", "recognizer_changed", "speech_cut", "write_failed", "write_recovered",
         "model_trouble",
     ]  # fmt: skip
     assert {record.levelno for record in caplog.records} == {NOTICE}
