@@ -58,7 +58,7 @@ def _play(listener: socket.socket, tags: Sequence[tuple[int, bytes]]) -> None:
 
 @contextmanager
 def playing(tags: Sequence[tuple[int, bytes]]) -> Iterator[str]:
-    """The address of a server that plays these bodies of FLV's audio tags, each with its time in milliseconds."""
+    """The address of a server that plays the bodies of FLV's audio tags, each at its time in milliseconds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:

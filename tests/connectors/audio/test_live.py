@@ -164,7 +164,7 @@ def test_what_a_broadcast_no_longer_offers_is_a_gap_of_that_length(tmp_path: Pat
 
 
 def _tags(seconds: int) -> list[tuple[int, bytes]]:
-    """A tone of 200 Hz as FLV has it (version 10.1, E.4.1): times in milliseconds, and bodies of tags of sound."""
+    """A tone of 200 Hz as FLV has it (version 10.1, E.4.1): each tag's time in milliseconds, and its body."""
     file = io.BytesIO()
     with av.open(file, "w", format="flv") as made:
         stream: Any = made.add_stream("aac", rate=48_000, layout="mono")
