@@ -1,5 +1,6 @@
 """A broadcast is heard as it is sent: nothing twice, and what is offered again after a break is not lost."""
 
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from operators.errors import InputError, UsageError
 from operators.events import AudioChunk
 from operators.observed import SoundLost, SourceChanged
 from tests.recordings import write
+from tests.rtmp import playing
 
 LEVELS = [1000 * (1 + at) for at in range(14)]
 
@@ -159,6 +161,38 @@ def test_what_a_broadcast_no_longer_offers_is_a_gap_of_that_length(tmp_path: Pat
     assert lost_s == pytest.approx(len(missing), abs=0.3)
     end_s = chunks[-1].start_s + chunks[-1].duration_s
     assert end_s == pytest.approx(12, abs=0.3)
+
+
+def _tags(seconds: int) -> list[tuple[int, bytes]]:
+    """A tone of 200 Hz as FLV has it (version 10.1, E.4.1): each tag's time in milliseconds, and its body."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="flv") as made:
+        stream: Any = made.add_stream("aac", rate=48_000, layout="mono")
+        for at in range(0, 48_000 * seconds, 1024):
+            tone = 8000 * np.sin((at + np.arange(1024)) * 2 * np.pi * 200 / 48_000)
+            frame = av.AudioFrame.from_ndarray(tone.astype("<i2")[None, :], format="s16", layout="mono")
+            frame.sample_rate, frame.pts = 48_000, at
+            made.mux(stream.encode(frame))
+        made.mux(stream.encode(None))
+    data, at, tags = file.getvalue(), 13, []
+    while at < len(data):
+        size, time_ms = (int.from_bytes(data[at + begin : at + begin + 3], "big") for begin in (1, 4))
+        if data[at] == 8:
+            tags.append((time_ms, data[at + 11 : at + 11 + size]))
+        at += size + 15
+    return tags
+
+
+def test_a_broadcast_by_rtmp_is_heard() -> None:
+    def end(chunks: list[AudioChunk]) -> None:
+        if chunks and chunks[-1].start_s > 1.5:
+            raise StopIteration
+
+    with playing(_tags(3)) as address:
+        chunks, events = heard(address, end, 60.0)
+    sound = np.frombuffer(b"".join(one.pcm for one in chunks), "<i2")[8000:24_000].astype(float)
+    assert np.abs(np.fft.rfft(sound)).argmax() == 200
+    assert events == []
 
 
 def test_only_what_is_live_is_heard_live_and_nothing_else_is_reached(tmp_path: Path) -> None:
