@@ -22,7 +22,7 @@ from connectors.sinks.wav import WavSink
 from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
-from operators.observed import SoundLost, SourceChanged
+from operators.notifications import SoundLost, SourceChanged
 from operators.sound import level
 
 _ROOT = Path(__file__).parent.parent

@@ -15,7 +15,7 @@ from connectors.audio.recording import STANDARD_INPUT, shown
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.observed import RecordingAt, RecordingTruncated
+from operators.notifications import RecordingAt, RecordingTruncated
 
 # In real time, delivers what a microphone would have queued, in small batches.
 _MAX_DUE = 50

@@ -17,7 +17,7 @@ from connectors.files.output import WriteError, unfinished
 from operators.errors import InputError, OutputError, UsageError
 from operators.extras import EXTRAS, require_extra
 from operators.languages import Language
-from operators.observed import Progress, silent
+from operators.notifications import Progress, silent
 
 #: FFmpeg's names of the containers that take subtitles, by suffix.
 CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mkv": "matroska"}

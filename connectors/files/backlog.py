@@ -20,7 +20,7 @@ from connectors.files.output import WriteError, check_writable
 from connectors.files.records import ONE_FILE, Held, P, RecordFile, T
 from connectors.files.watch import OutputWatch
 from operators.errors import OutputError
-from operators.observed import Missing, OutputChanged, Span
+from operators.notifications import Missing, OutputChanged, Span
 
 #: Maximum bytes of records waiting for one file: an hour of captions, two minutes of audio.
 MAX_WAITING_BYTES = 4 * 2**20

@@ -8,7 +8,7 @@ import msgspec
 
 from connectors.files.output import OutputFile
 from operators.events import Event
-from operators.observed import Span
+from operators.notifications import Span
 from operators.subtitles.timing import Cue
 
 #: The partition of a source or sink of one file. Not its path: a folder may be renamed before a run resumes.

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from connectors.files.output import WriteError, inherited, lock, open_to_write
-from operators.observed import Missing, OutputChanged
+from operators.notifications import Missing, OutputChanged
 
 
 class OutputWatch:

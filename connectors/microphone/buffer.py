@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from operators.events import SAMPLE_RATE
-from operators.observed import Losses
+from operators.notifications import Losses
 
 # A reported loss moves the clock from this duration on; smaller gaps are due to irregular callbacks.
 _JITTER_S = 0.05

@@ -17,7 +17,7 @@ from connectors.microphone.portaudio import find_device
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.observed import SoundLost, SourceChanged
+from operators.notifications import SoundLost, SourceChanged
 from operators.sound import mono
 
 

@@ -26,7 +26,7 @@ from operators.models.adapter import Adapter
 from operators.models.pruning import Tokenizer
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import Types, group_of, number_of
-from operators.observed import Progress
+from operators.notifications import Progress
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
 #: The header entry that says that, and how, a model was changed.

@@ -18,7 +18,7 @@ from connectors.models.hub import FolderFile, fetch_folder, fetched_folder
 from operators.errors import UsageError
 from operators.extras import EXTRAS, require_extra
 from operators.languages import Direction, language
-from operators.observed import Progress, silent
+from operators.notifications import Progress, silent
 
 OPUS_MT = "opus-mt"
 _OWNER = "Xenova"

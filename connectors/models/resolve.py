@@ -26,7 +26,7 @@ from connectors.models.opus import OPUS_MT, opus_repository
 from connectors.models.writer import new_file, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError, is_visible, nearest
 from operators.languages import Direction
-from operators.observed import Progress, silent
+from operators.notifications import Progress, silent
 
 #: The names that are not files.
 NAMES = ("default", *catalog())

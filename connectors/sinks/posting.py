@@ -24,7 +24,7 @@ from connectors.audio.recording import shown
 from connectors.files.watch import OutputWatch
 from operators.errors import UsageError
 from operators.events import Caption
-from operators.observed import Missing, OutputChanged, Span
+from operators.notifications import Missing, OutputChanged, Span
 from operators.secret import Secret
 
 #: Finals that wait for a receiver: some hours of speech.

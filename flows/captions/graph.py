@@ -24,7 +24,7 @@ from operators.events import (
     moment_of,
 )
 from operators.metrics.erasure import ErasureMeter, ErasureState
-from operators.observed import (
+from operators.notifications import (
     CaptionShown,
     MessageSkipped,
     ModelAnswered,

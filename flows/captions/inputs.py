@@ -19,7 +19,7 @@ from operators.clock import Clock, LagClock, VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 from operators.extras import needs_extra
-from operators.observed import MessageSkipped
+from operators.notifications import MessageSkipped
 
 if TYPE_CHECKING:
     from connectors.kafka.source import KafkaEventSource

@@ -23,7 +23,7 @@ from flows.running.dataflow import is_bytewax_job
 from flows.running.interrupts import let_interrupt_set
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
-from operators.observed import RunBegan
+from operators.notifications import RunBegan
 
 
 def flow(path: str) -> Dataflow:

@@ -11,7 +11,7 @@ from flows.settings.schema import Settings
 from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.extras import needs_extra
-from operators.observed import MessageSkipped, SessionBegan
+from operators.notifications import MessageSkipped, SessionBegan
 from operators.stages.deduplicate import deduplicate
 
 if TYPE_CHECKING:

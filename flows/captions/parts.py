@@ -18,7 +18,7 @@ from flows.observe.run_observers import RunObservers
 from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
-from operators.observed import RoomRefused
+from operators.notifications import RoomRefused
 from operators.serving.admission import Door
 
 

@@ -31,7 +31,7 @@ from flows.settings.schema import Settings
 from operators.errors import InputError, InternalError, OutputError, SurtitleError
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
-from operators.observed import RunBegan
+from operators.notifications import RunBegan
 from operators.text import cleaned
 
 

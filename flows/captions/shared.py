@@ -26,7 +26,7 @@ from operators.languages import Direction, Language, direction_to, language
 from operators.models.continuations import Continuations, open_continuations
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import Usage
-from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
+from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits

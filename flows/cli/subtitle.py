@@ -29,7 +29,7 @@ from flows.settings.schema import Settings
 from operators.errors import InputError, OutputError, UsageError
 from operators.extras import EXTRAS, require_extra
 from operators.languages import Language, language
-from operators.observed import Progress
+from operators.notifications import Progress
 from operators.subtitles.writer import Shown
 
 Recordings = Annotated[

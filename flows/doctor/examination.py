@@ -21,7 +21,7 @@ from flows.doctor.machine import (
 from flows.doctor.microphone import MicrophoneFacts
 from flows.doctor.model import ModelFacts, SpeedFacts
 from flows.doctor.part import Given, PartFacts, subjects
-from operators.observed import Progress
+from operators.notifications import Progress
 
 F = TypeVar("F", bound=msgspec.Struct)
 #: Seconds: for what is read from the system, for what runs in a child process, and for what computes there.

@@ -24,7 +24,7 @@ from operators.models.pass_times import (
     measure_row_step,
 )
 from operators.models.tuning import LlamaProbe, Tuning, tune
-from operators.observed import Progress, silent
+from operators.notifications import Progress, silent
 
 
 def tuning_of(path: Path, model: LlamaModel, progress: Progress) -> Tuning:

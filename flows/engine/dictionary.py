@@ -9,7 +9,7 @@ from connectors.terminology import read_dictionary
 from flows.settings.translate import TranslateSettings
 from operators.glossary import Dictionary, Lexicon
 from operators.languages import Direction, language
-from operators.observed import Progress, silent
+from operators.notifications import Progress, silent
 
 #: Opens the lexicon in a file, for a direction; None for the one that comes with the captions model.
 OpenLexicon = Callable[[Path | None, Direction], Lexicon | None]

@@ -17,7 +17,7 @@ from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.terms import licence_limit
-from operators.observed import Progress
+from operators.notifications import Progress
 from operators.trouble import ModelTrouble
 
 

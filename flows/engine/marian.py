@@ -18,7 +18,7 @@ from operators.models.llama import ContextSettings
 from operators.models.memory_plan import Footprint
 from operators.models.pass_times import measure_costs
 from operators.models.pool import SessionPool
-from operators.observed import Progress, silent
+from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.seq2seq.folder import is_marian, read_folder
 from operators.seq2seq.marian import MarianModel

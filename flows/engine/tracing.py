@@ -17,7 +17,7 @@ from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, o
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.events import Partial
-from operators.observed import Progress
+from operators.notifications import Progress
 from operators.text import cleaned
 
 # Maximum size of a trace file: 200 updates with 100 tokens each need a tenth of it.

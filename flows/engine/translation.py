@@ -39,7 +39,7 @@ from operators.models.memory_plan import Footprint, footprint, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import Tuning
-from operators.observed import Progress, silent
+from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of

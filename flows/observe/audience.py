@@ -23,7 +23,7 @@ from operators.errors import UsageError
 from operators.events import Caption
 from operators.extras import needs_extra
 from operators.languages import language
-from operators.observed import (
+from operators.notifications import (
     CaptionShown,
     Observed,
     RunBegan,

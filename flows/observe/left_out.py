@@ -5,7 +5,7 @@ from threading import Lock
 
 from connectors.messages import tell
 from operators.languages import is_language, language
-from operators.observed import MessageSkipped, Observed, RunEnded
+from operators.notifications import MessageSkipped, Observed, RunEnded
 from operators.text import cleaned
 
 

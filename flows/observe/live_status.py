@@ -7,7 +7,7 @@ from connectors.terminal.screen import Screen
 from connectors.view import Status
 from flows.observe.audience import Audience
 from operators.events import ErasureRecord
-from operators.observed import (
+from operators.notifications import (
     Losses,
     Observed,
     OutputChanged,

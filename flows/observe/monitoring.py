@@ -12,7 +12,7 @@ from flows.settings.schema import Settings
 from operators.extras import needs_extra
 from operators.metrics.health import Health, Rule, Verdict
 from operators.models.pool import Usage
-from operators.observed import (
+from operators.notifications import (
     LoadingBegan,
     LoadingEnded,
     Losses,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol, get_args
 
 from connectors.messages import tell
-from operators.observed import Observed
+from operators.notifications import Observed
 
 #: Takes an event; never blocks for long, never raises, and is thread-safe.
 Observe = Callable[[Observed], None]

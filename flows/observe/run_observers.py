@@ -16,7 +16,7 @@ from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
-from operators.observed import (
+from operators.notifications import (
     ModelAnswered,
     Observed,
     OutputChanged,

@@ -14,7 +14,15 @@ from operators.events import ErasureRecord
 from operators.languages import language
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import Summary, SummaryMeter
-from operators.observed import Losses, Missing, Observed, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
+from operators.notifications import (
+    Losses,
+    Missing,
+    Observed,
+    SoundHeard,
+    SoundLost,
+    SpeechCut,
+    UpdateMeasured,
+)
 from operators.secret import to_plain
 from operators.sound import level
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from connectors.messages import tell
-from operators.observed import LoadingAt, Observed, RecordingAt
+from operators.notifications import LoadingAt, Observed, RecordingAt
 
 
 class Waiting:

@@ -8,7 +8,7 @@ import msgspec
 
 from operators.events import Effort, Erasure, ErasureRecord
 from operators.metrics.quantiles import Quantiles
-from operators.observed import Missing
+from operators.notifications import Missing
 
 
 class Percentiles(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from operators.decoding.acceptance import BIAS
 from operators.errors import InputError, UsageError, is_folder
 from operators.extras import Extra
 from operators.languages import Language, is_language, language
-from operators.observed import RecognizerChanged, SpeechCut
+from operators.notifications import RecognizerChanged, SpeechCut
 from operators.parts import Option, Parts
 from operators.recognizers.protocol import Recognizer
 

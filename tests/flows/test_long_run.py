@@ -14,7 +14,7 @@ from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.metrics.quantiles import Quantiles
-from operators.observed import Observed, UpdateMeasured
+from operators.notifications import Observed, UpdateMeasured
 from tests.killing import speech
 from tests.recovering import ToyShared
 

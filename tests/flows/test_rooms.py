@@ -10,7 +10,7 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from operators.observed import Observed, PartialHeard
+from operators.notifications import Observed, PartialHeard
 from tests.program import surtitle
 from tests.recovering import ToyShared
 

@@ -17,7 +17,7 @@ from flows.running.dataflow import run
 from flows.settings.schema import Settings
 from operators.clock import WallClock
 from operators.events import AudioChunk, Partial
-from operators.observed import Observed, PartialHeard, UpdateMeasured
+from operators.notifications import Observed, PartialHeard, UpdateMeasured
 
 #: What is said in the rooms of a load.
 Says = Callable[[Load], Iterator[Due[Any]]]

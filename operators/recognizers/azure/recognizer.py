@@ -17,7 +17,7 @@ from typing_extensions import override
 from operators.errors import InputError
 from operators.events import AudioChunk
 from operators.languages import Language, language
-from operators.observed import RecognizerChanged
+from operators.notifications import RecognizerChanged
 from operators.recognizers.azure.audio_buffer import AudioBuffer
 from operators.recognizers.azure.connection import AzureConnection
 from operators.recognizers.azure.conversation import Conversation, Event, Failure, Patience, Utterances, Waits

@@ -15,7 +15,7 @@ from operators.decoding.speech import Doubt
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 from operators.languages import Language
-from operators.observed import SpeechCut
+from operators.notifications import SpeechCut
 from operators.recognizers.moonshine.model import BEGIN, END, MoonshineModel, load_model
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.windowed.method import (

@@ -16,7 +16,7 @@ from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.speech import Doubt
 from operators.languages import Language, language
-from operators.observed import SpeechCut
+from operators.notifications import SpeechCut
 from operators.recognizers.part import Observe, RecognizerSettings, named_model, unobserved
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.windowed.method import (

@@ -25,7 +25,7 @@ from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_
 from operators.decoding.ssbd import ssbd
 from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
-from operators.observed import SpeechCut
+from operators.notifications import SpeechCut
 from operators.recognizers.part import USUAL, RecognizerSettings
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 from operators.trouble import Trouble

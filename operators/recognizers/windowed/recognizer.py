@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.observed import RecognizerChanged
+from operators.notifications import RecognizerChanged
 from operators.recognizers.part import MIN_GAP_S, USUAL, check_interval
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed.method import DraftingTranscriber

@@ -17,7 +17,7 @@ from connectors.audio.live import LiveAddress
 from connectors.microphone.source import MicrophoneSource
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk
-from operators.observed import SoundLost, SourceChanged
+from operators.notifications import SoundLost, SourceChanged
 from tests.recordings import write
 from tests.rtmp import playing
 

@@ -25,7 +25,7 @@ from connectors.audio.decoder import AudioDecoder, probe, read_wav_data
 from connectors.audio.source import AudioFileSource, AudioPosition
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.observed import RecordingAt, RecordingTruncated
+from operators.notifications import RecordingAt, RecordingTruncated
 
 
 def tone(seconds: float, rate: int = SAMPLE_RATE, channels: int = 1) -> NDArray[np.int16]:

@@ -16,7 +16,7 @@ from connectors.microphone.buffer import Block, SampleRun
 from connectors.microphone.source import MicrophonePosition, MicrophoneSource, Resampler
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.observed import SoundLost, SourceChanged
+from operators.notifications import SoundLost, SourceChanged
 from tests.fake_sound import FakeSound, device
 
 

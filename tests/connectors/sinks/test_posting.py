@@ -19,7 +19,7 @@ from connectors.sinks.posting import Posting, PostSink, PostState
 from connectors.sinks.webhook import SECRET_VARIABLE, webhook
 from connectors.sinks.youtube import youtube
 from operators.errors import UsageError
-from operators.observed import OutputChanged
+from operators.notifications import OutputChanged
 from operators.secret import Secret
 from tests.program import surtitle
 from tests.subtitled import caption

@@ -16,7 +16,7 @@ from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError
 from operators.languages import Direction
 from operators.models.pool import SessionPool, Usage
-from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
+from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 from operators.serving.rooms import Update
 from operators.serving.segments import SegmentRooms, rooms_of
 from tests.operators.serving.toy_rooms import HEAD, scheduler, translator

@@ -13,7 +13,7 @@ from flows.observe.audience import Audience
 from flows.observe.observer import Observers
 from flows.settings.loading import load_settings
 from operators.metrics.erasure import ErasureMeter
-from operators.observed import CaptionShown, Losses, RunBegan, RunEnded, SoundLost, UpdateMeasured
+from operators.notifications import CaptionShown, Losses, RunBegan, RunEnded, SoundLost, UpdateMeasured
 from tests.connectors.web.browser import follow
 from tests.flows.talk import captions
 

@@ -16,7 +16,7 @@ from flows.observe.observer import Observers
 from flows.running.waiting import Waiting
 from operators.events import AudioChunk, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
-from operators.observed import (
+from operators.notifications import (
     LoadingAt,
     Losses,
     OutputChanged,

@@ -32,7 +32,7 @@ from operators.decoding.translator import Translator
 from operators.events import AudioChunk, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.models.pool import Usage
-from operators.observed import (
+from operators.notifications import (
     LoadingBegan,
     LoadingEnded,
     Losses,

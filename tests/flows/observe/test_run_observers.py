@@ -14,7 +14,7 @@ from flows.observe.observer import Observers
 from flows.observe.run_observers import Messages, RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
-from operators.observed import (
+from operators.notifications import (
     CaptionShown,
     Losses,
     ModelAnswered,

@@ -13,7 +13,7 @@ from flows.observe.summary import Profile, RunSummary, SoundLevels
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk, Effort, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
-from operators.observed import Losses, Missing, SoundHeard, SoundLost, Span, SpeechCut, UpdateMeasured
+from operators.notifications import Losses, Missing, SoundHeard, SoundLost, Span, SpeechCut, UpdateMeasured
 from tests.flows.talk import captions
 
 AUDIO, MICROPHONE, ROOMS = {"audio": "talks/talk.wav"}, {"microphone": "default"}, {"rooms": True}

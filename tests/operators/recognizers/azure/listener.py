@@ -5,7 +5,7 @@ from threading import Condition
 from typing import Any
 
 from operators.events import AudioChunk
-from operators.observed import RecognizerChanged
+from operators.notifications import RecognizerChanged
 from operators.recognizers.azure.recognizer import AzureRecognizer
 from operators.recognizers.azure.settings import AzureSettings
 from operators.recognizers.protocol import Hypothesis

@@ -13,7 +13,7 @@ from operators.decoding.drive import Cost
 from operators.decoding.forward import Logits
 from operators.events import SAMPLE_RATE
 from operators.languages import language
-from operators.observed import SpeechCut
+from operators.notifications import SpeechCut
 from operators.recognizers.moonshine.model import MoonshineModel, Tokenizer, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
 from operators.recognizers.windowed.method import (
