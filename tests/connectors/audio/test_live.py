@@ -23,7 +23,10 @@ LEVELS = [1000 * (1 + at) for at in range(14)]
 
 
 class Broadcast:
-    """What an HLS server has: the last segments of a programme whose every second is louder than the last."""
+    """What an HLS server has: the last segments of a programme whose every second is louder than the last.
+
+    A list has a second more each time that it is asked for, however long the listener takes.
+    """
 
     def __init__(self, folder: Path, seconds: int, window: int) -> None:
         self._window = window
@@ -44,16 +47,22 @@ class Broadcast:
         lines = (folder / "whole.m3u8").read_text().splitlines()
         self._durations = [line for line in lines if line.startswith("#EXTINF")]
         self._segments = [(folder / f"{number}.ts").read_bytes() for number in range(len(self._durations))]
-        self._began = time.monotonic() - 3
+        self._ready = 3
+        self.is_broken = False
+
+    def come_back(self, later_s: int) -> None:
+        """Answer again, when the programme has gone on by so many seconds."""
+        self._ready = min(len(self._segments), self._ready + later_s)
         self.is_broken = False
 
     def answer(self, path: str) -> bytes | None:
         """What is at a path now; None where there is nothing."""
-        ready = min(len(self._segments), int(time.monotonic() - self._began))
-        first = max(0, ready - self._window)
         if self.is_broken:
             return None
+        ready = self._ready
+        first = max(0, ready - self._window)
         if "m3u8" in path:
+            self._ready = min(len(self._segments), ready + 1)
             lines = [
                 "#EXTM3U",
                 "#EXT-X-VERSION:3",
@@ -65,7 +74,7 @@ class Broadcast:
             lines += ["#EXT-X-ENDLIST"] * (ready == len(self._segments))
             return "\n".join([*lines, ""]).encode()
         number = int(Path(path).stem)
-        return self._segments[number] if first - 1 <= number < ready else None
+        return self._segments[number] if number < ready else None
 
 
 @contextmanager
@@ -92,7 +101,7 @@ def served(answer: Callable[[str], bytes | None]) -> Iterator[str]:
 
 
 def heard(
-    address: str, each: Callable[[list[AudioChunk]], None], limit_s: float
+    address: str, each: Callable[[list[AudioChunk], list[Any]], None], limit_s: float
 ) -> tuple[list[AudioChunk], list[Any]]:
     """What a source hears until the broadcast is over."""
     events: list[MicrophoneChanged | SoundLost] = []
@@ -103,7 +112,7 @@ def heard(
     try:
         while time.monotonic() < deadline:
             chunks += part.next_batch()
-            each(chunks)
+            each(chunks, events)
     except StopIteration:
         return chunks, events
     finally:
@@ -111,15 +120,16 @@ def heard(
     raise TimeoutError(f"{len(chunks)} chunks and {events}")
 
 
-def interrupted(broadcast: Broadcast, address: str, away_s: float) -> tuple[list[AudioChunk], list[Any]]:
-    back = threading.Timer(away_s, lambda: setattr(broadcast, "is_broken", False))
+def interrupted(broadcast: Broadcast, address: str, away_s: int) -> tuple[list[AudioChunk], list[Any]]:
+    """What is heard of a broadcast that breaks off, and comes back when the listener has told so."""
 
-    def interrupt(chunks: list[AudioChunk]) -> None:
-        if chunks and chunks[-1].start_s > 1.5 and not back.ident:
+    def interrupt(chunks: list[AudioChunk], events: list[Any]) -> None:
+        if broadcast.is_broken and events:
+            broadcast.come_back(away_s)
+        elif chunks and chunks[-1].start_s > 1.5 and not events:
             broadcast.is_broken = True
-            back.start()
 
-    return heard(address, interrupt, 60.0)
+    return heard(address, interrupt, 120.0)
 
 
 def levels(chunks: list[AudioChunk]) -> list[int]:
@@ -131,7 +141,7 @@ def levels(chunks: list[AudioChunk]) -> list[int]:
 def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_path: Path) -> None:
     broadcast = Broadcast(tmp_path, 9, window=6)
     with served(broadcast.answer) as where:
-        chunks, events = interrupted(broadcast, f"{where}/live.m3u8?key=secret", 2.0)
+        chunks, events = interrupted(broadcast, f"{where}/live.m3u8?key=secret", 2)
 
     told = [one.sentence for one in events if isinstance(one, MicrophoneChanged)]
     name = f"the broadcast {where}/live.m3u8"
@@ -147,7 +157,7 @@ def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_
 def test_what_a_broadcast_no_longer_offers_is_a_gap_of_that_length(tmp_path: Path) -> None:
     broadcast = Broadcast(tmp_path, 12, window=3)
     with served(broadcast.answer) as where:
-        chunks, events = interrupted(broadcast, f"{where}/live.m3u8", 6.0)
+        chunks, events = interrupted(broadcast, f"{where}/live.m3u8", 6)
 
     losses = [one.losses for one in events if isinstance(one, SoundLost)]
     assert len(losses) == 1
@@ -170,7 +180,7 @@ def test_only_what_is_live_is_heard_live_and_nothing_else_is_reached(tmp_path: P
 
     def refused(address: str) -> str:
         with pytest.raises((InputError, UsageError)) as error:
-            heard(address, lambda _chunks: None, 20.0)
+            heard(address, lambda *_: None, 60.0)
         return str(error.value)
 
     with served(offered.get) as where:

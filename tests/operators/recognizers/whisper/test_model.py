@@ -67,6 +67,7 @@ def greedy(encoded: Encoded) -> list[int]:
     return list(drive(retranslate(task), PrefixSession(encoded))[0].tokens)
 
 
+@pytest.mark.long
 def test_in_float32_it_says_what_ctranslate2_says() -> None:
     # Given 30 s of features, the recording followed by silence, CTranslate2 4.8.5 says so in float32 with
     # beam_size=1.
