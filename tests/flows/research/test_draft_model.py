@@ -42,7 +42,7 @@ def outputs(**given: object) -> list[tuple[int, ...]]:
     return [output.tokens for output in made]
 
 
-@pytest.mark.parametrize("method", ["ssbd", "recycle"])
+@pytest.mark.parametrize("method", ["ssbd", pytest.param("recycle", marks=pytest.mark.long)])
 def test_captions_are_those_without_a_draft_model(pair: tuple[Path, Path], method: str) -> None:
     common = {"model": str(pair[0]), "method": method, "bias": 0.2}
     plain = outputs(**common)

@@ -91,7 +91,9 @@ def are_equal(got: Logits, want: Logits) -> bool:
     return bool(np.abs(got[finite] - want[finite]).max() < 1e-3)
 
 
-@pytest.mark.parametrize(("make", "are_same"), [(exact_tiny_en, are_equal), (tiny_en, agree)])
+@pytest.mark.parametrize(
+    ("make", "are_same"), [pytest.param(exact_tiny_en, are_equal, marks=pytest.mark.long), (tiny_en, agree)]
+)
 def test_logits_do_not_depend_on_the_passes_that_tokens_come_in(
     make: Callable[[], WhisperModel], are_same: Callable[[Logits, Logits], bool]
 ) -> None:
