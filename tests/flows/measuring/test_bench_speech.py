@@ -49,6 +49,7 @@ def test_all_ways_are_measured_on_the_same_windows(talk: Path, tmp_path: Path) -
     assert "finals equal" in done.stdout
 
 
+@pytest.mark.long
 def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None:
     done = surtitle(
         "bench-speech", talk, "--recognizer", "whisper", "--speech-model", TINY_EN, "--bias", "0.2",

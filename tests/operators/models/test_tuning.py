@@ -98,6 +98,7 @@ def test_how_much_is_done_only_grows_and_comes_to_the_end() -> None:
     assert told[-1] == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.real_model
 def test_passes_of_the_default_model_are_measured(model: LlamaModel) -> None:
     with LlamaProbe(model) as probe:
