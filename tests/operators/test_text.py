@@ -109,14 +109,14 @@ def test_text_of_other_scripts_stays_as_it_is() -> None:
     ],
 )
 def test_hostile_text_costs_no_more_than_its_length(hostile: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     # Each of these would take minutes if matching went back and forth.
     assert wrap(cleaned(hostile + " the text"), 42)[-1].endswith("text")
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2
 
 
 def test_flags_without_end_take_no_longer_than_other_characters() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
     assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2

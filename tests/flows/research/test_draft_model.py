@@ -145,6 +145,7 @@ def test_drafting_is_measured_and_replayed(tmp_path: Path, pair: tuple[Path, Pat
     assert (tmp_path / "made.md").read_text().count("| plain, 4 |") == 3
 
 
+@pytest.mark.long
 def test_drafting_of_speech_is_measured_and_replayed(tmp_path: Path) -> None:
     samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
     soundfile.write(tmp_path / "talk.wav", samples[: 4 * rate], rate)
