@@ -41,9 +41,10 @@ test-tools:
 
 # More at a time than two processors: for a third of the time a test waits.
 test: test-tools $(READY) ## run the tests, three at a time
-	.venv/bin/pytest -n 3 --no-loadscope-reorder --ignore tests/train --ignore tests/package
+	.venv/bin/pytest -n 3 -m 'not long' --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
-test-long: test-tools $(READY) ## try more examples, and kill runs and clusters 350 times (30 minutes)
+test-long: test-tools $(READY) ## run what takes long, try more examples, and kill runs and clusters 350 times (35 minutes)
+	.venv/bin/pytest -n 2 -m long --ignore tests/train --ignore tests/package
 	SURTITLE_EXAMPLES=300 .venv/bin/pytest -n 2 tests/operators tests/connectors
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/captions/test_recovery.py
 	SURTITLE_CLUSTER_KILLS=12 SURTITLE_JOB_KILLS=20 SURTITLE_OUTAGE_S=20 .venv/bin/pytest -n 0 \
@@ -84,7 +85,7 @@ chaos-hour: test-tools $(READY) ## listen to a microphone for an hour and be kil
 	.venv/bin/python -m tests.hours microphone
 
 test-anywhere: test-tools $(READY) ## run the tests 5 times in any order, on other hosts, in other zones and locales
-	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 3 --no-loadscope-reorder --ignore tests/train --ignore tests/package
+	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 3 -m 'not long' --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
 # make fuzz FUZZ_S=600 FUZZ='lines replay' asks these two longer; what is answered wrongly stays in .venv/fuzzed.
 FUZZ_S := 60

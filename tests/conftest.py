@@ -24,7 +24,7 @@ __all__ = ["_server", "virtual_microphone"]
 # judged by what it changed; more of them, and others each time, with `make test-long`.
 settings.register_profile(
     "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow],
-    max_examples=int(os.environ.get("SURTITLE_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("SURTITLE_EXAMPLES", "25")),
     derandomize="SURTITLE_EXAMPLES" not in os.environ,
 )  # fmt: skip
 settings.load_profile("patient")
@@ -32,29 +32,39 @@ settings.load_profile("patient")
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (
     "test_page_commands.py",
+    "test_live.py",
+    "test_recording.py",
+    "test_examination.py",
+    "test_job.py",
     "test_serve.py",
     "test_recovery.py",
-    "test_loadgen.py",
-    "test_job.py",
-    "test_secrets.py",
-    "test_protocol.py",
-    "test_rooms.py",
-    "test_cluster.py",
-    "test_web.py",
-    "test_long_run.py",
-    "test_streams.py",
-    "test_app.py",
     "test_page.py",
-    "test_glossary.py",
-    "test_failures.py",
-    "test_extras.py",
-    "test_completion.py",
-    "test_draft_model.py",
+    "test_loadgen.py",
+    "test_media.py",
     "test_doctor.py",
-    "test_caption_page.py",
+    "test_bench_speech.py",
+    "test_llama.py",
+    "test_own_parts.py",
+    "test_page_settings.py",
+    "test_captions_only.py",
+    "test_draft_model.py",
+    "test_overlay.py",
+    "test_protocol.py",
+    "test_interrupts.py",
+    "test_control_room.py",
+    "test_failures.py",
+    "test_rows.py",
+    "test_stepped_clock.py",
+    "test_cluster.py",
+    "test_outputs.py",
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.
-HEARD = {"test_examination.py", "test_live.py", "test_page_commands.py", "test_recording.py"}
+HEARD = (
+    "/test_examination.py",
+    "flows/test_live.py",
+    "/test_page_commands.py",
+    "microphone/test_recording.py",
+)
 
 
 #: More than tests write side by side.
@@ -102,8 +112,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist is not annotated
     def _split_scope(self, nodeid: str) -> str:
-        name = nodeid.partition("::")[0].rpartition("/")[2]
-        return "heard" if name in HEARD else name
+        path = nodeid.partition("::")[0]
+        return "heard" if path.endswith(HEARD) else path
 
 
 @pytest.fixture(scope="session")

@@ -107,16 +107,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
     return folder
 
 
-#: A whole examination is what tests/flows/cli/test_doctor.py makes, and it takes long.
+#: What other commands and tests/flows/cli/test_doctor.py show already, and what takes long.
+LONG = (" live --captions-only", " live --to German,French,Japanese", " doctor")
 RUN = [
-    one
+    pytest.param(one, id=one, marks=pytest.mark.long if any(part in one for part in LONG) else [])
     for one in dict.fromkeys(one for page in FIRST for one in commands(page))
-    if not one.startswith("make") and one != ".venv/bin/surtitle doctor"
+    if not one.startswith("make")
 ]
 
 
 def test_the_first_pages_have_commands() -> None:
-    assert len(RUN) >= 6
+    assert len([one for one in RUN if not one.marks]) >= 6
 
 
 @pytest.mark.parametrize("command", RUN)

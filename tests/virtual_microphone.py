@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from platformdirs import user_cache_path
 
 from tests.waiting import until
 
@@ -48,6 +49,8 @@ class VirtualMicrophone:
             "PULSE_RUNTIME_PATH": str(folder),
             "PULSE_SERVER": f"unix:{socket}",
             "PULSE_STATE_PATH": str(folder),
+            # Models that were assembled are not assembled again.
+            "XDG_CACHE_HOME": str(user_cache_path()),
             "XDG_CONFIG_HOME": str(folder),
             "XDG_RUNTIME_DIR": str(folder),
         }

@@ -70,13 +70,13 @@ def test_a_language_for_the_captions_that_is_spoken_means_the_same(run: Path, tm
 
 
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    speech(tmp_path / "speech.jsonl", 300)
+    speech(tmp_path / "speech.jsonl", 150)
     given, random, were_killed = f'partials = "{tmp_path}/speech.jsonl"', Random(1), 0
     for name in ("unbroken", "killed"):
         (tmp_path / name).mkdir()
         path = settings(tmp_path / name, given, recovery=name == "killed")
         path.write_text(f"{path.read_text()}[translate]\ncaptions_only = true\n")
-        while name == "killed" and were_killed < 3 and kill(start(path), path.parent / "log.jsonl", random):
+        while name == "killed" and were_killed < 2 and kill(start(path), path.parent / "log.jsonl", random):
             were_killed += 1
         finish(start(path))
     assert were_killed

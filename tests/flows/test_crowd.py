@@ -73,8 +73,13 @@ def is_well(port: int) -> bool:
 
 @pytest.mark.parametrize(
     "said",
-    [("", "GET / HTTP/1.1\r\nHost: local"), (asking("/streams/talk/events"), 100 * asking("/page.css"))],
-    ids=["and are silent", "and look, and ask without reading"],
+    [
+        pytest.param(("", "GET / HTTP/1.1\r\nHost: local"), id="and are silent", marks=pytest.mark.long),
+        pytest.param(
+            (asking("/streams/talk/events"), 100 * asking("/page.css")),
+            id="and look, and ask without reading",
+        ),
+    ],
 )
 def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path, said: tuple[str, ...]) -> None:
     captions = tmp_path / "captions.jsonl"

@@ -18,7 +18,7 @@ from operators.notifications import Observed, UpdateMeasured
 from tests.killing import speech
 from tests.recovering import ToyShared
 
-SEGMENTS = 300
+SEGMENTS = 100
 #: How often it is looked at what is held.
 SAMPLES = 20
 #: Less than an entry of anything takes.

@@ -37,7 +37,10 @@ def partial(
     return msgspec.json.encode(one) + b"\n"
 
 
-@pytest.mark.parametrize("rooms", [[], ["--rooms", "2"]], ids=["alone", "rooms"])
+@pytest.mark.parametrize(
+    "rooms",
+    [pytest.param([], id="alone"), pytest.param(["--rooms", "2"], id="rooms", marks=pytest.mark.long)],
+)
 def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
     tmp_path: Path, small: list[str], clock: SteppedClock, rooms: list[str]
 ) -> None:

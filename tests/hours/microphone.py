@@ -5,7 +5,6 @@ At the end every final stands once in every file, and times are those of the sou
 
 import argparse
 import contextlib
-import os
 import signal
 import subprocess
 import tempfile
@@ -87,14 +86,12 @@ def _ended(
     _talk(talk, given.seconds + 600)
     heard = {"--save-partials": "partials.jsonl", "--save-audio": "heard.wav"}
     outputs = {**LINES, **SUBTITLES, **heard, "--save-sentences": "sentences.jsonl", "--recovery": "run"}
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    environment = {**microphone.environment, "XDG_CACHE_HOME": cache}
     over = time.monotonic() + given.seconds
     ends: list[str] = []
     while True:
         process = trial.start(
             SURTITLE, "live", *(one for pair in outputs.items() for one in pair), "--web", "--port", 0,
-            "--metrics", 0, *given.options, environment=environment, stdout=subprocess.DEVNULL,
+            "--metrics", 0, *given.options, environment=microphone.environment, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         said = Said(process.stderr)
         microphone.wait_for_listener(300)

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 import wcwidth
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.text import cleaned, clusters, width, wrap
@@ -53,7 +53,6 @@ def test_an_appended_word_moves_no_word_before_it() -> None:
 
 
 @given(any_text, st.integers(2, 50))
-@settings(max_examples=100)
 def test_no_line_is_wider_than_the_columns_and_no_text_is_lost(text: str, columns: int) -> None:
     text = cleaned(text)
     lines = wrap(text, columns)
@@ -89,7 +88,6 @@ def test_what_a_terminal_would_obey_is_taken_out(hostile: str, shown: str) -> No
 
 
 @given(any_text)
-@settings(max_examples=100)
 def test_cleaned_text_controls_nothing(text: str) -> None:
     safe = cleaned(text)
     assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in safe)
@@ -111,14 +109,14 @@ def test_text_of_other_scripts_stays_as_it_is() -> None:
     ],
 )
 def test_hostile_text_costs_no_more_than_its_length(hostile: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     # Each of these would take minutes if matching went back and forth.
     assert wrap(cleaned(hostile + " the text"), 42)[-1].endswith("text")
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2
 
 
 def test_flags_without_end_take_no_longer_than_other_characters() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
     assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2

@@ -288,7 +288,7 @@ def test_a_playlist_cannot_make_a_file_reach_into_the_network(tmp_path: Path, se
 
 
 def test_words_of_a_video_are_those_of_its_sound(tmp_path: Path) -> None:
-    samples, rate = soundfile.read(SPEECH, frames=16_000 * 12, dtype="int16")
+    samples, rate = soundfile.read(SPEECH, frames=16_000 * 6, dtype="int16")
     mono = np.ascontiguousarray(samples if samples.ndim == 1 else samples[:, 0])
     soundfile.write(tmp_path / "sound.wav", mono, rate)
     write(tmp_path / "video.mp4", mono, rate)
@@ -300,5 +300,5 @@ def test_words_of_a_video_are_those_of_its_sound(tmp_path: Path) -> None:
         shown = " ".join(json.loads(line)["shown"] for line in out.read_text().splitlines())
         return [word.strip(",.;:").lower() for word in shown.split()]
 
-    assert len(words("sound.wav")) > 8
+    assert len(words("sound.wav")) > 3
     assert words("video.mp4") == words("sound.wav")

@@ -17,7 +17,7 @@ import pytest
 import soundfile
 from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, run_main
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -68,7 +68,6 @@ def samples_of(chunks: list[AudioChunk]) -> NDArray[np.int16]:
     return np.frombuffer(b"".join(chunk.pcm for chunk in chunks), "<i2")
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     rate=st.sampled_from([8_000, 11_025, 16_000, 22_050, 44_100, 44_101, 48_000, 96_000]),
     channels=st.integers(1, 3),

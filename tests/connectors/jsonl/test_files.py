@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.jsonl.files import event_type_of, read_events, validate
@@ -192,7 +192,6 @@ any_events = st.one_of(
 
 
 @given(any_events)
-@settings(deadline=None, max_examples=80)
 def test_what_is_written_is_read_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, event: Event
 ) -> None:

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -149,7 +149,6 @@ def test_a_head_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
         prune(GgufFile(file.entries, tensors), tokenizer, Choice(tokenizer, ["Latin"]).ids, path)
 
 
-@settings(max_examples=80)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_a_header_with_wrong_bytes_is_pruned_or_refused(seed: int, wrong: int) -> None:
     with TemporaryDirectory() as folder:

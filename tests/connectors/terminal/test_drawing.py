@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.terminal.drawing import open_screen, redraw
@@ -42,7 +42,6 @@ def written(before: CaptionRow, after: CaptionRow) -> str:
 
 
 @given(st.lists(rows_of, min_size=1, max_size=6), st.text("^C", max_size=3))
-@settings(max_examples=100)
 def test_redrawing_arrives_at_the_rows_whatever_was_there_and_was_typed(
     states: list[list[CaptionRow]], typed: str
 ) -> None:
@@ -263,7 +262,6 @@ def test_wide_characters_become_question_marks_as_narrow_as_they_are_drawn() -> 
 @given(
     st.lists(st.tuples(st.text("ab ", max_size=30).map(str.strip), st.booleans(), st.booleans()), max_size=15)
 )
-@settings(max_examples=80)
 def test_all_finals_stand_above_the_open_caption_in_order(script: list[tuple[str, bool, bool]]) -> None:
     batches, segment, finals, newest = [], 0, [], ("", False)
     for text, is_final, is_withheld in script:

@@ -49,7 +49,7 @@ def browser() -> Iterator[Browser]:
 def first_page(browser: Browser) -> Page:
     """A page that tests take turns with: making one takes longer than most tests."""
     page = browser.new_context().new_page()
-    page.set_default_timeout(5000)
+    page.set_default_timeout(60_000)
     return page
 
 

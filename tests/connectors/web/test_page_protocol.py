@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
@@ -30,7 +30,6 @@ def _updates(texts: list[str]) -> list[dict[str, Any]]:
 def test_positions_are_code_points_as_in_python(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
 
-    @settings(max_examples=60, deadline=None)
     @given(_TEXTS)
     def check(texts: list[str]) -> None:
         (segment,) = page.evaluate(_APPLY, _updates(texts))
@@ -42,7 +41,6 @@ def test_positions_are_code_points_as_in_python(captions: CaptionServer, visit: 
 def test_a_cut_never_parts_a_character_nor_loses_one(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
 
-    @settings(max_examples=60, deadline=None)
     @given(_TEXTS, st.integers(0, 40))
     def check(texts: list[str], count: int) -> None:
         text = "".join(texts)

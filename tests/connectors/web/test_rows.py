@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page, expect
 
@@ -82,7 +82,6 @@ def _numbered(words: list[str], first: int = 0) -> list[str]:
     return [f"{word}{number}" for number, word in enumerate(words, first)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def _check_revisions(page: Page, data: st.DataObject) -> None:
     words = _numbered(data.draw(st.lists(_WORDS, min_size=1, max_size=30)))
@@ -112,7 +111,6 @@ def test_a_revision_that_does_not_fit_leaves_the_rows_before_it(
 ) -> None:
     page = visit(captions.url + "/")
 
-    @settings(max_examples=60, deadline=None)
     @given(
         st.lists(_WORDS, min_size=1, max_size=30),
         st.integers(0, 29),
@@ -163,7 +161,6 @@ def test_every_word_that_is_said_is_shown_once_and_in_its_order(
 ) -> None:
     page = visit(captions.url + "/")
 
-    @settings(max_examples=80, deadline=None)
     @given(_talks(), st.integers(1, 4))
     def check(talk: list[_Said], lines: int) -> None:
         _check_talk(page, talk, lines)
@@ -174,7 +171,6 @@ def test_every_word_that_is_said_is_shown_once_and_in_its_order(
 def test_nothing_waits_longer_than_eight_seconds(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
 
-    @settings(max_examples=80, deadline=None)
     @given(_talks(), st.integers(1, 4))
     def check(talk: list[_Said], lines: int) -> None:
         history = _show(page, talk, lines)
@@ -237,7 +233,6 @@ def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, v
 def test_on_a_page_no_word_moves(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
 
-    @settings(max_examples=60, deadline=None)
     @given(_talks(), st.integers(1, 4))
     def check(talk: list[_Said], lines: int) -> None:
         places: dict[str, int] = {}
@@ -285,7 +280,6 @@ def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
 ) -> None:
     page = visit(captions.url + "/")
 
-    @settings(max_examples=100, deadline=None)
     @given(_revised_talks(), st.integers(1, 3))
     def check(talk: list[_Said], lines: int) -> None:
         history = _show(page, talk, lines)

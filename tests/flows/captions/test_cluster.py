@@ -83,7 +83,9 @@ def given(base: Path) -> str:
     return f'partials = "{base}/speech.jsonl"'
 
 
-@pytest.mark.parametrize(("rooms", "first", "last"), [(None, 2, 2), (STREAMS, 3, 2)])
+@pytest.mark.parametrize(
+    ("rooms", "first", "last"), [(None, 2, 2), pytest.param(STREAMS, 3, 2, marks=pytest.mark.long)]
+)
 def test_processes_that_are_killed_and_started_in_other_numbers_end_as_one_that_was_not(
     base: Path, rooms: int | None, first: int, last: int
 ) -> None:

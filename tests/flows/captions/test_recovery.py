@@ -92,7 +92,11 @@ def _given(path: Path) -> str:
     return path.read_text().splitlines()[1]
 
 
-@pytest.mark.parametrize("start_it", [with_any_workers, with_rooms, as_a_job_of_bytewax])
+# Others have several workers, too.
+ANY_WORKERS = pytest.param(with_any_workers, marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("start_it", [ANY_WORKERS, with_rooms, as_a_job_of_bytewax])
 def test_several_workers_are_killed_and_each_stream_ends_as_if_they_had_never_been(
     tmp_path: Path, start_it: Start
 ) -> None:
@@ -172,7 +176,7 @@ def test_a_recording_goes_on_after_it_was_stopped_and_killed(base: Path) -> None
     assert events(folder) == written
 
 
-@pytest.mark.parametrize("start_it", [with_one_worker, with_any_workers, with_rooms, as_a_job_of_bytewax])
+@pytest.mark.parametrize("start_it", [with_one_worker, ANY_WORKERS, with_rooms, as_a_job_of_bytewax])
 def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
     base: Path, unbroken: Path, start_it: Start
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.program import ROOT, SURTITLE
+from tests.program import ROOT, SURTITLE, completed
 from tests.tiny_gguf import pieces, write_model
 
 PAGE = (ROOT / "docs" / "extend.md").read_text()
@@ -137,10 +137,8 @@ def test_modules_that_nobody_installed_are_named_with_the_parts_in_them(
         ),
     ],
 )
-def test_what_is_no_part_is_refused_in_a_sentence(
-    options: list[str], sentence: str, installed: Path, tmp_path: Path
-) -> None:
-    done = surtitle(*FILE, *options, cwd=installed, path=tmp_path)
+def test_what_is_no_part_is_refused_in_a_sentence(options: list[str], sentence: str, installed: Path) -> None:
+    done = completed([SURTITLE, *FILE, *options], cwd=installed)
     assert done.returncode == 2
     assert done.stderr.startswith(f"surtitle: {sentence}")
     assert len(done.stderr.splitlines()) == 1

@@ -66,7 +66,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_read(
 def test_an_interrupted_recording_leaves_no_half_of_its_subtitles(tmp_path: Path) -> None:
     samples, rate = soundfile.read(SPEECH, dtype="int16")
     mono = np.ascontiguousarray(samples if samples.ndim == 1 else samples[:, 0])
-    talk = write(tmp_path / "talk.mkv", mono, rate, repeat=200)
+    talk = write(tmp_path / "talk.mkv", mono, rate, repeat=20)
     command = [SURTITLE, "subtitle", str(talk), "--captions-only", "--mux", "--log-format", "json"]
     with Program(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None

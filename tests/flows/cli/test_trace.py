@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import settings as how
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -95,7 +94,6 @@ tasks = st.builds(
 
 
 @given(st.lists(tasks, max_size=3), st.lists(st.text(), min_size=7, max_size=7))
-@how(max_examples=30)
 def test_whatever_tokens_say_the_pictures_are_xml_and_have_a_cell_for_each(
     windows: list[Decoding], texts: list[str]
 ) -> None:

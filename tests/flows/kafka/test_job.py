@@ -79,7 +79,7 @@ def test_a_topic_gives_what_a_file_gives_in_files_and_in_topics(
     assert broker.messages(job.letters) == []
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_captions_in_several_languages_share_a_topic_and_tell_their_language(
     tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path, processes: int
 ) -> None:
@@ -250,7 +250,7 @@ def test_a_broker_that_is_killed_and_has_forgotten_everything_is_read_and_writte
 
 
 @pytest.mark.skipif(IS_FOREIGN, reason="the broker is not the test's own to cut off")
-@pytest.mark.parametrize("how", ["refused", "silent"])
+@pytest.mark.parametrize("how", ["refused", pytest.param("silent", marks=pytest.mark.long)])
 def test_an_outage_of_the_broker_that_keeps_its_topics_is_waited_for_and_nothing_is_lost_or_written_twice(
     tmp_path: Path, partials: list[dict[str, Any]], replayed: Path, how: Outage
 ) -> None:
@@ -276,7 +276,7 @@ def test_an_outage_of_the_broker_that_keeps_its_topics_is_waited_for_and_nothing
         assert f"Kafka answers again at {broker.address}" in said
 
 
-@pytest.mark.parametrize(("rooms", "count"), [(None, 2), (3, 3)])
+@pytest.mark.parametrize(("rooms", "count"), [pytest.param(None, 2, marks=pytest.mark.long), (3, 3)])
 def test_a_cluster_reads_a_topic_and_goes_on_with_two_processes_after_one_of_it_was_killed(
     tmp_path: Path,
     broker: Broker,

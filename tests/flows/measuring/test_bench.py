@@ -112,7 +112,7 @@ def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
 def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
-    (tmp_path / "text.txt").write_text(TEXT * 5)
+    (tmp_path / "text.txt").write_text(TEXT * 3)
     arguments = ["text.txt", "--repeat", "2", *small, "--json"]
     with Program(
         [*COMMAND, *arguments, "resumed.json"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -121,13 +121,13 @@ def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
         until_kept(cache, process)
         os.kill(process.pid, signal.SIGKILL)
     before = kept(cache)
-    assert 0 < len(before) < 20
+    assert 0 < len(before) < 12
     (journal,) = (cache / "bench").iterdir()
     with journal.open("ab") as file:
         file.write(b'[1,1,[[[3,"half a line')
     done = bench(*arguments, "resumed.json", cwd=tmp_path, cache=cache)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith(f"surtitle: {len(before)} of 20 trials done")
+    assert done.stderr.startswith(f"surtitle: {len(before)} of 12 trials done")
     assert bench(*arguments, "whole.json", cwd=tmp_path, cache=cache).returncode == 0
     resumed, whole = (json.loads((tmp_path / name).read_text()) for name in ("resumed.json", "whole.json"))
     assert timeless(resumed["rows"]) == timeless(whole["rows"])

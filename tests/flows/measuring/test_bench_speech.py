@@ -12,6 +12,8 @@ from tests.flows.cli.test_app import PARTIALS
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import surtitle
 
+#: As long as saying so takes.
+SECONDS = 3.6
 SAID = {"file": "talk.wav", "text": "It was the best of times, it was the worst of times,"}
 
 
@@ -20,7 +22,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first seconds of a reading."""
     samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
     path = tmp_path_factory.mktemp("talk") / "talk.wav"
-    soundfile.write(path, samples[: round(5.0 * rate)], rate)
+    soundfile.write(path, samples[: round(SECONDS * rate)], rate)
     return path
 
 
@@ -47,6 +49,7 @@ def test_all_ways_are_measured_on_the_same_windows(talk: Path, tmp_path: Path) -
     assert "finals equal" in done.stdout
 
 
+@pytest.mark.long
 def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None:
     done = surtitle(
         "bench-speech", talk, "--recognizer", "whisper", "--speech-model", TINY_EN, "--bias", "0.2",
@@ -75,13 +78,13 @@ def test_rooms_are_measured_together_alone_and_through_the_stage_of_a_run_and_si
     small: list[str], tmp_path: Path
 ) -> None:
     done = surtitle(
-        "bench-rooms", PARTIALS, *small, "--rooms", "1,3", "--seconds", 3, "--simulate", "3,500",
+        "bench-rooms", PARTIALS, *small, "--rooms", "3", "--seconds", 2, "--simulate", "3,500",
         "--modes", "batched,alone,flow", "--json", tmp_path / "out.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     made = rows(tmp_path / "out.json")
     assert [(row["rooms"], row["mode"], row["simulated"]) for row in made] == [
-        *((rooms, mode, False) for rooms in (1, 3) for mode in ("batched", "alone", "flow")),
+        *((3, mode, False) for mode in ("batched", "alone", "flow")),
         *((rooms, mode, True) for rooms in (3, 500) for mode in ("batched", "alone")),
     ]
     assert all(row["updates"] > 0 and row["p50_ms"] <= row["p95_ms"] for row in made)

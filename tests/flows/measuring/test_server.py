@@ -163,8 +163,6 @@ def test_a_server_that_says_nothing_is_not_waited_for_much_longer(monkeypatch: p
 def test_a_server_that_goes_in_the_middle_is_told_from_one_that_has_nothing_to_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(into_server, "_PATIENCE_S", 0.2)
-
     def goes(socket: ServerConnection) -> None:
         socket.send(OPENED)
         socket.recv()
@@ -175,10 +173,11 @@ def test_a_server_that_goes_in_the_middle_is_told_from_one_that_has_nothing_to_s
 
     with server(goes) as address:
         assert load(address, rooms=2) == Counter(cut=2)
-    with server(stays) as address:
-        assert load(address) == Counter(cut=1), "its last caption never came"
     with server(after_opening('{"type": "end"}')) as address:
         assert load(address) == Counter()
+    monkeypatch.setattr(into_server, "_PATIENCE_S", 0.2)
+    with server(stays) as address:
+        assert load(address) == Counter(cut=1), "its last caption never came"
 
 
 def test_an_interrupted_load_does_not_wait_for_a_server_that_does_not_end(

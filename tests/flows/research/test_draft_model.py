@@ -42,7 +42,7 @@ def outputs(**given: object) -> list[tuple[int, ...]]:
     return [output.tokens for output in made]
 
 
-@pytest.mark.parametrize("method", ["ssbd", "recycle"])
+@pytest.mark.parametrize("method", ["ssbd", pytest.param("recycle", marks=pytest.mark.long)])
 def test_captions_are_those_without_a_draft_model(pair: tuple[Path, Path], method: str) -> None:
     common = {"model": str(pair[0]), "method": method, "bias": 0.2}
     plain = outputs(**common)
@@ -145,6 +145,7 @@ def test_drafting_is_measured_and_replayed(tmp_path: Path, pair: tuple[Path, Pat
     assert (tmp_path / "made.md").read_text().count("| plain, 4 |") == 3
 
 
+@pytest.mark.long
 def test_drafting_of_speech_is_measured_and_replayed(tmp_path: Path) -> None:
     samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
     soundfile.write(tmp_path / "talk.wav", samples[: 4 * rate], rate)

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import settings as how
 from hypothesis import strategies as st
 
 from flows.engine.methods import method
@@ -80,7 +79,6 @@ def traced(
 
 
 @given(settings, updates)
-@how(max_examples=40)
 def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts: list[str]) -> None:
     for (plain, _), (output, decodings) in zip(
         run(translator(pool(), method(chosen)), texts), traced(chosen, texts), strict=True
@@ -92,7 +90,6 @@ def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts
 
 
 @given(settings, updates)
-@how(max_examples=40)
 def test_outputs_are_rebuilt_from_what_each_pass_decided(chosen: TranslateSettings, texts: list[str]) -> None:
     for _, decodings in traced(chosen, texts):
         for one in decodings.values():
@@ -109,7 +106,6 @@ def test_outputs_are_rebuilt_from_what_each_pass_decided(chosen: TranslateSettin
 
 
 @given(settings, updates)
-@how(max_examples=40)
 def test_every_row_and_every_token_has_its_probability(chosen: TranslateSettings, texts: list[str]) -> None:
     for _, decodings in traced(chosen, texts):
         for one in decodings.values():
@@ -124,7 +120,6 @@ def test_every_row_and_every_token_has_its_probability(chosen: TranslateSettings
 
 
 @given(settings, updates)
-@how(max_examples=40)
 def test_a_trace_is_the_same_after_it_was_written_and_read(
     chosen: TranslateSettings, texts: list[str]
 ) -> None:

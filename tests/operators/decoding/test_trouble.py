@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
@@ -106,7 +106,6 @@ def run(given: Sequence[Update], bias: float) -> list[Output]:
     return outputs
 
 
-@settings(max_examples=50, deadline=None)
 @given(updates, st.sampled_from([0.0, 0.2, 0.4]))
 def test_captions_are_those_of_a_run_that_never_saw_the_updates_that_were_lost(
     given: list[Update], bias: float
@@ -117,7 +116,6 @@ def test_captions_are_those_of_a_run_that_never_saw_the_updates_that_were_lost(
     assert [one.pieces for one in outputs if not _lost(one)] == [one.pieces for one in run(kept, bias)]
 
 
-@settings(max_examples=50, deadline=None)
 @given(updates)
 def test_without_bias_captions_equal_those_of_an_untroubled_run_wherever_nothing_was_lost(
     given: list[Update],
@@ -127,7 +125,6 @@ def test_without_bias_captions_equal_those_of_an_untroubled_run_wherever_nothing
         assert _lost(output) or output.pieces == untroubled.pieces
 
 
-@settings(max_examples=50, deadline=None)
 @given(updates)
 def test_a_lost_update_has_the_caption_of_the_one_before_it(given: list[Update]) -> None:
     before: tuple[str, ...] = ()
@@ -140,7 +137,6 @@ def _lost(output: Output) -> bool:
     return output.trouble is not None and output.trouble.is_loss
 
 
-@settings(max_examples=50, deadline=None)
 @given(texts, st.sampled_from([Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER]))
 def test_a_final_at_which_the_model_fails_once_is_translated_all_the_same(
     text: str, trouble: Trouble
@@ -157,7 +153,6 @@ def test_a_final_at_which_the_model_fails_once_is_translated_all_the_same(
     assert (got.pieces, got.trouble) == (want.pieces, want.trouble)
 
 
-@settings(max_examples=50, deadline=None)
 @given(texts, texts, st.sampled_from(LOST))
 def test_a_final_that_is_lost_keeps_the_last_good_caption_and_leaves_nothing_in_the_cache(
     text: str, last: str, trouble: Trouble

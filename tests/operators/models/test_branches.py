@@ -30,6 +30,7 @@ def tree_of(model: LlamaModel, *texts: str) -> TokenTree:
 
 
 @pytest.mark.real_model
+@pytest.mark.long
 def test_every_branch_of_a_tree_is_evaluated_as_if_it_were_alone(model: LlamaModel) -> None:
     prompt = model.begin + model.tokenize("The capital of France is Paris. The capital of Italy")
     branches = " is Rome. The capital of Spain", " is called Rome. The capital of", " was Turin, and"

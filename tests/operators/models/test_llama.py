@@ -142,7 +142,7 @@ def test_rooms_in_one_pass_say_what_each_says_alone_but_for_near_ties(
         for update in range(2):
             tasks = {
                 room: Task(
-                    prompt.build(prompt.source(texts[update]), is_final=True), drafts[room], prompt.stop, 12
+                    prompt.build(prompt.source(texts[update]), is_final=True), drafts[room], prompt.stop, 8
                 )
                 for room, texts in ROOMS.items()
             }

@@ -74,6 +74,7 @@ def test_no_pass_is_measured_that_is_larger_than_allowed() -> None:
     assert measure_fill(lambda _tokens: 0.02, 24).tokens == (1, 2, 4, 8, 16)
 
 
+@pytest.mark.long
 @pytest.mark.real_model
 def test_more_rows_than_wanted_change_none_of_those_that_are(model: LlamaModel) -> None:
     tokens = [2 + number for number in range(24)]

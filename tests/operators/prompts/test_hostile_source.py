@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.conditioning import split_source
@@ -55,7 +55,6 @@ def prompt(request: pytest.FixtureRequest, tiny: LlamaModel) -> Prompt:
     return select_prompt(tiny, request.param, "English", "German")
 
 
-@settings(max_examples=25, deadline=None)
 @given(text=speech)
 def test_the_source_is_one_line_of_plain_text_between_head_and_tail(
     prompt: Prompt, tiny: LlamaModel, text: str
@@ -70,7 +69,6 @@ def test_the_source_is_one_line_of_plain_text_between_head_and_tail(
     assert len(said.decode().splitlines()) <= 1
 
 
-@settings(max_examples=25, deadline=None)
 @given(text=speech, budget=st.sampled_from([16, 40, 192]))
 def test_windows_fit_into_the_cells_that_are_kept_for_them(prompt: Prompt, text: str, budget: int) -> None:
     text = cleaned(text * 3)

@@ -1,6 +1,6 @@
 """The numbers of recognisers in digits: as written, stable while a number is being said, in linear time."""
 
-from time import process_time
+from time import thread_time
 
 import pytest
 from hypothesis import example, given
@@ -136,6 +136,6 @@ def test_other_languages_stay_as_they_are() -> None:
     ["one", "twenty", "one hundred", "a hundred and", "one,", "five or", "oh", "one thousand,", "five point"],
 )
 def test_endless_numbers_take_linear_time(words: str) -> None:
-    began = process_time()
+    began = thread_time()
     digits(f"{words} " * 20_000, ENGLISH)
-    assert process_time() - began < 5
+    assert thread_time() - began < 5

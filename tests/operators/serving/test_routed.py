@@ -9,7 +9,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.translator import SegmentState
@@ -59,7 +59,6 @@ def finish(rooms: Routed) -> list[Done[SegmentState, Translated]]:
 
 
 @given(talks(), st.integers(1, 3))
-@settings(max_examples=30)
 def test_each_room_gets_what_its_model_alone_makes_of_it(updates: list[Update], sessions: int) -> None:
     want: Segments = {}
     for number, method in enumerate(METHODS):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.decoder import Decode
@@ -233,7 +233,6 @@ class Crowded(ToyStore):
 
 
 @given(talks(), methods, st.integers(2, 5))
-@settings(max_examples=50)
 def test_a_memory_that_is_full_loses_caches_and_no_results(
     updates: list[Update], method: str, sessions: int
 ) -> None:

@@ -7,7 +7,7 @@ from threading import Event
 from time import sleep
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.forward import Logits
@@ -49,7 +49,6 @@ def good(result: Result) -> Done[SegmentState, Translated]:
 
 
 @given(talks(), methods, st.integers(1, 4))
-@settings(max_examples=30)
 def test_what_several_threads_hand_in_is_translated_as_if_each_were_alone(
     updates: list[Update], method: str, sessions: int
 ) -> None:

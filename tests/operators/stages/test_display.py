@@ -72,7 +72,7 @@ def test_at_least_k_tokens_are_withheld(pieces: tuple[str, ...], mask_k: int) ->
 
 
 def test_flags_without_end_are_withheld_by_whole_flags_in_no_time() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert mask_tail(("🇩🇪",) * 40_000, 3) == 2 * 39_997
     assert mask_tail(("🇩", "🇪", "🇫", "🇷"), 1) == 2
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2

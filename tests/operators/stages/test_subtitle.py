@@ -1,7 +1,7 @@
 """The subtitle stage in a flow: when cues leave it."""
 
 from datetime import UTC, datetime, timedelta
-from time import monotonic, process_time
+from time import monotonic, thread_time
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow
@@ -46,10 +46,10 @@ def test_live_speech_is_written_when_silence_has_passed() -> None:
 def test_a_worker_that_only_waits_for_a_silence_leaves_the_processor_alone() -> None:
     cues = stage([1.0])
     cues.on_batch([caption("Ja.", 0, 1)])
-    began_s, used_s = monotonic(), process_time()
+    began_s, used_s = monotonic(), thread_time()
     for _ in range(50):
         assert cues.on_notify()[0] == []
-    assert process_time() - used_s < (monotonic() - began_s) / 4
+    assert thread_time() - used_s < (monotonic() - began_s) / 4
 
 
 def test_a_wall_clock_that_is_set_back_holds_no_cue_up() -> None:

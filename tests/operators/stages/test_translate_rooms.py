@@ -13,7 +13,7 @@ from bytewax.dataflow import Dataflow, Stream
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink, TestingSource, cluster_main, run_main
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
@@ -112,7 +112,6 @@ def by_segment(out: Iterable[Translation]) -> Segments:
 
 
 @given(talks(), methods, st.integers(1, 6), st.integers(1, 12), st.booleans(), st.integers(1, 9))
-@settings(max_examples=40, deadline=None)
 def test_any_number_of_rooms_get_through_the_stage_what_each_gets_alone(
     updates: list[Update], method: str, sessions: int, fill: int, keep_up: bool, batch: int
 ) -> None:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from threading import Timer
-from time import monotonic, process_time
+from time import monotonic, thread_time
 
 import pytest
 
@@ -14,10 +14,10 @@ from tests.program import ROOT
 
 def test_an_idle_worker_leaves_the_processor_alone() -> None:
     wakes = WakeUps()
-    began_s, used_s = monotonic(), process_time()
+    began_s, used_s = monotonic(), thread_time()
     for _ in range(100):
         assert wakes.woken() == []
-    assert process_time() - used_s < (monotonic() - began_s) / 4
+    assert thread_time() - used_s < (monotonic() - began_s) / 4
 
 
 def test_a_wake_up_ends_the_wait_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

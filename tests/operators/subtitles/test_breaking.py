@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import Text, split
@@ -101,7 +101,6 @@ def plain(line: str) -> str:
 
 
 @given(any_text | words, st.sampled_from([2, 30, 42]), st.integers(1, 5))
-@settings(max_examples=80)
 def test_any_text_is_there_in_order_in_lines_that_fit(text: str, columns: int, blocks: int) -> None:
     text = cleaned(text)
     made = lines(text, columns=columns, blocks=blocks)
@@ -117,7 +116,6 @@ def test_words_stay_whole(text: str) -> None:
 
 
 @given(any_text | words, any_text | words)
-@settings(max_examples=80)
 def test_any_two_texts_share_their_blocks_line_by_line(source: str, target: str) -> None:
     source, target = cleaned(source), cleaned(target)
     if not (source.strip() and target.strip()):
@@ -129,7 +127,6 @@ def test_any_two_texts_share_their_blocks_line_by_line(source: str, target: str)
 
 
 @given(st.text("ae\u0301漢\u302a\u200d👩👧\ufe0f ", max_size=200), st.sampled_from([2, 30]))
-@settings(max_examples=80)
 def test_no_character_is_divided(text: str, columns: int) -> None:
     text = cleaned(text)
     ends, at = set(), 0

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import CueText
@@ -59,7 +59,6 @@ moments = st.integers(0, 60_000)
 
 
 @given(st.lists(st.integers(0, 84), min_size=1, max_size=8), moments, moments, moments, st.none() | moments)
-@settings(max_examples=100)
 def test_whatever_is_placed_neither_overlaps_nor_flashes_nor_stands(
     columns: list[int], start_ms: int, long_ms: int, free_ms: int, next_ms: int | None
 ) -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.events import Caption
@@ -112,7 +112,6 @@ def squeezed(text: str) -> str:
 
 
 @given(any_captions)
-@settings(max_examples=80)
 def test_whatever_comes_cues_follow_each_other_and_all_text_is_there(captions: list[Caption]) -> None:
     cues = written(captions)
     assert all(later.start_ms - earlier.end_ms >= GAP_MS for earlier, later in pairwise(cues))

@@ -67,6 +67,7 @@ def greedy(encoded: Encoded) -> list[int]:
     return list(drive(retranslate(task), PrefixSession(encoded))[0].tokens)
 
 
+@pytest.mark.long
 def test_in_float32_it_says_what_ctranslate2_says() -> None:
     # Given 30 s of features, the recording followed by silence, CTranslate2 4.8.5 says so in float32 with
     # beam_size=1.
@@ -90,7 +91,9 @@ def are_equal(got: Logits, want: Logits) -> bool:
     return bool(np.abs(got[finite] - want[finite]).max() < 1e-3)
 
 
-@pytest.mark.parametrize(("make", "are_same"), [(exact_tiny_en, are_equal), (tiny_en, agree)])
+@pytest.mark.parametrize(
+    ("make", "are_same"), [pytest.param(exact_tiny_en, are_equal, marks=pytest.mark.long), (tiny_en, agree)]
+)
 def test_logits_do_not_depend_on_the_passes_that_tokens_come_in(
     make: Callable[[], WhisperModel], are_same: Callable[[Logits, Logits], bool]
 ) -> None:

@@ -45,6 +45,7 @@ def heard(method: SpeechMethod) -> list[WindowResult]:
     return made
 
 
+@pytest.mark.long
 def test_without_bias_a_draft_changes_nothing_that_is_heard() -> None:
     assert [one.tokens for one in heard(EXACT)] == [one.tokens for one in heard(SCRATCH)]
 
