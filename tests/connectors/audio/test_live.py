@@ -203,7 +203,7 @@ def _tags(seconds: int) -> list[tuple[int, bytes]]:
 
 
 def test_a_broadcast_by_rtmp_is_heard() -> None:
-    def end(chunks: list[AudioChunk]) -> None:
+    def end(chunks: list[AudioChunk], _events: list[Any]) -> None:
         if chunks and chunks[-1].start_s > 1.5:
             raise StopIteration
 
