@@ -120,7 +120,7 @@ class _OneCount:
         if own != code or _tokens(other) != _tokens(code):
             names = f"{language(other).name} and {language(code).name}"
             raise InputError(
-                f"{self._path} has captions in {names}, which are not counted together; report on each: "
+                f"{self._path} has captions in {names}, which are not counted together; take one at a time: "
                 f"""grep '"language":"{code}"' {self._path} > {code}.jsonl"""
             )
 
