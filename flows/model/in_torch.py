@@ -8,7 +8,7 @@ from connectors.gguf.file import GgufFile, rows_of
 from connectors.machine.resources import cpu_features
 from operators.models.quantize import dequantize
 from operators.prompts.prompt import Prompt
-from operators.training.gemma import gemma
+from operators.training.decoder import decoder
 
 
 def torch_model(file: GgufFile, dtype: torch.dtype | None = None) -> Any:
@@ -20,7 +20,7 @@ def torch_model(file: GgufFile, dtype: torch.dtype | None = None) -> Any:
         (name, dequantize(rows_of(tensor), tensor.kind).reshape(tensor.shape[::-1]))
         for name, tensor in file.tensors.items()
     )
-    return gemma(file.value, tensors, dtype or fast_dtype())
+    return decoder(file.value, tensors, dtype or fast_dtype())
 
 
 def fast_dtype() -> torch.dtype:

@@ -289,9 +289,10 @@ def _begin(
             raise InputError(f"{job.state}: {error}") from None
         return earlier
     if job.begin is not None:
-        blocks = file.value("gemma3.block_count")
+        architecture = file.text("general.architecture")
+        blocks = file.value(f"{architecture}.block_count")
         assert isinstance(blocks, int)
-        fit.begin_with(read_adapter(job.begin, file.text("general.architecture"), blocks)[0])
+        fit.begin_with(read_adapter(job.begin, architecture, blocks)[0])
     return record
 
 

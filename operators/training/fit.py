@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from peft import LoraConfig, get_peft_model
 from torch.nn.functional import cross_entropy, linear
-from transformers import Gemma3ForCausalLM
+from transformers import PreTrainedModel
 
 from operators.errors import InputError, UsageError
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.models.tensor_types import Types, group_of
-from operators.training.gemma import LINEAR, gguf_name
+from operators.training.decoder import LINEAR, gguf_name
 from operators.training.packing import IGNORED, Rows
 
 #: Elements that share a scale, in all of these types.
@@ -128,7 +128,7 @@ class Fit:
 
     def __init__(
         self,
-        model: Gemma3ForCausalLM,
+        model: PreTrainedModel,
         rank: int,
         schedule: Schedule,
         *,

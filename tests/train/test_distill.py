@@ -22,7 +22,7 @@ from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
 from operators.prompts.template import TrainedPrompts, labels_of, spell_prompts
 from operators.training.generate import Answer, answers, together
-from tests.train.tiny_gemma import write_gemma
+from tests.train.tiny_decoder import write_gemma
 
 SOURCES = ["the house is red", "the cat", "a house", "the house", "that cat is red", "red"]
 

@@ -21,7 +21,7 @@ from operators.research.heads import Heads, StateSolver
 from operators.research.many_answers import many_answers
 from operators.training.heads import Epochs, HeadsFit, places
 from operators.training.packing import IGNORED
-from tests.train.tiny_gemma import HIDDEN, write_gemma
+from tests.train.tiny_decoder import HIDDEN, write_gemma
 
 WORDS = ["the house", "a red house", "the cat", "a cat in the house", "the red cat", "is the cat red"]
 

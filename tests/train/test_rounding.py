@@ -11,10 +11,10 @@ from flows.model.in_torch import torch_model
 from operators.errors import UsageError
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import group_of, number_of
+from operators.training.decoder import gguf_name
 from operators.training.fit import KINDS, Fit, Schedule, losses, rounded
-from operators.training.gemma import gguf_name
 from tests.train.test_training import batches
-from tests.train.tiny_gemma import write_gemma
+from tests.train.tiny_decoder import write_gemma
 
 # peft asks transformers for what has another name in its next version.
 pytestmark = pytest.mark.filterwarnings("default:.is_gradient_checkpointing. is deprecated:FutureWarning")

@@ -24,7 +24,7 @@ from operators.models.llama_model import LlamaModel
 from operators.prompts.template import TrainedPrompts, few_shot_prompt, labels_of, trained_prompts
 from operators.training.fit import Fit, Schedule, losses
 from operators.training.packing import IGNORED, Asked, Rows, asked, pack
-from tests.train.tiny_gemma import write_gemma
+from tests.train.tiny_decoder import write_gemma, write_qwen
 
 # peft asks transformers for what has another name in its next version.
 pytestmark = pytest.mark.filterwarnings("default:.is_gradient_checkpointing. is deprecated:FutureWarning")
@@ -71,7 +71,10 @@ def logits(path: Path, tokens: tuple[int, ...]) -> np.ndarray[tuple[int, ...], n
             return np.array(context.evaluate(0, tokens, 0, len(tokens)))
 
 
-def test_the_model_in_pytorch_says_what_llama_says(path: Path) -> None:
+@pytest.mark.parametrize("architecture", ["gemma3", "qwen2", "qwen3"])
+def test_the_model_in_pytorch_says_what_llama_says(architecture: str, path: Path, tmp_path: Path) -> None:
+    if architecture != "gemma3":
+        path = write_qwen(tmp_path / "tiny.gguf", architecture)
     shown = examples(path)[0]
     tokens = (*shown.prompt, *shown.answer)
     with torch.inference_mode():

@@ -18,7 +18,7 @@ from operators.models.store import Part
 from operators.serving.passes import Asked
 from operators.trouble import NoRoom
 from tests.near_ties import agree
-from tests.train.tiny_gemma import write_gemma
+from tests.train.tiny_decoder import write_gemma
 
 HEAD = (1, 2)
 Cell = tuple[int, str]
