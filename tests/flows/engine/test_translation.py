@@ -143,11 +143,13 @@ def found(word: str, **settings: str) -> list[str]:
     return [translation.text for one in wanted for translation in one.translations]
 
 
-def test_the_german_captions_model_has_a_lexicon_and_other_models_and_directions_have_none() -> None:
+def test_captions_models_of_some_languages_have_a_lexicon_and_other_models_and_directions_have_none() -> None:
     assert found("prices")[0] == "Preise"
     assert found("the") == []
     assert found("Pohamba") == ["Pohamba"]
-    for settings in ({"model": "base"}, {"target": "French"}, {"source": "German", "target": "English"}):
+    assert found("prices", target="French")[0] == "prix"
+    assert found("prices", target="Spanish")[0] == "precios"
+    for settings in ({"model": "base"}, {"target": "Japanese"}, {"source": "German", "target": "English"}):
         assert found("prices", **settings) == ["no dictionary"]
     assert found("prices", dictionary="none") == ["no dictionary"]
 
@@ -159,7 +161,7 @@ def test_a_file_adds_words_and_without_a_list_of_common_words_no_name_is_copied(
     assert found("feral", dictionary=own) == ["wild"]
     assert found("prices", dictionary=own)[0] == "Preise"
     assert found("feral", dictionary=own, model="base", target="French") == ["wild"]
-    assert found("Pohamba", dictionary=own, target="French") == []
+    assert found("Pohamba", dictionary=own, target="Japanese") == []
 
 
 PARTIALS = Path(__file__).parents[2] / "samples" / "partials.jsonl"
