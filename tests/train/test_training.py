@@ -32,9 +32,10 @@ pytestmark = pytest.mark.filterwarnings("default:.is_gradient_checkpointing. is 
 PAIRS = [("the house is red", "das Haus ist rot"), ("the cat", "die Katze"), ("a house", "ein Haus")]
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_gemma(tmp_path_factory.mktemp("gemma") / "tiny.gguf")
+@pytest.fixture(scope="module", params=["gemma3", "qwen2", "qwen3"])
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("model") / "tiny.gguf"
+    return write_gemma(file) if request.param == "gemma3" else write_qwen(file, request.param)
 
 
 @pytest.fixture
@@ -71,10 +72,7 @@ def logits(path: Path, tokens: tuple[int, ...]) -> np.ndarray[tuple[int, ...], n
             return np.array(context.evaluate(0, tokens, 0, len(tokens)))
 
 
-@pytest.mark.parametrize("architecture", ["gemma3", "qwen2", "qwen3"])
-def test_the_model_in_pytorch_says_what_llama_says(architecture: str, path: Path, tmp_path: Path) -> None:
-    if architecture != "gemma3":
-        path = write_qwen(tmp_path / "tiny.gguf", architecture)
+def test_the_model_in_pytorch_says_what_llama_says(path: Path) -> None:
     shown = examples(path)[0]
     tokens = (*shown.prompt, *shown.answer)
     with torch.inference_mode():
