@@ -78,7 +78,8 @@ def compute_rounded(layer: Any, kind: str) -> None:
         return weight
 
     def forward(values: torch.Tensor) -> torch.Tensor:
-        out = linear(values, stored().to(values.dtype))
+        bias = layer.base_layer.bias
+        out = linear(values, stored().to(values.dtype), None if bias is None else bias.to(values.dtype))
         if layer.training:
             # Adds nothing but the adapter's gradients, which cost far less than those of the whole matrix.
             low = scale * linear(linear(values.detach(), first), second)

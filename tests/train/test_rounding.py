@@ -14,7 +14,7 @@ from operators.models.tensor_types import group_of, number_of
 from operators.training.decoder import gguf_name
 from operators.training.fit import KINDS, Fit, Schedule, losses, rounded
 from tests.train.test_training import batches
-from tests.train.tiny_decoder import write_gemma
+from tests.train.tiny_decoder import write_gemma, write_qwen
 
 # peft asks transformers for what has another name in its next version.
 pytestmark = pytest.mark.filterwarnings("default:.is_gradient_checkpointing. is deprecated:FutureWarning")
@@ -37,8 +37,11 @@ def test_a_type_that_weights_cannot_be_rounded_to_is_refused_with_those_that_the
         rounded(torch.from_numpy(MATRIX[:, :30]), "Q4_0")
 
 
-def test_it_learns_with_the_weights_that_are_stored(tmp_path: Path) -> None:
-    path = write_gemma(tmp_path / "tiny.gguf")
+@pytest.mark.parametrize("architecture", ["gemma3", "qwen2"])
+def test_it_learns_with_the_weights_that_are_stored(tmp_path: Path, architecture: str) -> None:
+    # Qwen 2 has biases, which are added as they are.
+    tiny = tmp_path / "tiny.gguf"
+    path = write_gemma(tiny) if architecture == "gemma3" else write_qwen(tiny, architecture)
     file = read_gguf(path)
     types = {"attention": "Q4_0", "ffn": "Q4_0", "ffn_down": "Q5_0"}
     fit = Fit(torch_model(file, torch.float32), 4, Schedule(1e-2, 120), seed=1, types=types)
