@@ -253,6 +253,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     loss: float
     #: Whether it ends a branch, in which the learning rate fell to 0.
     decayed: bool = False
+    #: Cross entropy of the references of ``--judge-references``, in nats per token.
+    nats: float | None = None
     chrf: float | None = None
     #: NE of re-translation.
     erasure: float | None = None

@@ -168,6 +168,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self._job, self._fit, self._prompt, self._stops = job, fit, prompt, stops
         self._record, self._pause = record, pause
+        self._texts = _judged_texts(job)
         self._state = job.state
         self._losses: list[float] = []
         self._since_saved = 0.0
@@ -241,29 +242,51 @@ class _Run:
         loss = sum(self._losses) / max(1, len(self._losses))
         self._losses = []
         point = Point(tokens=self._fit.seen, loss=round(loss, 4), decayed=decayed)
-        if self._job.judged is not None and self._job.reference is not None:
-            texts = (self._job.judged, self._job.reference)
-            sources, references = (read_lines(path)[: self._job.judge_lines] for path in texts)
+        if self._texts:
+            sources, references = self._texts
+            nats = self._fit.unlearned(self._asked(sources, references))
             with self._fit.computing():
                 found = judge(self._fit.model, self._prompt, self._stops, sources, references)
             self._chrf = found.chrf
             point = msgspec.structs.replace(
                 point,
+                nats=round(nats, 4),
                 chrf=round(found.chrf, 2),
                 erasure=round(found.erasure, 3),
                 endless=round(found.endless, 4),
             )
             shown = found.outputs[0]
             self._bar.write(
-                f"{point.tokens:,} tokens: loss {loss:.3f}, chrF {found.chrf:.1f}, NE {found.erasure:.2f}, "
-                f"endless {found.endless:.1%}; {shown[len(shown) // 2]!r} … {shown[-1]!r}"
+                f"{point.tokens:,} tokens: loss {loss:.3f}, references {nats:.3f} nats, "
+                f"chrF {found.chrf:.1f}, NE {found.erasure:.2f}, endless {found.endless:.1%}; "
+                f"{shown[len(shown) // 2]!r} … {shown[-1]!r}"
             )
         self._record.points.append(point)
+
+    def _asked(self, sources: list[str], references: list[str]) -> Iterator[Rows]:
+        examples = (
+            asked(self._prompt, source, reference, is_final=True)
+            for source, reference in zip(sources, references, strict=True)
+        )
+        return pack(examples, self._job.rows, _LENGTH)
 
     def _save(self) -> None:
         write_atomically(self._state, self._fit.state())
         write_record(self._job.record, self._record)
         self._since_saved = 0.0
+
+
+def _judged_texts(job: TrainingJob) -> tuple[list[str], list[str]] | None:
+    """The sources and references that judge the run. Raises `InputError`."""
+    if job.judged is None or job.reference is None:
+        return None
+    sources, references = (read_lines(path) for path in (job.judged, job.reference))
+    if len(sources) != len(references) or not sources:
+        raise InputError(
+            f"{job.judged} has {len(sources)} lines and {job.reference} {len(references)}; "
+            "give files with a translation for each line"
+        )
+    return sources[: job.judge_lines], references[: job.judge_lines]
 
 
 def _begin(

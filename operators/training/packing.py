@@ -134,7 +134,7 @@ class Rows(NamedTuple):
 
 
 def pack(examples: Iterable[Asked], rows: int, length: int) -> Iterator[Rows]:
-    """Batches of ``rows`` rows. Examples longer than ``length`` and an unfilled last batch are left out."""
+    """Batches of ``rows`` rows, the last one as far as it is filled; longer examples are left out."""
     filled = _empty(rows, length)
     room = np.full(rows, length)
     counts = np.zeros(rows, int)
@@ -152,6 +152,8 @@ def pack(examples: Iterable[Asked], rows: int, length: int) -> Iterator[Rows]:
         counts[row] += 1
         _place(filled, row, length - int(room[row]), int(counts[row]), example)
         room[row] -= size
+    if counts.any():
+        yield filled
 
 
 def _empty(rows: int, length: int) -> Rows:

@@ -177,7 +177,7 @@ def test_the_language_of_the_captions_needs_pairs(path: Path, pairs: Path, tmp_p
     assert "--to German: no --pairs has translations into it" in str(said.exception)
 
 
-def test_it_is_judged_by_chrf_and_erasure_while_it_learns(path: Path, pairs: Path, tmp_path: Path) -> None:
+def test_it_is_judged_by_references_and_erasure_as_it_learns(path: Path, pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "en").write_text("the house is red\n")
     (tmp_path / "de").write_text("das Haus ist rot\n")
     run(
@@ -188,6 +188,18 @@ def test_it_is_judged_by_chrf_and_erasure_while_it_learns(path: Path, pairs: Pat
     points = json.loads((tmp_path / "adapter.gguf.json").read_text())["points"]
     assert len(points) == 2
     assert all(point["chrf"] >= 0 and point["erasure"] >= 0 for point in points)
+    assert points[1]["nats"] < points[0]["nats"]
+
+
+def test_judging_needs_a_reference_for_each_line(path: Path, pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "en").write_text("the house is red\nthe cat\n")
+    (tmp_path / "de").write_text("das Haus ist rot\n")
+    command = [
+        "train", path, "--pairs", pairs, "--to", "German", "-o", tmp_path / "adapter.gguf",
+        "--judge-sources", tmp_path / "en", "--judge-references", tmp_path / "de",
+    ]  # fmt: skip
+    said = CliRunner().invoke(app, ["model", *map(str, command)])
+    assert "has 2 lines" in str(said.exception)
 
 
 def test_a_run_is_extended_from_its_plateau_and_a_stopped_branch_goes_on(
