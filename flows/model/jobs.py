@@ -124,8 +124,8 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
         ),
     ] = False
     rank: Annotated[int, typer.Option(min=1, max=256, help="Rank of the adapter.")] = 32
-    rate: Rate = 4e-4
-    rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows per batch, 256 tokens each.")] = 8
+    rate: Rate = 1e-4
+    rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows per batch, 256 tokens each.")] = 2
     prefixes: Prefixes = 0.5
     noise: Annotated[
         float, typer.Option(min=0, max=1, help="Share of sources with simulated recogniser errors.")
