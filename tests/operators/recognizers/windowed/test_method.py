@@ -159,7 +159,7 @@ def test_speech_that_ends_early_is_the_beginning_of_what_it_would_have_been(name
         transcriber.transcribe(window)
     for window, (got, whole) in zip(heard, transcriber.pairs, strict=True):
         # What repeats itself is cut behind the first time, where an early end may come in the second.
-        assert whole.is_cut or got.tokens == whole.tokens[: len(got.tokens)]
+        assert got.tokens == (whole.tokens * 2)[: len(got.tokens)]
         assert got.is_whole or not window.is_final
     assert not all(got.is_whole for got, _ in transcriber.pairs)
 
