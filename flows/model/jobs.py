@@ -41,6 +41,8 @@ class Lesson(NamedTuple):
     target: Language
     path: Path
     share: float
+    #: Whether its sentences follow each other as in a text.
+    in_order: bool = False
 
 
 def lesson_of(text: str, target: str) -> Lesson:
@@ -99,6 +101,13 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
             "LANGUAGE:FILE names a target language other than --to. May be repeated."
         ),
     ]
+    documents: Annotated[
+        list[str],
+        typer.Option(
+            help="The same, of texts whose sentences follow each other: examples of several sentences are "
+            "taken as they stand."
+        ),
+    ] = msgspec.field(default_factory=list)
     target: Target
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the adapter here (.gguf).")]
     source: Source = _LANGUAGES.source
@@ -164,7 +173,8 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     @property
     def lessons(self) -> list[Lesson]:
         """The files of pairs. Raises `UsageError`."""
-        return [lesson_of(text, self.target) for text in self.pairs]
+        unordered = [lesson_of(text, self.target) for text in self.pairs]
+        return unordered + [lesson_of(text, self.target)._replace(in_order=True) for text in self.documents]
 
     @property
     def branch(self) -> Path:
@@ -243,6 +253,8 @@ class Used(msgspec.Struct, frozen=True):
     pairs: int | None = None
     #: The language of its translations, unless that is the run's own.
     language: str | None = None
+    #: Whether its sentences were taken in their order.
+    in_order: bool = False
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

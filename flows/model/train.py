@@ -105,8 +105,8 @@ _LINE_EVERY_S = 60.0
 _LOWEST_PRIORITY = 19
 #: Fields of the job that are recorded in another way, or do not affect what is learned.
 _UNRECORDED = (
-    "pairs", "output", "model", "tokens", "rate", "judged", "reference", "judge_lines", "judge_every",
-    "compiles", "kinds", "branch_every", "decay", "background",
+    "pairs", "documents", "output", "model", "tokens", "rate", "judged", "reference", "judge_lines",
+    "judge_every", "compiles", "kinds", "branch_every", "decay", "background",
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def run(job: TrainingJob) -> None:
     check_distinct(written, [path, *(one.path for one in job.lessons), job.begin, job.judged, job.reference])
     check_place(job.output)
     file = read_gguf(path)
-    lessons = [(one, Corpus(read_aligned(one.path, one.target.code), one.share)) for one in job.lessons]
+    lessons = [(one, _corpus(one)) for one in job.lessons]
     model = LlamaModel(path)
     prompts = _prompts(job)
     subjects = subjects_of(job, lessons, prompts, model)
@@ -319,9 +319,13 @@ def _begin(
     return record
 
 
+def _corpus(lesson: Lesson) -> Corpus:
+    return Corpus(read_aligned(lesson.path, lesson.target.code), lesson.share, lesson.in_order)
+
+
 def _used(lesson: Lesson, pairs: int, usual: Language) -> Used:
     other = None if lesson.target == usual else lesson.target.name
-    return Used(lesson.path.name, sha256_of(lesson.path), lesson.share, pairs, other)
+    return Used(lesson.path.name, sha256_of(lesson.path), lesson.share, pairs, other, lesson.in_order)
 
 
 def _prompts(job: TrainingJob) -> TrainedPrompts:

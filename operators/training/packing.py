@@ -35,25 +35,29 @@ def speech(
     max_sentences: int = 6,
     max_words: int = 60,
     separator: str = " ",
+    in_order: bool = False,
 ) -> Iterator[Pair]:
-    """All pairs once, in random order, joined into segments of 1 to `max_sentences` sentences.
+    """All pairs once, joined into segments of 1 to `max_sentences` sentences, in random order.
 
     All numbers of sentences are equally likely; a segment has at most `max_words` source words, unless a
-    single sentence has more.
+    single sentence has more. Within a segment sentences come in random order, or ``in_order`` as they stand.
     """
     order = list(range(len(pairs)))
-    rng.shuffle(order)
-    segment: list[Pair] = []
-    words, wanted = 0, rng.randint(1, max_sentences)
+    if not in_order:
+        rng.shuffle(order)
+    segments: list[list[int]] = []
+    words = wanted = 0
     for number in order:
         length = len(pairs[number].source)
-        if segment and (len(segment) == wanted or words + length > max_words):
-            yield joined(segment, separator)
-            segment, words, wanted = [], 0, rng.randint(1, max_sentences)
-        segment.append(pairs[number])
+        if not segments or len(segments[-1]) == wanted or words + length > max_words:
+            segments.append([])
+            words, wanted = 0, rng.randint(1, max_sentences)
+        segments[-1].append(number)
         words += length
-    if segment:
-        yield joined(segment, separator)
+    if in_order:
+        rng.shuffle(segments)
+    for segment in segments:
+        yield joined([pairs[number] for number in segment], separator)
 
 
 def example(pair: Pair, rng: Random, *, prefixes: float = 0.5, noise: Noise | None = None) -> Example:
@@ -76,22 +80,24 @@ class Corpus(NamedTuple):
 
     pairs: Sequence[Pair]
     share: float
+    #: Whether they follow each other as in a text.
+    in_order: bool = False
 
 
 def mixture(
     corpora: Sequence[Corpus], rng: Random, *, prefixes: float, noise: Noise | None, separator: str = " "
 ) -> Iterator[Example]:
     """Endless examples. A corpus that is used up starts again in another order."""
-    streams = [_endless(corpus.pairs, rng, separator) for corpus in corpora]
+    streams = [_endless(corpus, rng, separator) for corpus in corpora]
     shares = [corpus.share for corpus in corpora]
     while True:
         pair = next(rng.choices(streams, shares)[0])
         yield example(pair, rng, prefixes=prefixes, noise=noise)
 
 
-def _endless(pairs: Sequence[Pair], rng: Random, separator: str) -> Iterator[Pair]:
+def _endless(corpus: Corpus, rng: Random, separator: str) -> Iterator[Pair]:
     while True:
-        yield from speech(pairs, rng, separator=separator)
+        yield from speech(corpus.pairs, rng, separator=separator, in_order=corpus.in_order)
 
 
 _END = "\n"

@@ -12,21 +12,21 @@ from operators.training.pairs import Pair
 from tests.operators.training.test_pairs import PAIRS
 
 
-@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6))
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6), st.booleans())
 def test_speech_holds_every_sentence_once_in_segments_of_bounded_length(
-    seed: int, count: int, most: int
+    seed: int, count: int, most: int, in_order: bool
 ) -> None:
     pairs = [
         Pair.of(f"This is{' very' * (n % 5)} {n}.", f"Das ist {n}.", [0] * (2 + n % 5) + [3], "de")
         for n in range(count)
     ]
-    segments = list(speech(pairs, Random(seed), max_sentences=most, max_words=12))
-    said = Counter(word for segment in segments for word in segment.source if word[0].isdigit())
-    assert said == Counter(f"{n}." for n in range(count))
-    for segment in segments:
-        sentences = sum(word == "This" for word in segment.source)
-        assert 1 <= sentences <= most
-        assert sentences == 1 or len(segment.source) <= 12
+    segments = list(speech(pairs, Random(seed), max_sentences=most, max_words=12, in_order=in_order))
+    said = [[int(word[:-1]) for word in segment.source if word[0].isdigit()] for segment in segments]
+    assert Counter(number for numbers in said for number in numbers) == Counter(range(count))
+    for segment, numbers in zip(segments, said, strict=True):
+        assert 1 <= len(numbers) <= most
+        assert len(numbers) == 1 or len(segment.source) <= 12
+        assert not in_order or numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
 def test_all_lengths_of_speech_and_of_prefixes_occur_evenly() -> None:
