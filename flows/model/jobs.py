@@ -100,7 +100,7 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
             help="Pairs written by 'surtitle model align'; FILE=SHARE says how often they are drawn, and "
             "LANGUAGE:FILE names a target language other than --to. May be repeated."
         ),
-    ]
+    ] = msgspec.field(default_factory=list)
     documents: Annotated[
         list[str],
         typer.Option(

@@ -333,7 +333,9 @@ def _prompts(job: TrainingJob) -> TrainedPrompts:
     usual = language(job.target).name
     taught = [one.target.name for one in job.lessons]
     if usual not in taught:
-        raise UsageError(f"--to {usual}: no --pairs has translations into it; add some, or choose another")
+        raise UsageError(
+            f"--to {usual}: no --pairs or --documents has translations into it; add some, or choose another"
+        )
     labels = (labels_of(job.source, name) for name in dict.fromkeys([usual, *taught]))
     return TrainedPrompts(tuple(telling_unfinished(one) for one in labels))
 

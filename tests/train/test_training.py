@@ -174,7 +174,7 @@ def test_one_adapter_learns_several_languages(path: Path, pairs: Path, tmp_path:
 def test_the_language_of_the_captions_needs_pairs(path: Path, pairs: Path, tmp_path: Path) -> None:
     command = ["train", path, "--pairs", f"Spanish:{pairs}", "--to", "German", "-o", tmp_path / "a.gguf"]
     said = CliRunner().invoke(app, ["model", *map(str, command)])
-    assert "--to German: no --pairs has translations into it" in str(said.exception)
+    assert "--to German: no --pairs or --documents has translations into it" in str(said.exception)
 
 
 def test_it_is_judged_by_references_and_erasure_as_it_learns(path: Path, pairs: Path, tmp_path: Path) -> None:
@@ -242,8 +242,10 @@ def test_another_run_s_state_is_not_gone_on_with(path: Path, pairs: Path, tmp_pa
     run(*arguments, "--rank", 2)
     state = tmp_path / "adapter.gguf.state"
     state.write_bytes(Fit(torch_model(read_gguf(path)), 2, Schedule(1e-3, 9), seed=1).state())
-    said = CliRunner().invoke(app, ["model", *map(str, arguments), "--rank", "4"])
-    assert "other settings or data" in str(said.exception)
+    in_order = ["--documents" if one == "--pairs" else one for one in arguments]
+    for other in ([*arguments, "--rank", "4"], [*in_order, "--rank", "2"]):
+        said = CliRunner().invoke(app, ["model", *map(str, other)])
+        assert "other settings or data" in str(said.exception)
 
 
 def test_a_damaged_state_is_refused_in_a_sentence(path: Path, pairs: Path, tmp_path: Path) -> None:
