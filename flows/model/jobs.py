@@ -95,19 +95,19 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
         typer.Argument(help="The base model, with the vocabulary that the result will have: a GGUF file."),
     ]
     pairs: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="Pairs written by 'surtitle model align'; FILE=SHARE says how often they are drawn, and "
             "LANGUAGE:FILE names a target language other than --to. May be repeated."
         ),
-    ] = msgspec.field(default_factory=list)
+    ] = None
     documents: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="The same, of texts whose sentences follow each other: examples of several sentences are "
             "taken as they stand."
         ),
-    ] = msgspec.field(default_factory=list)
+    ] = None
     target: Target
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the adapter here (.gguf).")]
     source: Source = _LANGUAGES.source
@@ -173,8 +173,9 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     @property
     def lessons(self) -> list[Lesson]:
         """The files of pairs. Raises `UsageError`."""
-        unordered = [lesson_of(text, self.target) for text in self.pairs]
-        return unordered + [lesson_of(text, self.target)._replace(in_order=True) for text in self.documents]
+        lessons = [lesson_of(text, self.target) for text in self.pairs or ()]
+        in_order = [lesson_of(text, self.target)._replace(in_order=True) for text in self.documents or ()]
+        return lessons + in_order
 
     @property
     def branch(self) -> Path:
