@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from operators.decoding.forward import Logits
+from operators.decoding.forward import NO_ROWS, Logits
 from operators.models.branches import Placed
 from operators.models.store import Part
 
@@ -37,12 +37,13 @@ class ToyCache:
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         assert start == len(self.tokens), "a pass must go on where the cache ends"
-        assert 0 < rows <= len(tokens)
+        assert 0 <= rows <= len(tokens)
         self.evaluated += len(tokens)
         self.rows += rows
         self.tokens += tokens
         first = len(self.tokens) - rows
-        return np.stack([self._row(self.tokens[: end + 1]) for end in range(first, len(self.tokens))])
+        made = [self._row(self.tokens[: end + 1]) for end in range(first, len(self.tokens))]
+        return np.stack(made) if made else NO_ROWS
 
     def _row(self, prefix: Sequence[int]) -> Logits:
         digest = hashlib.blake2b(repr(list(prefix)).encode(), digest_size=8).digest()

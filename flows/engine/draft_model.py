@@ -43,13 +43,22 @@ def sequences(settings: TranslateSettings, memory: RecurrentMemory | None, heads
     """Number of sequences of a context: heads, sessions, and branches (one head with recurrent memory)."""
     if memory is not None:
         return memory.sequences(settings.sessions)
-    return settings.sessions + heads + branches(settings) + shifted(settings, heads)
+    fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
+    return fixed + settings.sessions * beams(settings, heads)
 
 
 def shifted(settings: TranslateSettings, heads: int) -> int:
     """Number of sequences in which kept tokens wait: one for each session, or none."""
     fits = 2 * settings.sessions + heads + branches(settings) <= MAX_SEQUENCES
     return settings.sessions if settings.keep and fits else 0
+
+
+def beams(settings: TranslateSettings, heads: int) -> int:
+    """Number of continuations that each session can hold in a beam search; 0 if it needs none."""
+    width = settings.width(knows_unfinished=True)
+    fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
+    fits = fixed + settings.sessions * width <= MAX_SEQUENCES
+    return width if fits and width > 1 and not branches(settings) else 0
 
 
 def open_sessions(
@@ -80,8 +89,9 @@ def open_sessions(
     if least_kept is not None and memory is None and shifted(settings, len(heads)) and opened.can_shift:
         least = least_kept(own.cells)
     pool = SessionPool(
-        opened, first, settings.sessions, memory, branches=spare, further=further, least_kept=least
-    )
+        opened, first, settings.sessions, memory, branches=spare, further=further, least_kept=least,
+        beams=beams(settings, len(heads)),
+    )  # fmt: skip
     return opened, pool
 
 

@@ -50,10 +50,13 @@ def method(
     longest = {} if settings.block is None else {"longest": settings.block}
     length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)
 
+    # Other methods propose what follows instead.
+    beam = settings.width(knows_unfinished=knows_unfinished) if settings.method == "ssbd" else 1
+
     def decode(task: Task) -> Method:
         if not task.is_final:
-            return ssbd(task, partial, None, *drafters(task, proposed))
-        return ssbd(task, final, block, *drafters(task, last))
+            return ssbd(task, partial, None, *drafters(task, proposed), beam=beam)
+        return ssbd(task, final, block, *drafters(task, last), beam=beam)
 
     def drafters(task: Task, rule: Acceptance) -> list[Drafter]:
         """The drafters used after the divergence from the last output, in order of precedence."""

@@ -155,8 +155,9 @@ def sinks(*steps: Step) -> Group:
 MODEL = declared("translate", "to from model template threads")
 DECODING = declared(
     "translate",
-    "to from model template glossary context dictionary method bias final_bias accept keep commit hold_back "
-    "strip_punctuation close_unfinished heads draft_model draft_threshold draft_length draft_tree threads",
+    "to from model template glossary context dictionary method bias final_bias accept beam keep commit "
+    "hold_back strip_punctuation close_unfinished heads draft_model draft_threshold draft_length draft_tree "
+    "threads",
 )
 CAPTIONS_ONLY = declared("translate", "captions_only")
 TRANSLATION = (*DECODING, *CAPTIONS_ONLY, *declared("display", "mask_k"))

@@ -33,6 +33,11 @@ else:
     Method = Literal[METHOD_NAMES]
 
 
+#: Continuations of a beam search with a model trained on unfinished text; with more, captions are hardly
+#: better (docs/decoding.md).
+BEAM = 2
+
+
 class TranslateSettings(Stage, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
@@ -82,6 +87,10 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         about=f"Which draft tokens are accepted: {acceptance.meanings()}. ``auto`` is the bias if one is "
         "given, otherwise what suits the model.",
     )] = "auto"  # fmt: skip
+    beam: Annotated[Annotated[int, Meta(ge=1, le=16)] | None, Option(
+        "Continuations that a beam search follows where the last output is left (ssbd); 1: one.",
+        default=f"{BEAM} if the model was trained on unfinished text, otherwise 1",
+    )] = None  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
     #: Beta towards tokens proposed after the divergence; 0 does not change results.
@@ -177,6 +186,12 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     def is_shared(self) -> bool:
         """Whether streams or languages are translated at the same time, not one after the other."""
         return self.rooms is not None or bool(self.more_targets)
+
+    def width(self, *, knows_unfinished: bool = False) -> int:
+        """The continuations of a beam search with a model that was or was not trained on unfinished text."""
+        if self.beam is None:
+            return BEAM if knows_unfinished else 1
+        return self.beam
 
     def rules(self, *, knows_unfinished: bool = False) -> acceptance.Rules:
         """The acceptance rules for a model that was or was not trained on unfinished text."""

@@ -5,9 +5,11 @@ tokens: their merged predict-and-verify (section 4). Without drafts this is gree
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
+from operators.decoding.beam import search
 from operators.decoding.drafts import Draft, Drafter, Verified
 from operators.decoding.forward import Decoded, Method, Origin, Task
 from operators.decoding.pieces import last_word_end
@@ -18,8 +20,11 @@ from operators.trouble import Trouble
 PROPOSED = (Origin.RECYCLED, Origin.LOOKED_UP, Origin.PARALLEL, Origin.MODEL)
 
 
-def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
+def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 1) -> Method:
     """Decode after the tokens ``known``, which are accepted without a check, with drafts of ``drafter``.
+
+    With a ``beam`` of more than one, what follows the first rejected token, or no draft at all, is the result
+    of a beam search of that width, where the session can hold as many continuations.
 
     If all drafts use `ExactAcceptance`, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
@@ -38,6 +43,14 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
             continue
         if verified.own in task.stop:
             break
+        if beam > 1:
+            rest = yield from search(
+                task, growing.output, verified.rows[verified.last], beam, growing.is_lost
+            )
+            if rest is not None:
+                growing.add(rest, [Origin.OWN] * len(rest))
+                break
+            beam = 1
         growing.add([verified.own], [Origin.OWN])
     return growing.decoded()
 
@@ -77,7 +90,7 @@ class _Growing:
         self.output += tokens
         self._origins += origins
         kept = self._repetition(TIMES)
-        if kept is not None and (spoken := repeats(self._source)) >= TIMES:
+        if kept is not None and (spoken := self._source_repeats) >= TIMES:
             # A phrase may be repeated as often as the speaker repeats one, and two times more.
             kept = self._repetition(spoken + 2)
         self._checked = len(self.output)
@@ -88,6 +101,16 @@ class _Growing:
         if kept is not None:
             self.ended = True
             del self.output[kept:], self._origins[kept:]
+
+    @cached_property
+    def _source_repeats(self) -> int:
+        return repeats(self._source)
+
+    def is_lost(self, output: Sequence[int]) -> bool:
+        """Whether an output that was not until its last token repeats itself."""
+        repeated = self._source_repeats
+        times = TIMES if repeated < TIMES else repeated + 2
+        return repetition(output, len(output) - 1, self._piece, self._figure_tokens, times) is not None
 
     def _repetition(self, times: int) -> int | None:
         return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)

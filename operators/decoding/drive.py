@@ -3,10 +3,11 @@
 from time import perf_counter
 from typing import NamedTuple
 
-import numpy as np
-
 from operators.decoding.forward import (
+    NO_ROWS,
     AskDraftModel,
+    BeamForward,
+    BeamSession,
     Decoded,
     Forward,
     Logits,
@@ -75,13 +76,17 @@ class _Asked:
         self.passes = self.reused = self.kept = self.evaluated = 0
         self.seconds = self.first_s = 0.0
 
-    def answer(self, request: Forward | TreeForward) -> Logits:
+    def answer(self, request: Forward | TreeForward | BeamForward) -> Logits:
         """Answer from the session; if the session does not support trees, only the trunk."""
         if self._session is None:
             return NO_ROWS
         began = perf_counter()
         if isinstance(request, Forward):
             logits = self._session.forward(request)
+        elif isinstance(request, BeamForward):
+            if not isinstance(self._session, BeamSession):
+                return NO_ROWS
+            logits = self._session.forward_beams(request)
         elif isinstance(self._session, TreeSession):
             logits = self._session.forward_tree(request)
         elif (chain := trunk(request)) is not None:
@@ -112,7 +117,3 @@ def trunk(request: Forward | TreeForward) -> Forward | None:
     if request.logits_from >= len(tokens):
         return None
     return Forward(tokens, request.logits_from, request.output_from, request.kept)
-
-
-#: The answer to a request for which nothing was evaluated.
-NO_ROWS: Logits = np.empty((0, 0), np.float32)

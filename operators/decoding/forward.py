@@ -2,8 +2,8 @@
 
 A method is a generator. It yields a `Forward` request for a forward pass and receives the logits; it never
 runs a pass itself. The driver may answer from a toy model, from llama.cpp, or gather the requests of many
-segments into one batch: the method cannot tell. Two kinds of request are optional for a session: a
-`TreeForward`, which may be answered in part, and an `AskDraftModel`.
+segments into one batch: the method cannot tell. Three kinds of request are optional for a session: a
+`TreeForward`, which may be answered in part, a `BeamForward` and an `AskDraftModel`, which may get no rows.
 """
 
 from collections.abc import Container, Generator, Sequence
@@ -20,6 +20,10 @@ from operators.trouble import ModelTrouble, Trouble
 #: Unnormalised log-probabilities, shape (positions, vocabulary). A view of the model's own buffer, valid
 #: until the next request; the method that receives it may overwrite it.
 Logits = NDArray[np.float32]
+
+
+#: The answer to a request for which nothing was evaluated.
+NO_ROWS: Logits = np.empty((0, 0), np.float32)
 
 
 class Forward(NamedTuple):
@@ -53,6 +57,26 @@ class TreeForward(NamedTuple):
     kept: int = 0
 
 
+class BeamForward(NamedTuple):
+    """Hold ``tokens``, and next to each other several continuations of them.
+
+    The answer has a row for the end of each path. Paths have the same length of at least one token, and all
+    but the last token of each was a path of the request before, unless it is the first of its ``tokens``. A
+    session that cannot hold so many, or none, gives no rows.
+    """
+
+    tokens: Sequence[int]
+    paths: Sequence[tuple[int, ...]]
+    #: As in `Forward`.
+    output_from: int = 0
+    kept: int = 0
+
+    @property
+    def logits_from(self) -> int:
+        """The position after ``tokens``."""
+        return len(self.tokens)
+
+
 class AskDraftModel(NamedTuple):
     """A request to the draft model.
 
@@ -62,7 +86,7 @@ class AskDraftModel(NamedTuple):
     request: Forward | TreeForward
 
 
-Request = Forward | TreeForward | AskDraftModel
+Request = Forward | TreeForward | BeamForward | AskDraftModel
 
 
 class Origin(Enum):
@@ -160,6 +184,15 @@ class TreeSession(Session, Protocol):
 
     def forward_tree(self, request: TreeForward) -> Logits:
         """Answer one request, in full or its beginning."""
+        ...
+
+
+@runtime_checkable
+class BeamSession(Session, Protocol):
+    """A session that can hold several continuations next to each other."""
+
+    def forward_beams(self, request: BeamForward) -> Logits:
+        """Answer one request; no rows if that many continuations do not fit."""
         ...
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from operators.decoding.forward import Forward, Logits, TreeForward
+from operators.decoding.forward import NO_ROWS, BeamForward, Forward, Logits, TreeForward
 from operators.text import common_prefix
+from operators.trouble import NoRoom
 
 
 class KvCache(Protocol):
@@ -31,6 +32,32 @@ class ShiftingCache(KvCache, Protocol):
 
     def put_back(self, start: int) -> None:
         """Append what was taken out at position ``start``; only its positions change."""
+        ...
+
+
+class BeamCache(Protocol):
+    """Continuations of a `KvCache` next to each other."""
+
+    #: Maximum number of them.
+    most: int
+
+    def unknown(self, paths: Sequence[tuple[int, ...]]) -> int:
+        """Number of tokens of these continuations that it does not hold."""
+        ...
+
+    def evaluate(self, start: int, paths: Sequence[tuple[int, ...]]) -> Logits:
+        """Hold these continuations of the first ``start`` tokens; the logits after each."""
+        ...
+
+    def settle(self, tokens: Sequence[int]) -> int:
+        """Append to the cache what ``tokens`` have in common with the nearest continuation, and drop all.
+
+        Returns how many tokens that are.
+        """
+        ...
+
+    def forget(self) -> None:
+        """Drop all continuations."""
         ...
 
 
@@ -69,10 +96,17 @@ class PrefixSession:
     the prompt is evaluated in one pass, then these move behind it, and the rest is evaluated in another.
     """
 
-    def __init__(self, cache: KvCache, held: Sequence[int] = (), keeping: Keeping | None = None) -> None:
-        """Start with a cache that already holds the tokens ``held``; ``keeping`` has the same, if it can."""
+    def __init__(
+        self,
+        cache: KvCache,
+        held: Sequence[int] = (),
+        keeping: Keeping | None = None,
+        beams: BeamCache | None = None,
+    ) -> None:
+        """Start with a cache that already holds ``held``; ``keeping`` and ``beams`` are of this cache."""
         self._cache = cache
         self._keeping = keeping
+        self._beams = beams
         self._held = list(held)
         self._failed = False
         # Where the output begins among the held tokens, and the end of those computed behind another prompt.
@@ -88,14 +122,21 @@ class PrefixSession:
         """Tokens in the cache."""
         return len(self._held)
 
-    def size(self, request: Forward, *, keeps: bool | None = None) -> int:
+    def size(self, request: Forward | BeamForward, *, keeps: bool | None = None) -> int:
         """Number of tokens to evaluate in order to answer ``request``; ``keeps`` is as in `begin`."""
         tokens = list(request.tokens)
+        if isinstance(request, BeamForward):
+            unknown = 0 if self._beams is None else self._beams.unknown(request.paths)
+            return len(tokens) - self._usable_prefix(tokens, request) + unknown
+        self._settle(request)
         prefix = self._usable_prefix(tokens, request)
         return len(tokens) - prefix - self._moved(tokens, request, prefix, keeps)
 
-    def movable(self, request: Forward) -> int:
+    def movable(self, request: Forward | BeamForward) -> int:
         """Number of tokens that could be kept behind a prompt that has changed, however few."""
+        if isinstance(request, BeamForward):
+            return 0
+        self._settle(request)
         tokens = list(request.tokens)
         return self._movable(tokens, request, self._usable_prefix(tokens, request))
 
@@ -107,6 +148,46 @@ class PrefixSession:
         self.end(request)
         return logits
 
+    def forward_beams(self, request: BeamForward) -> Logits:
+        """Answer ``request``, with no rows if the cache cannot hold so many continuations."""
+        if self._beams is None or len(request.paths) > self._beams.most:
+            return NO_ROWS
+        lead = self.begin_beams(request)
+        try:
+            if lead.tokens:
+                self._cache.evaluate(*lead)
+            rows = self._beams.evaluate(len(request.tokens), request.paths)
+        except NoRoom:
+            self._beams.forget()
+            return NO_ROWS
+        self.end(request)
+        return rows
+
+    def begin_beams(self, request: BeamForward) -> Evaluation:
+        """Cut the cache, and return what the caller must append before the continuations, perhaps nothing."""
+        assert self._beams is not None, "only a session with beams is asked for them"
+        tokens = list(request.tokens)
+        if self._failed or tokens != self._held:
+            self._beams.forget()
+        prefix = self._usable_prefix(tokens, request)
+        if prefix < len(self._held) or self._failed:
+            prefix = self._cache.cut(prefix)
+            self._forget(prefix)
+        self._failed = True
+        lead = Evaluation(tokens[prefix:], prefix, 0)
+        self.reused, self.kept = prefix - self._beams.unknown(request.paths) + len(request.paths), 0
+        return lead
+
+    def _settle(self, request: Forward) -> None:
+        """Hold one sequence again, with what ``request`` has in common with the continuations held so far."""
+        if self._beams is None:
+            return
+        if self._failed:
+            self._beams.forget()
+        else:
+            after = list(request.tokens[request.output_from + len(self._held) - self._output_from :])
+            self._held += after[: self._beams.settle(after)]
+
     def begin(self, request: Forward, *, keeps: bool | None = None) -> Evaluation:
         """Cut the cache, and return what the caller must append to it first in order to answer ``request``.
 
@@ -116,6 +197,7 @@ class PrefixSession:
         tokens, logits_from = list(request.tokens), request.logits_from
         if not 0 <= logits_from < len(tokens):
             raise ValueError(f"logits_from {logits_from} is not a position of {len(tokens)} tokens")
+        self._settle(request)
         prefix = self._usable_prefix(tokens, request)
         moved = self._moved(tokens, request, prefix, keeps)
         if moved and self._keeping is not None:
@@ -145,7 +227,7 @@ class PrefixSession:
         self._stale_end = kept.start + kept.moved
         return kept.rest
 
-    def end(self, request: Forward) -> None:
+    def end(self, request: Forward | BeamForward) -> None:
         """Record that the tokens of ``request`` are now in the cache."""
         self._failed = False
         self._held = list(request.tokens)
@@ -156,7 +238,7 @@ class PrefixSession:
         del self._held[length:]
         self._stale_end = min(self._stale_end, length)
 
-    def _usable_prefix(self, tokens: Sequence[int], request: Forward | TreeForward) -> int:
+    def _usable_prefix(self, tokens: Sequence[int], request: Forward | TreeForward | BeamForward) -> int:
         """How many of the held tokens may begin the answer.
 
         Of those computed behind another prompt only as many as the request allows.

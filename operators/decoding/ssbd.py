@@ -44,7 +44,9 @@ class LastOutput:
         return Draft(tuple(judged), Origin.DRAFT, self._acceptance, left_out=int(end < length))
 
 
-def ssbd(task: Task, acceptance: Acceptance, block: int | None = None, *others: Drafter) -> Method:
+def ssbd(
+    task: Task, acceptance: Acceptance, block: int | None = None, *others: Drafter, beam: int = 1
+) -> Method:
     """Verify ``task.draft`` and continue decoding from the first divergence.
 
     Committed tokens are in the pass, because all that follows depends on them, but request no logits: half
@@ -58,5 +60,5 @@ def ssbd(task: Task, acceptance: Acceptance, block: int | None = None, *others: 
     """
     draft = task.draft[: task.limit]
     drafter = FirstOf(LastOutput(task, acceptance, block), *others)
-    decoded = yield from decode(task, drafter, draft[: task.committed])
+    decoded = yield from decode(task, drafter, draft[: task.committed], beam)
     return decoded._replace(drafted=len(draft))

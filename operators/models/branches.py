@@ -9,8 +9,7 @@ attention). A `BranchingSession` answers requests for trees from it.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from operators.decoding.drive import NO_ROWS
-from operators.decoding.forward import Forward, Logits, TreeForward
+from operators.decoding.forward import NO_ROWS, Forward, Logits, TreeForward
 from operators.decoding.session import Keeping, KvCache, PrefixSession
 from operators.decoding.tree import ROOT, TokenTree
 from operators.trouble import NoRoom

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import NamedTuple, cast
 
-from operators.decoding.forward import Forward, Logits, best_tokens
+from operators.decoding.forward import BeamForward, Forward, Logits, best_tokens
 from operators.decoding.session import Keeping, PrefixSession
+from operators.models.beams import Beams
 from operators.models.branches import BranchingSequence, BranchingSession, BranchStore
 from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
-from operators.models.store import SequenceStore, ShiftingStore
+from operators.models.store import SequenceStore, SharedStore, ShiftingStore
 from operators.text import common_prefix
 from operators.trouble import NoRoom
 
@@ -117,6 +118,8 @@ class OpenSession(NamedTuple):
     session: PrefixSession
     #: Length of the head that it shares with other sessions.
     shared: int
+    #: Where continuations of its sequence are held, if the pool has sequences for them.
+    beams: Beams | None = None
 
 
 class _Head(NamedTuple):
@@ -144,6 +147,7 @@ class SessionPool:
         branches: int = 0,
         further: Sequence[Sequence[int]] = (),
         least_kept: int | None = None,
+        beams: int = 0,
     ) -> None:
         """Evaluate the heads once.
 
@@ -163,6 +167,8 @@ class SessionPool:
             least_kept: Minimum number of tokens of outputs that are kept in one pass behind prompts that have
                 changed; fewer are evaluated. The store must be a `ShiftingStore` then, and have ``size`` more
                 sequences. None keeps none.
+            beams: Maximum number of continuations of a session in a beam search. The store must be a
+                `SharedStore` then, and have so many more sequences for each session.
 
         Raises:
             ModelTrouble: if the model fails.
@@ -182,6 +188,8 @@ class SessionPool:
         self.least_kept = least_kept if memory is None else None
         # The sequence in which tokens of a session wait has the session's number and this more.
         self._aside_from = size + branches + len(self._heads) - 1
+        self._beams = beams if memory is None else 0
+        self._beams_from = self._aside_from + 1 + (size if self.least_kept is not None else 0)
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._lock = Lock()
         self._failures = 0
@@ -234,7 +242,7 @@ class SessionPool:
         self._open.move_to_end(key)
         return self._open[key]
 
-    def size(self, key: str, request: Forward) -> int:
+    def size(self, key: str, request: Forward | BeamForward) -> int:
         """Number of tokens to evaluate in order to answer ``request`` in the session of ``key``.
 
         It counts as in a pass that other sessions share: all tokens that can be kept are kept.
@@ -243,7 +251,8 @@ class SessionPool:
             return self._open[key].session.size(request, keeps=True)
         tokens = list(request.tokens)
         head = min(common_prefix(self._head_of(tokens).tokens, tokens), request.logits_from)
-        return len(request.tokens) - head
+        more = sum(map(len, request.paths)) if isinstance(request, BeamForward) else 0
+        return len(request.tokens) - head + more
 
     def fail(self, key: str) -> None:
         """Drop a session after a failure, because the contents of its cache are unknown then."""
@@ -294,10 +303,17 @@ class SessionPool:
         if isinstance(sequence, _Sequence) and self.least_kept is not None:
             keeping = Keeping(sequence, self.least_kept)
         if not self._spare:
-            return OpenSession(sequence, PrefixSession(sequence, head.tokens, keeping), shared)
+            beams = self._beams_of(sequence.number)
+            return OpenSession(sequence, PrefixSession(sequence, head.tokens, keeping, beams), shared, beams)
         store = cast(BranchStore, self._store)
         branching = BranchingSequence(sequence, sequence.number, store, self._spare, self._drop_others)
         return OpenSession(branching, BranchingSession(branching, head.tokens, keeping), shared)
+
+    def _beams_of(self, number: int) -> Beams | None:
+        if not self._beams:
+            return None
+        first = self._beams_from + (number - 1) * self._beams
+        return Beams(cast(SharedStore, self._store), number, range(first, first + self._beams))
 
     def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
         if self._memory is None:
@@ -335,6 +351,8 @@ class SessionPool:
             self._drop(key)
 
     def _drop(self, key: str) -> None:
-        sequence = self._open.pop(key).sequence
-        sequence.cut(0)
-        self._free.append(sequence.number)
+        opened = self._open.pop(key)
+        if opened.beams is not None:
+            opened.beams.forget()
+        opened.sequence.cut(0)
+        self._free.append(opened.sequence.number)

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from operators.decoding.forward import BeamForward, Forward
+from operators.decoding.session import Evaluation
 from operators.models.pool import OpenSession, SessionPool
 from operators.models.store import Part, SharedStore
 from operators.serving.passes import Answered, Asked
@@ -51,7 +55,10 @@ class SharedSessions:
     def _alone(self, asked: Asked) -> Answered:
         try:
             session = self._sessions.open(asked.key, asked.request.tokens).session
-            logits = session.forward(asked.request)
+            if isinstance(asked.request, BeamForward):
+                logits = session.forward_beams(asked.request)
+            else:
+                logits = session.forward(asked.request)
         except ModelTrouble as trouble:
             return Answered(trouble)
         return Answered(logits, session.reused, session.kept)
@@ -88,22 +95,38 @@ class SharedSessions:
 
     def _pass(self, asked: Sequence[Asked], opened: Sequence[OpenSession], *, keeps: bool) -> list[Answered]:
         firsts = [
-            Part(one.sequence.number, one.session.begin(request.request, keeps=keeps))
+            Part(one.sequence.number, _begin(one, request.request, keeps=keeps))
             for one, request in zip(opened, asked, strict=True)
         ]
         # Sources that have grown before tokens that are kept: these wait for a pass of their own.
-        if leads := [part for part in firsts if not part.evaluation.rows]:
+        if leads := [one for one in firsts if one.evaluation.tokens and not one.evaluation.rows]:
             self._store.evaluate_parts(leads)
-        rests = [one.session.proceed() for one in opened]
-        made = self._store.evaluate_parts(
-            [
-                first if rest is None else Part(first.sequence, rest)
-                for first, rest in zip(firsts, rests, strict=True)
-            ]
-        )
+        parts = [
+            _rest(one, first, request.request)
+            for one, first, request in zip(opened, firsts, asked, strict=True)
+        ]
+        made = iter(self._store.evaluate_parts([part for several in parts for part in several]))
+        answers = [[next(made) for _ in several] for several in parts]
         for one, request in zip(opened, asked, strict=True):
             one.session.end(request.request)
         return [
-            Answered(logits, one.session.reused, one.session.kept)
-            for logits, one in zip(made, opened, strict=True)
+            Answered(
+                rows[0] if len(rows) == 1 else np.concatenate(rows), one.session.reused, one.session.kept
+            )
+            for rows, one in zip(answers, opened, strict=True)
         ]
+
+
+def _begin(one: OpenSession, request: Forward | BeamForward, *, keeps: bool) -> Evaluation:
+    if isinstance(request, BeamForward):
+        return one.session.begin_beams(request)
+    return one.session.begin(request, keeps=keeps)
+
+
+def _rest(one: OpenSession, first: Part, request: Forward | BeamForward) -> list[Part]:
+    """The parts of the pass that answers a request, after what had to be evaluated before."""
+    if isinstance(request, BeamForward):
+        assert one.beams is not None, "only a session with beams is asked for them"
+        return one.beams.place(len(request.tokens), request.paths)
+    rest = one.session.proceed()
+    return [first if rest is None else Part(first.sequence, rest)]

@@ -11,8 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from operators.decoding.drafts import Draft, Drafter, Drafting, Verified
-from operators.decoding.drive import NO_ROWS
-from operators.decoding.forward import Origin
+from operators.decoding.forward import NO_ROWS, Origin
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
 from operators.research.prediction import tree_draft, tree_of
 

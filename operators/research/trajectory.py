@@ -13,8 +13,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.decoding.drive import NO_ROWS, drive
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Session, Task, TreeForward
+from operators.decoding.drive import drive
+from operators.decoding.forward import (
+    NO_ROWS,
+    Decoded,
+    Forward,
+    Logits,
+    Method,
+    Origin,
+    Session,
+    Task,
+    TreeForward,
+)
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.recorder import See, Took, watched
 from operators.decoding.tree import TokenTree

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from operators.decoding.decoder import Decode
-from operators.decoding.drive import NO_ROWS, Cost, trunk
-from operators.decoding.forward import AskDraftModel, Decoded, Forward, Logits, Request
+from operators.decoding.drive import Cost, trunk
+from operators.decoding.forward import NO_ROWS, AskDraftModel, BeamForward, Decoded, Forward, Logits, Request
 from operators.trouble import ModelTrouble
 
 
@@ -17,7 +17,7 @@ class Job:
         self._method = asked.method
         self._has_draft_model = has_draft_model
         #: The request that it waits for, after its start; None when it has ended.
-        self.request: Forward | None = None
+        self.request: Forward | BeamForward | None = None
         #: Whether the request is for the draft model.
         self.is_of_draft = False
         self.size = self.place = self.passed_over = 0
@@ -92,12 +92,12 @@ class Job:
     def _without_rows(self) -> Request:
         return self._method.send(NO_ROWS)
 
-    def _passable(self, request: Request) -> Forward | None:
+    def _passable(self, request: Request) -> Forward | BeamForward | None:
         """The request as a pass can answer it: of a tree, only the trunk; None if no model can answer."""
         self.is_of_draft = isinstance(request, AskDraftModel)
         if isinstance(request, AskDraftModel):
             return trunk(request.request) if self._has_draft_model else None
-        return trunk(request)
+        return request if isinstance(request, BeamForward) else trunk(request)
 
 
 class _Count:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from operators.decoding.forward import Forward, Logits
+from operators.decoding.forward import BeamForward, Forward, Logits
 from operators.decoding.pass_cost import PassCosts
 from operators.trouble import ModelTrouble
 
@@ -12,7 +12,7 @@ class Asked(NamedTuple):
     """A request, and the key of the session that answers it."""
 
     key: str
-    request: Forward
+    request: Forward | BeamForward
 
 
 class Answered(NamedTuple):

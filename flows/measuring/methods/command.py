@@ -56,6 +56,10 @@ GRID: Group = (
         default="what suits the model", parse=numbers_or(float, same="same"),
     ),
     _crossed("accept", f"Acceptance rules: {names()}; auto is what suits the model."),
+    _crossed(
+        "beam", "Continuations of SSBD's beam search; 1: none.", default="what suits the model",
+        parse=integers,
+    ),
     _crossed("min_block", "Minimum length of a verified block."),
     _crossed(
         "proposal_bias", "Biases towards tokens proposed after the divergence; 'same' for the others'.",
@@ -169,6 +173,7 @@ _CROSSED = ("drop_revised", *(key for key in _KEYS if key not in (*_OF_ALL, "dro
 #: The methods that a setting applies to, if these are not all methods that verify a draft.
 _CONCERNED: dict[str, Sequence[str]] = {
     "proposal_bias": PROPOSING,
+    "beam": ("ssbd",),
     "block": PROPOSING,
     "sure": SURE,
     "heads": ("heads",),
@@ -189,7 +194,8 @@ class Plan(NamedTuple):
         common = max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
         glossaries = (one.glossary for one in self.variants if one.glossary is not None)
         keep = any(one.keep for one in self.variants)
-        return replace(common, glossary=next(glossaries, None), keep=keep)
+        beam = max(one.width(knows_unfinished=True) for one in self.variants)
+        return replace(common, glossary=next(glossaries, None), keep=keep, beam=beam)
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
@@ -227,6 +233,7 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
         **{key: getattr(settings, key) for key in _KEYS if key != "mask_k"},
         **{key: value if speculates else None for key, value in rules.items()},
         **{key: value if settings.draft_model else None for key, value in drafted.items()},
+        "beam": settings.width(knows_unfinished=knows_unfinished) if settings.method == "ssbd" else 1,
         "proposal_bias": settings.proposal_bias if proposes else None,
         "sure": settings.sure if settings.method in SURE else None,
     }

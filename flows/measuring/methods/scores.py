@@ -61,6 +61,7 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     bias: float | None
     final_bias: float | None
     accept: str | None = None
+    beam: int = 1
     min_block: int = 1
     proposal_bias: float | None = None
     block: int | None = None

@@ -141,6 +141,7 @@ def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[st
         sizes = [shared.size(one) for one in asked]
         for one, size, answered in zip(asked, sizes, shared.answer(asked), strict=True):
             with pool.session(one.key) as session:
+                assert isinstance(one.request, Forward)
                 want = session.forward(one.request)
             assert isinstance(answered.logits, np.ndarray)
             assert answered.logits.tobytes() == want.tobytes()

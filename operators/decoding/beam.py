@@ -1,0 +1,97 @@
+"""Beam search: the most probable of several continuations, where a greedy decoder chooses token by token.
+
+A small model often chooses a word that leaves it no good way on. A beam search evaluates a token of each of
+the most probable beginnings in one pass, which costs little more than one token (docs/decoding.md).
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.decoding.forward import BeamForward, Logits, Task, best_tokens
+
+
+class _Hypothesis(NamedTuple):
+    """A continuation."""
+
+    tokens: tuple[int, ...]
+    #: Its log-probability, with that of its end if it has ended.
+    score: float
+    has_ended: bool = False
+
+    @property
+    def mean(self) -> float:
+        """The score of a token: without it the shortest would win (Wu et al. 2016, section 7)."""
+        return self.score / (len(self.tokens) + self.has_ended)
+
+
+#: A continuation being searched; None if the session cannot hold several.
+Searching = Generator[BeamForward, Logits, tuple[int, ...] | None]
+
+
+def search(
+    task: Task, output: Sequence[int], row: Logits, width: int, is_lost: Callable[[Sequence[int]], bool]
+) -> Searching:
+    """Search the most probable continuation of ``output``, without its stop token.
+
+    Args:
+        task: Names the prompt, the stop tokens and the maximum length.
+        output: What is known of the answer.
+        row: The logits after it, shape (vocabulary,).
+        width: Number of hypotheses.
+        is_lost: Whether an output has to be given up, such as one that repeats itself.
+
+    Returns:
+        The best one that ended; if none did within the limit, the best one of all, which is as long.
+    """
+    known, best = [*task.prompt, *output], _Hypothesis((), -np.inf, has_ended=True)
+    live, rows = [_Hypothesis((), 0.0)], row[np.newaxis]
+    while True:
+        longer = _longer(live, rows, width, task)
+        best = max([best, *(one for one in longer if one.has_ended)], key=lambda one: one.mean)
+        live = [one for one in longer if not one.has_ended and not is_lost([*output, *one.tokens])]
+        if not live or best.mean >= max(one.mean for one in live):
+            return best.tokens
+        if len(output) + len(live[0].tokens) >= task.limit:
+            return best.tokens if best.score > -np.inf else live[0].tokens
+        rows = yield BeamForward(known, [one.tokens for one in live], len(task.prompt), task.kept)
+        if not len(rows):
+            return None
+
+
+def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -> list[_Hypothesis]:
+    """The best ``width`` hypotheses that go on, and those that end and are better than the last of them."""
+    longer = [
+        _Hypothesis((*one.tokens, int(token)), one.score + float(p))
+        for one, row in zip(live, _log_probabilities(rows), strict=True)
+        for token, p in ((token, row[token]) for token in _most_probable(row, 2 * width))
+        if np.isfinite(p)
+    ]
+    longer.sort(key=lambda one: -one.score)
+    chosen: list[_Hypothesis] = []
+    room = width
+    for one in longer:
+        if room == 0:
+            break
+        if one.tokens[-1] in task.stop:
+            chosen.append(_Hypothesis(one.tokens[:-1], one.score, has_ended=True))
+        else:
+            chosen.append(one)
+            room -= 1
+    return chosen
+
+
+def _log_probabilities(rows: Logits) -> NDArray[np.float32]:
+    best = rows[np.arange(len(rows)), best_tokens(rows)][:, np.newaxis]
+    above = rows - best
+    logs: NDArray[np.float32] = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
+    return logs
+
+
+def _most_probable(row: NDArray[np.float32], count: int) -> Sequence[int]:
+    if count >= len(row):
+        return range(len(row))
+    found: list[int] = np.argpartition(row, -count)[-count:].tolist()
+    return found

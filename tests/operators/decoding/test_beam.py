@@ -1,0 +1,137 @@
+"""A beam search finds what a search without a cache finds, alone or in passes shared with others."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.decoding.acceptance import EXACT, WorthAcceptance
+from operators.decoding.adjustment import adjusted
+from operators.decoding.decoder import Decode
+from operators.decoding.drive import drive
+from operators.decoding.forward import Logits, Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import ssbd
+from operators.models.pool import SessionPool
+from operators.models.shared_sessions import SharedSessions
+from operators.serving.scheduler import Scheduler
+from operators.trouble import Trouble
+from tests.toy import END, ToyCache, ToyStore
+
+HEAD = [1, 2]
+prompts = st.lists(st.integers(1, 6), min_size=1, max_size=6)
+drafts = st.lists(st.integers(1, 6), max_size=8)
+widths = st.integers(2, 4)
+limits = st.integers(1, 14)
+
+
+def make_task(prompt: list[int], draft: list[int], limit: int) -> Task:
+    return Task([*HEAD, *prompt], draft, frozenset([END]), limit, source=prompt)
+
+
+def log_probabilities(tokens: list[int]) -> Logits:
+    row = ToyCache().evaluate(tokens, 0, 1)[0].astype(np.float64)
+    return row - np.log(np.exp(row).sum())  # type: ignore[no-any-return]
+
+
+def searched(task: Task, output: list[int], width: int) -> list[int]:
+    """The search in its simplest form: every hypothesis is evaluated from scratch."""
+    ended: dict[tuple[int, ...], float] = {}
+    live: dict[tuple[int, ...], float] = {(): 0.0}
+    while True:
+        longer = {
+            (*one, token): score + p
+            for one, score in live.items()
+            for token, p in enumerate(log_probabilities([*task.prompt, *output, *one]))
+        }
+        live = {}
+        for one in sorted(longer, key=lambda one: -longer[one]):
+            if one[-1] == END:
+                ended[one] = longer[one] / len(one)
+            elif len(live) < width:
+                live[one] = longer[one]
+            if len(live) == width:
+                break
+        best = max(ended, key=lambda one: ended[one], default=())
+        if ended and ended[best] >= max(score / len(one) for one, score in live.items()):
+            return list(best[:-1])
+        if len(output) + len(next(iter(live))) >= task.limit:
+            return list(best[:-1]) if ended else list(next(iter(live)))
+
+
+def pool_of(store: ToyStore, sessions: int, width: int, least_kept: int | None = None) -> SessionPool:
+    return SessionPool(store, HEAD, sessions, beams=width, least_kept=least_kept)
+
+
+@given(st.lists(st.tuples(prompts, drafts, limits), min_size=1, max_size=4), widths)
+def test_what_follows_the_accepted_draft_is_the_result_of_the_search(
+    given_tasks: list[tuple[list[int], list[int], int]], width: int
+) -> None:
+    pool = pool_of(ToyStore(2 + width), 1, width)
+    for prompt, draft, limit in given_tasks:
+        task = make_task(prompt, draft, limit)
+        with pool.session("a") as session:
+            greedy, _ = drive(ssbd(task, WorthAcceptance(0.6)), PrefixSession(ToyCache()))
+            got, _ = drive(ssbd(task, WorthAcceptance(0.6), beam=width), session)
+        if got.cut is Trouble.REPETITION or greedy.cut is Trouble.REPETITION:
+            continue
+        kept = list(got.tokens[: got.accepted])
+        assert got.accepted == greedy.accepted
+        if got.accepted < limit and len(greedy.tokens) > got.accepted:
+            assert list(got.tokens) == [*kept, *searched(task, kept, width)]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), prompts, drafts), min_size=1, max_size=8), widths)
+def test_tasks_that_share_passes_get_what_each_gets_alone(
+    asked: list[tuple[str, list[int], list[int]]], width: int
+) -> None:
+    store = ToyStore(4 + 3 * width)
+    scheduler = Scheduler(SharedSessions(store, pool_of(store, 3, width)), fill=64)
+    alone = pool_of(ToyStore(2 + width), 1, width)
+    for start in range(0, len(asked), 3):
+        turn = {key: make_task(prompt, draft, 12) for key, prompt, draft in asked[start : start + 3]}
+        jobs = {
+            key: scheduler.add(Decode(key, ssbd(task, EXACT, beam=width), is_final=False))
+            for key, task in turn.items()
+        }
+        while not all(job.has_ended for job in jobs.values()):
+            scheduler.step()
+        for key, task in turn.items():
+            with alone.session(key) as session:
+                want, _ = drive(ssbd(task, EXACT, beam=width), session)
+            assert jobs[key].result[0].tokens == want.tokens
+
+
+@given(prompts, st.integers(2, 14))
+def test_a_session_that_holds_one_continuation_decodes_greedily(prompt: list[int], limit: int) -> None:
+    task = make_task(prompt, [], limit)
+    want, _ = drive(retranslate(task), PrefixSession(ToyCache()))
+    got, _ = drive(ssbd(task, EXACT, beam=3), PrefixSession(ToyCache()))
+    assert got.tokens == want.tokens
+
+
+@given(prompts, drafts)
+def test_a_rule_that_changes_the_model_holds_in_every_hypothesis(prompt: list[int], draft: list[int]) -> None:
+    task = make_task(prompt, draft, 12)
+
+    def forbid(row: Logits, output: tuple[int, ...]) -> None:
+        row[3] = -np.inf
+        if output and output[-1] == 4:
+            row[5] = -np.inf
+
+    with pool_of(ToyStore(5), 1, 3).session("a") as session:
+        got, _ = drive(adjusted(ssbd(task, EXACT, beam=3), task, forbid), session)
+    assert 3 not in got.tokens
+    assert (4, 5) not in set(zip(got.tokens, got.tokens[1:], strict=False))
+
+
+def test_the_next_update_finds_the_chosen_continuation_in_the_cache() -> None:
+    store = ToyStore(5)
+    pool = pool_of(store, 1, 3)
+    task = make_task([3, 5, 1], [], 12)
+    with pool.session("a") as session:
+        said, _ = drive(ssbd(task, EXACT, beam=3), session)
+        assert len(said.tokens) > 3
+        again = task._replace(draft=said.tokens, committed=len(said.tokens))
+        _, cost = drive(ssbd(again, EXACT), session)
+    assert cost.reused >= len(task.prompt) + 2
