@@ -22,7 +22,8 @@ MASKS = (3, 5)
 #: The paper's pairs of languages, in its order.
 PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
 
-# As in the paper, all tokens are verified (no commits), and a final has the same bias as other updates.
+# As in the paper, all tokens are verified (no commits), a final has the bias of other updates, and all else
+# is decoded greedily.
 _SWEEP = make_grid(
     method=("retranslate", "ssbd", "continuous"),
     bias=BIASES,
@@ -30,6 +31,7 @@ _SWEEP = make_grid(
     commit=(0,),
     final_bias=("same",),
     accept=("bias",),
+    beam=(1,),
 )
 #: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
 GRIDS = (_SWEEP, _SWEEP | {"method": ("ssbd",), "bias": (BIAS,), "mask_k": (), "draft_mask": MASKS})
@@ -203,7 +205,14 @@ def _find(
     """The row of one of `GRIDS`."""
     wanted = {
         **{"method": method, "bias": bias, "final_bias": bias, "mask_k": mask_k, "draft_mask": draft_mask},
-        **{"commit": 0, "min_block": 1, "hold_back": 0, "drop_revised": False, "strip_punctuation": False},
+        **{
+            "commit": 0,
+            "min_block": 1,
+            "hold_back": 0,
+            "drop_revised": False,
+            "strip_punctuation": False,
+            "beam": 1,
+        },
     }
     return next(
         row
