@@ -29,11 +29,13 @@ def method(
     opened: Mapping[str, Any] = _NONE,
     *,
     knows_unfinished: bool = False,
+    beam: int = 1,
 ) -> Callable[[Task], Method]:
     """The decoding method that the settings name.
 
     Args:
         opened: What `MethodPart.open` has opened, by the names of the parts.
+        beam: The width of the beam search after the divergence; 1 decodes greedily.
     """
     if settings.method == "retranslate":
         return retranslate
@@ -49,9 +51,6 @@ def method(
     # A given length is used as it is, whatever the passes cost.
     longest = {} if settings.block is None else {"longest": settings.block}
     length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)
-
-    # Other methods propose what follows instead.
-    beam = settings.width(knows_unfinished=knows_unfinished) if settings.method == "ssbd" else 1
 
     def decode(task: Task) -> Method:
         if not task.is_final:

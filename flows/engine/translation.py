@@ -127,7 +127,10 @@ class Engine(NamedTuple):
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
         """The decoding method that ``settings`` name, with the cost of passes here if the method uses it."""
         costs = self.costs() if weighs_costs(settings) else FLAT
-        return method(settings, costs, self.of_methods, knows_unfinished=self.prompt.knows_unfinished)
+        knows_unfinished = self.prompt.knows_unfinished
+        # Not all sessions can hold several hypotheses: those of many rooms cannot.
+        beam = min(settings.width(knows_unfinished=knows_unfinished), max(1, self.pool.beams))
+        return method(settings, costs, self.of_methods, knows_unfinished=knows_unfinished, beam=beam)
 
 
 @contextmanager

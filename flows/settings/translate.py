@@ -33,8 +33,8 @@ else:
     Method = Literal[METHOD_NAMES]
 
 
-#: Continuations of a beam search with a model trained on unfinished text; with more, captions are hardly
-#: better (docs/decoding.md).
+#: Width of the beam search with a model trained on unfinished text; a wider one is hardly better
+#: (docs/decoding.md).
 BEAM = 2
 
 
@@ -88,7 +88,7 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         "given, otherwise what suits the model.",
     )] = "auto"  # fmt: skip
     beam: Annotated[Annotated[int, Meta(ge=1, le=16)] | None, Option(
-        "Continuations that a beam search follows where the last output is left (ssbd); 1: one.",
+        "Hypotheses of the beam search after the divergence (ssbd without a draft model); 1: greedy.",
         default=f"{BEAM} if the model was trained on unfinished text, otherwise 1",
     )] = None  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
@@ -188,7 +188,12 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         return self.rooms is not None or bool(self.more_targets)
 
     def width(self, *, knows_unfinished: bool = False) -> int:
-        """The continuations of a beam search with a model that was or was not trained on unfinished text."""
+        """The width of the beam search with a model that was or was not trained on unfinished text.
+
+        Other methods, and a draft model, propose what follows the divergence instead.
+        """
+        if self.method != "ssbd" or self.draft_model is not None:
+            return 1
         if self.beam is None:
             return BEAM if knows_unfinished else 1
         return self.beam

@@ -188,7 +188,8 @@ class SessionPool:
         self.least_kept = least_kept if memory is None else None
         # The sequence in which tokens of a session wait has the session's number and this more.
         self._aside_from = size + branches + len(self._heads) - 1
-        self._beams = beams if memory is None else 0
+        #: Maximum number of hypotheses of a session in a beam search; 0 if it can hold none.
+        self.beams = beams if memory is None and not branches else 0
         self._beams_from = self._aside_from + 1 + (size if self.least_kept is not None else 0)
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._lock = Lock()
@@ -310,10 +311,10 @@ class SessionPool:
         return OpenSession(branching, BranchingSession(branching, head.tokens, keeping), shared)
 
     def _beams_of(self, number: int) -> Beams | None:
-        if not self._beams:
+        if not self.beams:
             return None
-        first = self._beams_from + (number - 1) * self._beams
-        return Beams(cast(SharedStore, self._store), number, range(first, first + self._beams))
+        first = self._beams_from + (number - 1) * self.beams
+        return Beams(cast(SharedStore, self._store), number, range(first, first + self.beams))
 
     def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
         if self._memory is None:

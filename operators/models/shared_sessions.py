@@ -67,6 +67,9 @@ class SharedSessions:
         """All answers from one pass; None if each request must be answered alone."""
         if len(asked) == 1 or self._sessions.is_recurrent:
             return None
+        widths = (len(one.request.paths) for one in asked if isinstance(one.request, BeamForward))
+        if max(widths, default=0) > self._sessions.beams:
+            return None
         opened = [self._sessions.open(one.key, one.request.tokens) for one in asked]
         keeps = self._keeps(asked, opened)
         sizes = (

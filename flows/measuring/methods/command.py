@@ -233,7 +233,7 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
         **{key: getattr(settings, key) for key in _KEYS if key != "mask_k"},
         **{key: value if speculates else None for key, value in rules.items()},
         **{key: value if settings.draft_model else None for key, value in drafted.items()},
-        "beam": settings.width(knows_unfinished=knows_unfinished) if settings.method == "ssbd" else 1,
+        "beam": settings.width(knows_unfinished=knows_unfinished),
         "proposal_bias": settings.proposal_bias if proposes else None,
         "sure": settings.sure if settings.method in SURE else None,
     }

@@ -110,6 +110,20 @@ def test_a_session_that_holds_one_continuation_decodes_greedily(prompt: list[int
     assert got.tokens == want.tokens
 
 
+@given(st.lists(prompts, min_size=2, max_size=3))
+def test_rooms_without_a_place_for_hypotheses_decode_greedily(asked: list[list[int]]) -> None:
+    store = ToyStore(5)
+    scheduler = Scheduler(SharedSessions(store, SessionPool(store, HEAD, 3)), fill=64)
+    tasks = [make_task(prompt, [], 12) for prompt in asked]
+    jobs = [
+        scheduler.add(Decode(f"{number}", ssbd(task, EXACT, beam=2))) for number, task in enumerate(tasks)
+    ]
+    while not all(job.has_ended for job in jobs):
+        scheduler.step()
+    for job, task in zip(jobs, tasks, strict=True):
+        assert job.result[0].tokens == drive(retranslate(task), PrefixSession(ToyCache()))[0].tokens
+
+
 @given(prompts, drafts)
 def test_a_rule_that_changes_the_model_holds_in_every_hypothesis(prompt: list[int], draft: list[int]) -> None:
     task = make_task(prompt, draft, 12)
