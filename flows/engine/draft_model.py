@@ -9,7 +9,7 @@ import msgspec
 
 from connectors.models.resolve import resolve_model
 from connectors.models.terms import tell_limit
-from flows.settings.translate import TranslateSettings
+from flows.settings.translate import BEAM, TranslateSettings
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
@@ -54,8 +54,8 @@ def shifted(settings: TranslateSettings, heads: int) -> int:
 
 
 def beams(settings: TranslateSettings, heads: int) -> int:
-    """Number of continuations that each session can hold in a beam search; 0 if it needs none."""
-    width = settings.width(knows_unfinished=True)
+    """Number of hypotheses that each session can hold in a beam search; 0 if there is no room."""
+    width = 1 if settings.draft_model else settings.beam or BEAM
     fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
     fits = fixed + settings.sessions * width <= MAX_SEQUENCES
     return width if fits and width > 1 and not branches(settings) else 0

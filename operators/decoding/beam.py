@@ -27,7 +27,7 @@ class _Hypothesis(NamedTuple):
         return self.score / (len(self.tokens) + self.has_ended)
 
 
-#: A continuation being searched; None if the session cannot hold several.
+#: A continuation being searched; None if the session cannot hold several, or if all of them are lost.
 Searching = Generator[BeamForward, Logits, tuple[int, ...] | None]
 
 
@@ -52,6 +52,8 @@ def search(
         longer = _longer(live, rows, width, task)
         best = max([best, *(one for one in longer if one.has_ended)], key=lambda one: one.mean)
         live = [one for one in longer if not one.has_ended and not is_lost([*output, *one.tokens])]
+        if not live and best.score == -np.inf:
+            return None
         if not live or best.mean >= max(one.mean for one in live):
             return best.tokens
         if len(output) + len(live[0].tokens) >= task.limit:
@@ -62,25 +64,22 @@ def search(
 
 
 def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -> list[_Hypothesis]:
-    """The best ``width`` hypotheses that go on, and those that end and are better than the last of them."""
-    longer = [
-        _Hypothesis((*one.tokens, int(token)), one.score + float(p))
-        for one, row in zip(live, _log_probabilities(rows), strict=True)
-        for token, p in ((token, row[token]) for token in _most_probable(row, 2 * width))
-        if np.isfinite(p)
-    ]
-    longer.sort(key=lambda one: -one.score)
-    chosen: list[_Hypothesis] = []
-    room = width
-    for one in longer:
-        if room == 0:
-            break
-        if one.tokens[-1] in task.stop:
-            chosen.append(_Hypothesis(one.tokens[:-1], one.score, has_ended=True))
-        else:
-            chosen.append(one)
-            room -= 1
-    return chosen
+    """The best ``width`` hypotheses that go on, and those that end.
+
+    One ends only where that is the most probable: rules that forbid an end look no further
+    (`operators.decoding.adjustment`), and an early end with few good tokens would often have the best mean.
+    """
+    longer: list[_Hypothesis] = []
+    ended: list[_Hypothesis] = []
+    for one, row, best in zip(live, _log_probabilities(rows), best_tokens(rows), strict=True):
+        if best in task.stop:
+            ended.append(_Hypothesis(one.tokens, one.score + float(row[best]), has_ended=True))
+        longer += [
+            _Hypothesis((*one.tokens, token), one.score + float(row[token]))
+            for token in _most_probable(row, 2 * width)
+            if token not in task.stop and np.isfinite(row[token])
+        ]
+    return [*ended, *sorted(longer, key=lambda one: -one.score)[:width]]
 
 
 def _log_probabilities(rows: Logits) -> NDArray[np.float32]:

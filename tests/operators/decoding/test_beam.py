@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, WorthAcceptance
-from operators.decoding.adjustment import adjusted
+from operators.decoding.adjustment import adjusted, whole
 from operators.decoding.decoder import Decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
@@ -39,19 +39,13 @@ def searched(task: Task, output: list[int], width: int) -> list[int]:
     ended: dict[tuple[int, ...], float] = {}
     live: dict[tuple[int, ...], float] = {(): 0.0}
     while True:
-        longer = {
-            (*one, token): score + p
-            for one, score in live.items()
-            for token, p in enumerate(log_probabilities([*task.prompt, *output, *one]))
-        }
-        live = {}
-        for one in sorted(longer, key=lambda one: -longer[one]):
-            if one[-1] == END:
-                ended[one] = longer[one] / len(one)
-            elif len(live) < width:
-                live[one] = longer[one]
-            if len(live) == width:
-                break
+        longer: dict[tuple[int, ...], float] = {}
+        for one, score in live.items():
+            row = log_probabilities([*task.prompt, *output, *one])
+            if row.argmax() == END:
+                ended[(*one, END)] = (score + row[END]) / (len(one) + 1)
+            longer |= {(*one, token): score + row[token] for token in range(len(row)) if token != END}
+        live = {one: longer[one] for one in sorted(longer, key=lambda one: -longer[one])[:width]}
         best = max(ended, key=lambda one: ended[one], default=())
         if ended and ended[best] >= max(score / len(one) for one, score in live.items()):
             return list(best[:-1])
@@ -137,6 +131,21 @@ def test_a_rule_that_changes_the_model_holds_in_every_hypothesis(prompt: list[in
         got, _ = drive(adjusted(ssbd(task, EXACT, beam=3), task, forbid), session)
     assert 3 not in got.tokens
     assert (4, 5) not in set(zip(got.tokens, got.tokens[1:], strict=False))
+
+
+def test_a_final_does_not_end_before_its_sentence_in_any_hypothesis() -> None:
+    spelling = {1: b" ja", 2: b" nein", 3: b".", 4: b" doch", 5: b" so", 6: b" aber"}
+    ends = 0
+    for number in range(1, 7):
+        for other in range(1, 7):
+            task = make_task([number, other, 1, 1, 1, 1, 1, 1], [], 30)
+            task = task._replace(piece=lambda token: spelling.get(token, b""))
+            with pool_of(ToyStore(5), 1, 3).session("a") as session:
+                got, _ = drive(whole(ssbd(task, EXACT, beam=3), task, "Said."), session)
+            if got.cut is None and len(got.tokens) < 16:
+                ends += 1
+                assert got.tokens[-1] == 3
+    assert ends > 9
 
 
 def test_the_next_update_finds_the_chosen_continuation_in_the_cache() -> None:
