@@ -27,7 +27,7 @@ class _Hypothesis(NamedTuple):
         return self.score / (len(self.tokens) + self.has_ended)
 
 
-#: A continuation being searched; None if the session cannot hold several, or if all of them are lost.
+#: A continuation being searched; None if the search fails.
 Searching = Generator[BeamForward, Logits, tuple[int, ...] | None]
 
 
@@ -44,7 +44,8 @@ def search(
         is_lost: Whether an output has to be given up, such as one that repeats itself.
 
     Returns:
-        The best one that ended; if none did within the limit, the best one of all, which is as long.
+        The best one that ended. None if none did within the limit, or if the session cannot hold so many. A
+        greedy decoder does better then: a search with a model that is lost repeats itself sooner.
     """
     known, best = [*task.prompt, *output], _Hypothesis((), -np.inf, has_ended=True)
     live, rows = [_Hypothesis((), 0.0)], row[np.newaxis]
@@ -57,7 +58,7 @@ def search(
         if not live or best.mean >= max(one.mean for one in live):
             return best.tokens
         if len(output) + len(live[0].tokens) >= task.limit:
-            return best.tokens if best.score > -np.inf else live[0].tokens
+            return best.tokens if best.score > -np.inf else None
         rows = yield BeamForward(known, [one.tokens for one in live], len(task.prompt), task.kept)
         if not len(rows):
             return None
