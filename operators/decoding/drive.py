@@ -87,6 +87,8 @@ class _Asked:
             if not isinstance(self._session, BeamSession):
                 return NO_ROWS
             logits = self._session.forward_beams(request)
+            if not len(logits):
+                return NO_ROWS
         elif isinstance(self._session, TreeSession):
             logits = self._session.forward_tree(request)
         elif (chain := trunk(request)) is not None:

@@ -4,7 +4,7 @@ The methods and the translator are unchanged. Logits are recorded as the method 
 lean towards terms. The cost of observing is not part of a pass's time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
@@ -14,6 +14,9 @@ import numpy as np
 
 from operators.decoding.decoder import Sessions
 from operators.decoding.forward import (
+    NO_ROWS,
+    BeamForward,
+    BeamSession,
     Decoded,
     Forward,
     Logits,
@@ -40,9 +43,9 @@ class Took(NamedTuple):
 
 
 #: Receives a request, its answer, and what it took.
-See = Callable[[Forward | TreeForward, Logits, Took], None]
+See = Callable[[Forward | TreeForward | BeamForward, Logits, Took], None]
 
-_Request = TypeVar("_Request", Forward, TreeForward)
+_Request = TypeVar("_Request", Forward, TreeForward, BeamForward)
 _Session = TypeVar("_Session", bound=Session)
 
 
@@ -63,11 +66,19 @@ class _Watched(Generic[_Session]):
         """Answer the request as the session does."""
         return self._watch(self._session.forward, request)
 
+    def forward_beams(self, request: BeamForward) -> Logits:
+        """Answer the request as the session does, with no rows if it has no continuations."""
+        if not isinstance(self._session, BeamSession):
+            return NO_ROWS
+        return self._watch(self._session.forward_beams, request)
+
     def _watch(self, answer: Callable[[_Request], Logits], request: _Request) -> Logits:
         began = perf_counter()
         logits = answer(request)
         model_s = perf_counter() - began
         self.reused, self.kept = self._session.reused, self._session.kept
+        if not len(logits):  # the session cannot hold so many continuations
+            return logits
         # Before the method gets them: it may overwrite them.
         evaluated = request.logits_from + len(logits) - self.reused
         self._see(request, logits, Took(evaluated, self.reused, self.kept, model_s))
@@ -82,13 +93,26 @@ class _WatchedTree(_Watched[TreeSession]):
         return self._watch(self._session.forward_tree, request)
 
 
+class SeenRow(NamedTuple):
+    """A row of logits."""
+
+    #: Without ``stands`` and ``ends``.
+    row: LogitsRow
+    #: The most probable tokens: a beam search may take another than the model's choice.
+    likely: Mapping[int, float]
+
+    def standing(self, token: int) -> LogitsRow:
+        """The row with the token that was decided there."""
+        p = self.likely.get(token) if self.row.p(token) is None else None
+        return msgspec.structs.replace(self.row, stands=token, p_stands=p)
+
+
 class Seen(NamedTuple):
     """A pass as it was observed; what it decided shows only later."""
 
     #: The output's tokens before the first row.
     known: tuple[int, ...]
-    #: Without ``stands`` and ``ends``.
-    rows: tuple[LogitsRow, ...]
+    rows: tuple[SeenRow, ...]
     evaluated: int
     model_ms: float
     #: What was offered, if it has branches: row i + 1 belongs to node i and judges its first child.
@@ -96,25 +120,55 @@ class Seen(NamedTuple):
     #: Tokens found in the cache; of these, those that were kept although the source has changed.
     reused: int = 0
     kept: int = 0
+    #: In a beam search: the continuations of ``known``, with a row for the end of each.
+    paths: tuple[tuple[int, ...], ...] = ()
 
 
-def decoding(task: Task, seen: Sequence[Seen], decoded: Decoded) -> Decoding:
+def decoding(task: Task, observed: Sequence[Seen], decoded: Decoded) -> Decoding:
     """What a method did for a task, from the observed passes and its result."""
+    seen = _on_beam(observed, decoded.tokens)
     after = [*(one.known for one in seen[1:]), decoded.tokens]
-    passes = tuple(
+    passes = [
         Pass(len(one.known), _judged(one, then), one.evaluated, one.model_ms, one.reused, one.kept)
         for one, then in zip(seen, after, strict=True)
-    )
-    if passes:
-        passes = (*passes[:-1], _ended(passes[-1], task, decoded))
+    ]
+    if decoded.cut is None:
+        _mark_end(passes, task)
     return Decoding(
         prompt_tokens=len(task.prompt),
         draft=tuple(task.draft),
         committed=task.committed,
         output=_tokens(decoded, passes),
         finished=decoded.cut is None,
-        passes=passes,
+        passes=tuple(passes),
     )
+
+
+def _on_beam(observed: Sequence[Seen], output: tuple[int, ...]) -> list[Seen]:
+    """The passes of a search with the row of the continuation that won, and where each of them begins.
+
+    A pass that did not evaluate it has no rows: the search went on after its end, or was given up.
+    """
+    seen: list[Seen] = []
+    known = output
+    # Only a search that was given up is followed by passes that are none of its own.
+    is_given_up = False
+    for one in reversed(observed):
+        if one.paths:
+            won = None if is_given_up else _winner(one, output)
+            rows = () if won is None else (one.rows[won],)
+            known = known if won is None else one.known + one.paths[won]
+            seen.append(one._replace(known=known, rows=rows))
+        else:
+            is_given_up, known = True, one.known
+            seen.append(one)
+    return seen[::-1]
+
+
+def _winner(one: Seen, output: tuple[int, ...]) -> int | None:
+    """Which of the continuations the output begins with."""
+    begin = len(one.known)
+    return next((at for at, path in enumerate(one.paths) if output[begin : begin + len(path)] == path), None)
 
 
 def unchanged(output: Sequence[int]) -> Decoding:
@@ -124,16 +178,13 @@ def unchanged(output: Sequence[int]) -> Decoding:
 
 
 def _judged(one: Seen, then: Sequence[int]) -> tuple[LogitsRow, ...]:
-    if one.tree.size:
-        one = one._replace(rows=_on_path(one, then[len(one.known) :]))
-    stand = then[len(one.known) : len(one.known) + len(one.rows)]
-    decided = (
-        msgspec.structs.replace(row, stands=token) for row, token in zip(one.rows, stand, strict=False)
-    )
-    return (*decided, *one.rows[len(stand) :])
+    rows = _on_path(one, then[len(one.known) :]) if one.tree.size else one.rows
+    stand = then[len(one.known) : len(one.known) + len(rows)]
+    decided = (row.standing(token) for row, token in zip(rows, stand, strict=False))
+    return (*decided, *(each.row for each in rows[len(stand) :]))
 
 
-def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[LogitsRow, ...]:
+def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[SeenRow, ...]:
     """The rows of the accepted branch, one for each place.
 
     A branch is accepted if it is the model's choice.
@@ -141,19 +192,25 @@ def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[LogitsRow, ...]:
     path = one.tree.first(len(one.rows) - 1).walk(tokens)
     rows = [one.rows[0], *(one.rows[node + 1] for node in path)]
     for place, node in enumerate(path):
-        row = rows[place]
+        row = rows[place].row
         if row.choice == one.tree.tokens[node]:
-            rows[place] = msgspec.structs.replace(row, offered=row.choice, p_offered=row.p_choice)
+            row = msgspec.structs.replace(row, offered=row.choice, p_offered=row.p_choice)
+            rows[place] = rows[place]._replace(row=row)
     return tuple(rows)
 
 
-def _ended(last: Pass, task: Task, decoded: Decoded) -> Pass:
-    """The last pass, with the row that ended the output marked."""
+def _mark_end(passes: list[Pass], task: Task) -> None:
+    """Mark the row that ended the output."""
+    # What a search evaluated after the end has no rows.
+    number = max((number for number, one in enumerate(passes) if one.rows), default=None)
+    if number is None:
+        return
+    last = passes[number]
     place = last.decided
-    if decoded.cut is not None or place >= len(last.rows) or last.rows[place].choice not in task.stop:
-        return last
-    end = msgspec.structs.replace(last.rows[place], ends=True)
-    return msgspec.structs.replace(last, rows=(*last.rows[:place], end, *last.rows[place + 1 :]))
+    if place < len(last.rows) and last.rows[place].choice in task.stop:
+        end = msgspec.structs.replace(last.rows[place], ends=True)
+        rows = (*last.rows[:place], end, *last.rows[place + 1 :])
+        passes[number] = msgspec.structs.replace(last, rows=rows)
 
 
 def _tokens(decoded: Decoded, passes: Sequence[Pass]) -> tuple[Token, ...]:
@@ -162,12 +219,8 @@ def _tokens(decoded: Decoded, passes: Sequence[Pass]) -> tuple[Token, ...]:
     for place, (token, origin) in enumerate(zip(decoded.tokens, decoded.origins, strict=True)):
         number = deciding(begins, place)
         row = passes[number - 1].rows[place - begins[number - 1]] if number else None
-        tokens.append(Token(token, origin, number, None if row is None else _given(row, token)))
+        tokens.append(Token(token, origin, number, None if row is None else row.p(token)))
     return tuple(tokens)
-
-
-def _given(row: LogitsRow, token: int) -> float | None:
-    return row.p_choice if token == row.choice else row.p_offered
 
 
 class Recorder:
@@ -178,7 +231,7 @@ class Recorder:
         self._sessions = sessions
         self._seen: list[Seen] = []
         # The last pass, until the method gets its logits.
-        self._passed: tuple[Forward | TreeForward, Took] | None = None
+        self._passed: tuple[Forward | TreeForward | BeamForward, Took] | None = None
         self._key = ""
         self._decodings: dict[str, Decoding] = {}
 
@@ -213,21 +266,27 @@ class Recorder:
         taken, self._decodings = self._decodings, {}
         return taken
 
-    def _pass(self, request: Forward | TreeForward, _logits: Logits, took: Took) -> None:
+    def _pass(self, request: Forward | TreeForward | BeamForward, _logits: Logits, took: Took) -> None:
         self._passed = request, took
 
     def _see(self, task: Task, logits: Logits) -> None:
         if self._passed is None:  # it was an answer of the draft model, or none
             return
         (request, took), self._passed = self._passed, None
-        prompt = len(task.prompt)
-        output, first = list(request.tokens[prompt:]), request.logits_from + 1 - prompt
+        ms = round(1000 * took.seconds, 3)
+        output = list(request.tokens[len(task.prompt) :])
+        if isinstance(request, BeamForward):
+            rows = tuple(_row(row, None) for row in logits)
+            self._seen.append(
+                Seen(tuple(output), rows, took.evaluated, ms, reused=took.reused, paths=tuple(request.paths))
+            )
+            return
+        first = request.logits_from + 1 - len(task.prompt)
         tree = request.tree if isinstance(request, TreeForward) else TokenTree()
         offered = _first_children(tree) if tree.size else _offered(output, first, task)
         rows = tuple(
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )
-        ms = round(1000 * took.seconds, 3)
         self._seen.append(Seen(tuple(output[:first]), rows, took.evaluated, ms, tree, took.reused, took.kept))
 
 
@@ -246,16 +305,18 @@ def _offered(output: Sequence[int], first: int, task: Task) -> Sequence[int]:
     return draft[first : len(output) + 1] if is_block else output[first:]
 
 
-def _row(row: Logits, offered: int | None) -> LogitsRow:
+def _row(row: Logits, offered: int | None) -> SeenRow:
     choice = int(row.argmax())
     weights = np.exp(row - row[choice])
     total = float(weights.sum())
-    return LogitsRow(
-        choice,
-        _probability(1.0, total),
-        offered,
-        None if offered is None else _probability(float(weights[offered]), total),
-    )
+    likely = np.argpartition(row, -_LIKELY)[-_LIKELY:] if len(row) > _LIKELY else np.arange(len(row))
+    ps = {token: _probability(float(weights[token]), total) for token in likely.tolist()}
+    p_offered = None if offered is None else _probability(float(weights[offered]), total)
+    return SeenRow(LogitsRow(choice, _probability(1.0, total), offered, p_offered), ps)
+
+
+#: Probable tokens of a row that are remembered: more than a search looks at.
+_LIKELY = 32
 
 
 def _probability(weight: float, total: float) -> float:

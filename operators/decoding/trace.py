@@ -33,6 +33,13 @@ class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
     stands: TokenId | None = None
     #: Whether the output ends here, by the model's choice.
     ends: bool = False
+    #: The probability of the token that stands, if a beam search took neither the choice nor the offered one.
+    p_stands: Probability | None = None
+
+    def p(self, token: int) -> float | None:
+        """The probability of a token, if it is known here."""
+        known = {self.offered: self.p_offered, self.choice: self.p_choice}
+        return known.get(token, self.p_stands if token == self.stands else None)
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -153,9 +160,8 @@ def _fits(window: Decoding) -> bool:
     ends = [one.begin + one.decided for one in window.passes]
     return (
         begins[0] <= max(len(window.draft), len(window.output))
-        # Each pass decides something, and the next one continues there; the last may only end the output.
+        # Each pass continues where the one before it ended; those of a beam search may decide nothing.
         and begins[1:] == ends[:-1]
-        and all(one.decided for one in window.passes[:-1])
         and len(window.output) <= ends[-1]
         and all(token.decided == deciding(begins, place) for place, token in enumerate(window.output))
     )

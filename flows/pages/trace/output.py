@@ -48,6 +48,8 @@ class PlaceState(Enum):
     CORRECTED = "rejected, and replaced by the model’s choice"
     #: Nothing was offered.
     OWN = "the model’s own next token"
+    #: Less probable here than another, and part of the more probable continuation.
+    SEARCHED = "chosen by the beam search, although another token was more probable here"
     #: Decided, but cut from the output because that had begun to repeat itself.
     CUT = "decided, then cut: the output repeated itself"
     #: The output ends here.
@@ -59,6 +61,7 @@ class PlaceState(Enum):
 #: The forms that need explaining, by their class.
 FORMS = {
     PlaceState.ACCEPTED_BY_RULE: ("leaned", "accepted, although the model’s choice (≠) was another"),
+    PlaceState.SEARCHED: ("searched", "chosen by the beam search; another (≠) was more probable here"),
     PlaceState.CORRECTED: ("fell", "proposed and rejected"),
     PlaceState.GUESS: ("guess", "proposed after the divergence, nothing decided (→ the model’s guess)"),
     PlaceState.CUT: ("cut-off", "cut: the output repeated itself"),
@@ -102,6 +105,8 @@ def _cell(row: LogitsRow, origin: Origin | None) -> GridCell | None:
         return GridCell(PlaceState.GUESS, row, row.offered, other, "→ ", Origin.OWN)
     if origin is None:
         return GridCell(PlaceState.CUT, row, row.stands, None, "", Origin.OWN)
+    if row.stands != row.choice and origin is Origin.OWN:
+        return GridCell(PlaceState.SEARCHED, row, row.stands, row.choice, "≠ ", origin)
     if row.offered is None:
         return GridCell(PlaceState.OWN, row, row.stands, None, "", Origin.OWN)
     if row.offered != row.stands:
@@ -115,10 +120,11 @@ def cell_words(cell: GridCell, labels: Labels) -> str:
     """The description of a cell in words."""
     row = cell.row
     choice = f"the model’s choice “{labels.of(row.choice).text}” {row.p_choice:.2f}"
-    if row.offered is None:
+    shown = row.stands if cell.state is PlaceState.SEARCHED else row.offered
+    if shown is None:
         return f"{cell.state.value}, {choice}"
-    p = "" if row.p_offered is None else f" {row.p_offered:.2f}"
-    return f"“{labels.of(row.offered).text}”{p} {cell.state.value}; {choice}"
+    p = row.p(shown)
+    return f"“{labels.of(shown).text}”{'' if p is None else f' {p:.2f}'} {cell.state.value}; {choice}"
 
 
 _LEFT, _TOP = 96.0, 4.0
@@ -161,10 +167,14 @@ def grid(one: Decoding, labels: Labels) -> Picture:
         parts += drawn
     y -= _BETWEEN
     more = sum(place >= bands[-1].end for places in looked for place in places)
-    if more:
-        told = f"{_many(more, 'guess')} further after the end left out"
-        y += 16
-        parts.append(text(_LEFT, y, told, class_="small"))
+    lost = sum(not each.rows for each in one.passes)
+    for told in (
+        f"{_many(more, 'guess')} further after the end left out" if more else "",
+        f"{_many(lost, 'pass')} of the beam search only with continuations that lost" if lost else "",
+    ):
+        if told:
+            y += 16
+            parts.append(text(_LEFT, y, told, class_="small"))
     words = f"Iterations: {_many(len(one.passes), 'pass')} over {_many(len(one.output), 'token')}"
     wide = max(MIN_WIDTH, *(band.edges[-1] for band in bands))
     return Picture(wide, y + 10, tuple(parts), words)
@@ -240,8 +250,12 @@ def _drawn(
     elif cell.state is PlaceState.END:
         shape = rect(x + wide / 2 - 4, y + 8, 8, 8, class_="end")
     else:
-        how = {PlaceState.ACCEPTED_BY_RULE: " leaned", PlaceState.CUT: " cut-off"}.get(cell.state, "")
-        p = cell.row.p_choice if cell.token == cell.row.choice else cell.row.p_offered
+        how = {
+            PlaceState.ACCEPTED_BY_RULE: " leaned",
+            PlaceState.SEARCHED: " searched",
+            PlaceState.CUT: " cut-off",
+        }.get(cell.state, "")
+        p = None if cell.token is None else cell.row.p(cell.token)
         shape = standing(x, y, wide, high, cell.origin, p, how)
     parts = [tag("title", f"{where}: {cell_words(cell, labels)}"), shape]
     middle = x + wide / 2 + (0 if cell.state in (PlaceState.GUESS, PlaceState.END) else 3)

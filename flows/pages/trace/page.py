@@ -113,7 +113,7 @@ def _key(what: str, x: float, y: float) -> list[Markup]:
         return [rect(x, y + 10, 20, 1.5, class_="end")]
     if what == "guess":
         return [rect(x, y, 20, 14, rx=3.0, class_="guess")]
-    if what in ("leaned", "cut-off"):
+    if what in ("leaned", "searched", "cut-off"):
         return [rect(x, y, 20, 14, rx=3.0, class_=f"cell own {what}")]
     origin = Origin(what)
     return [

@@ -35,6 +35,8 @@ settings = st.builds(
             {"proposal_bias": 0.3},
             {"draft_model": "a toy", "draft_length": 4},
             {"draft_model": "a toy", "draft_tree": True, "draft_threshold": 0.7},
+            {"beam": 2},
+            {"beam": 4},
         ]
     ),
 )
@@ -57,8 +59,18 @@ def translator(sessions: Sessions, decode: Callable[[Task], Method], *, max_sour
     )
 
 
-def pool(error: float = 0.0) -> SessionPool:
+def pool(error: float = 0.0, *, beams: int = 0) -> SessionPool:
+    if beams:
+        return SessionPool(ToyStore(4 + 3 * beams), (1, 2), 3, beams=beams)
     return SessionPool(ToyStore(8, error=error), (1, 2), 3, branches=4)
+
+
+def pool_for(chosen: TranslateSettings) -> SessionPool:
+    return pool(beams=chosen.beam or 0)
+
+
+def decoder(chosen: TranslateSettings) -> Callable[[Task], Method]:
+    return method(chosen, beam=chosen.width(knows_unfinished=True) if chosen.beam else 1)
 
 
 def run(
@@ -74,14 +86,14 @@ def run(
 def traced(
     chosen: TranslateSettings, texts: list[str], **options: int
 ) -> list[tuple[Any, dict[str, Decoding]]]:
-    recorder = Recorder(method(chosen), pool())
+    recorder = Recorder(decoder(chosen), pool_for(chosen))
     return run(translator(recorder, recorder.method, **options), texts, recorder)
 
 
 @given(settings, updates)
 def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts: list[str]) -> None:
     for (plain, _), (output, decodings) in zip(
-        run(translator(pool(), method(chosen)), texts), traced(chosen, texts), strict=True
+        run(translator(pool_for(chosen), decoder(chosen)), texts), traced(chosen, texts), strict=True
     ):
         assert output.tokens == plain.tokens
         passes = [one for decoding in decodings.values() for one in decoding.passes]
@@ -112,7 +124,11 @@ def test_every_row_and_every_token_has_its_probability(chosen: TranslateSettings
             for row in (row for each in one.passes for row in each.rows):
                 assert 0.0 <= (row.p_offered or 0.0) <= row.p_choice <= 1.0
                 assert (row.offered is None) == (row.p_offered is None)
-                assert row.stands in (None, row.offered, row.choice)
+                if row.stands not in (None, row.offered, row.choice):
+                    # A beam search took it.
+                    assert (chosen.beam or 1) > 1
+                    assert row.p_stands is not None
+                    assert row.p_stands <= row.p_choice
             for token in one.output:
                 assert (token.p is None) == (token.decided == 0)
                 if token.origin is Origin.OWN:
