@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 from connectors.gguf.file import read_gguf
 from flows.cli.app import app
-from flows.model.in_torch import torch_model
+from flows.model import in_torch
+from flows.model.in_torch import fast_dtype, torch_model
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -70,6 +71,26 @@ def logits(path: Path, tokens: tuple[int, ...]) -> np.ndarray[tuple[int, ...], n
         settings = ContextSettings(cells=256, sequences=1, threads=1)
         with closing(LlamaContext(model, settings)) as context:
             return np.array(context.evaluate(0, tokens, 0, len(tokens)))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU computes in bfloat16 in any case")
+@pytest.mark.parametrize(
+    ("features", "seconds", "chosen"),
+    [
+        ({"avx512_bf16"}, {torch.float32: 1.0, torch.bfloat16: 0.5}, torch.bfloat16),
+        ({"avx512_bf16"}, {torch.float32: 0.5, torch.bfloat16: 1.0}, torch.float32),
+        (set(), {torch.float32: 1.0}, torch.float32),  # where it is emulated it is not even tried
+    ],
+)
+def test_the_number_type_is_the_one_in_which_a_product_is_faster(
+    monkeypatch: pytest.MonkeyPatch,
+    features: set[str],
+    seconds: dict[torch.dtype, float],
+    chosen: torch.dtype,
+) -> None:
+    monkeypatch.setattr(in_torch, "cpu_features", lambda: features)
+    monkeypatch.setattr(in_torch, "_product_s", seconds.__getitem__)
+    assert fast_dtype() is chosen
 
 
 def test_the_model_in_pytorch_says_what_llama_says(path: Path) -> None:
