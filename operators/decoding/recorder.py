@@ -305,6 +305,10 @@ def _offered(output: Sequence[int], first: int, task: Task) -> Sequence[int]:
     return draft[first : len(output) + 1] if is_block else output[first:]
 
 
+#: Probable tokens of a row that are remembered: as many as the widest search looks at.
+_LIKELY = 32
+
+
 def _row(row: Logits, offered: int | None) -> SeenRow:
     choice = int(row.argmax())
     weights = np.exp(row - row[choice])
@@ -313,10 +317,6 @@ def _row(row: Logits, offered: int | None) -> SeenRow:
     ps = {token: _probability(float(weights[token]), total) for token in likely.tolist()}
     p_offered = None if offered is None else _probability(float(weights[offered]), total)
     return SeenRow(LogitsRow(choice, _probability(1.0, total), offered, p_offered), ps)
-
-
-#: Probable tokens of a row that are remembered: more than a search looks at.
-_LIKELY = 32
 
 
 def _probability(weight: float, total: float) -> float:
