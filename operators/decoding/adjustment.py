@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import regex
 
-from operators.decoding.forward import AskDraftModel, BeamForward, Forward, Logits, Method, Task, TreeForward
+from operators.decoding.forward import (
+    AskDraftModel,
+    BeamForward,
+    Logits,
+    Method,
+    ModelRequest,
+    Task,
+    TreeForward,
+)
 from operators.decoding.pieces import spelled
 from operators.languages import SENTENCE_MARKS
 
@@ -37,7 +45,7 @@ def adjusted(method: Method, task: Task, adjust: Adjust) -> Method:
         return end.value  # type: ignore[no-any-return]
 
 
-def _outputs(request: Forward | TreeForward | BeamForward, first: int) -> Iterator[tuple[int, ...] | None]:
+def _outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | None]:
     """The output before each row of a request, which begins at position ``first``; None inside the prompt."""
     tokens = tuple(request.tokens)
     if isinstance(request, BeamForward):

@@ -12,6 +12,7 @@ from operators.decoding.forward import (
     Forward,
     Logits,
     Method,
+    ModelRequest,
     Session,
     TreeForward,
     TreeSession,
@@ -76,7 +77,7 @@ class _Asked:
         self.passes = self.reused = self.kept = self.evaluated = 0
         self.seconds = self.first_s = 0.0
 
-    def answer(self, request: Forward | TreeForward | BeamForward) -> Logits:
+    def answer(self, request: ModelRequest) -> Logits:
         """Answer from the session; if the session does not support trees, only the trunk."""
         if self._session is None:
             return NO_ROWS

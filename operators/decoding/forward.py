@@ -86,7 +86,9 @@ class AskDraftModel(NamedTuple):
     request: Forward | TreeForward
 
 
-Request = Forward | TreeForward | BeamForward | AskDraftModel
+#: What a model's session is asked for.
+ModelRequest = Forward | TreeForward | BeamForward
+Request = ModelRequest | AskDraftModel
 
 
 class Origin(Enum):

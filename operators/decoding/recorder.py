@@ -21,6 +21,7 @@ from operators.decoding.forward import (
     Forward,
     Logits,
     Method,
+    ModelRequest,
     Origin,
     Session,
     Task,
@@ -43,7 +44,7 @@ class Took(NamedTuple):
 
 
 #: Receives a request, its answer, and what it took.
-See = Callable[[Forward | TreeForward | BeamForward, Logits, Took], None]
+See = Callable[[ModelRequest, Logits, Took], None]
 
 _Request = TypeVar("_Request", Forward, TreeForward, BeamForward)
 _Session = TypeVar("_Session", bound=Session)
@@ -231,7 +232,7 @@ class Recorder:
         self._sessions = sessions
         self._seen: list[Seen] = []
         # The last pass, until the method gets its logits.
-        self._passed: tuple[Forward | TreeForward | BeamForward, Took] | None = None
+        self._passed: tuple[ModelRequest, Took] | None = None
         self._key = ""
         self._decodings: dict[str, Decoding] = {}
 
@@ -266,7 +267,7 @@ class Recorder:
         taken, self._decodings = self._decodings, {}
         return taken
 
-    def _pass(self, request: Forward | TreeForward | BeamForward, _logits: Logits, took: Took) -> None:
+    def _pass(self, request: ModelRequest, _logits: Logits, took: Took) -> None:
         self._passed = request, took
 
     def _see(self, task: Task, logits: Logits) -> None:

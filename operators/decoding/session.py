@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from operators.decoding.forward import NO_ROWS, BeamForward, Forward, Logits, TreeForward
+from operators.decoding.forward import NO_ROWS, BeamForward, Forward, Logits, ModelRequest
 from operators.text import common_prefix
 from operators.trouble import NoRoom
 
@@ -238,7 +238,7 @@ class PrefixSession:
         del self._held[length:]
         self._stale_end = min(self._stale_end, length)
 
-    def _usable_prefix(self, tokens: Sequence[int], request: Forward | TreeForward | BeamForward) -> int:
+    def _usable_prefix(self, tokens: Sequence[int], request: ModelRequest) -> int:
         """How many of the held tokens may begin the answer.
 
         Of those computed behind another prompt only as many as the request allows.

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from operators.decoding.drive import drive
 from operators.decoding.forward import (
     NO_ROWS,
-    BeamForward,
     Decoded,
     Forward,
     Logits,
     Method,
+    ModelRequest,
     Origin,
     Session,
     Task,
@@ -126,7 +126,7 @@ def record(
 def _watcher(known_prompt: Sequence[int], passes: list[_Pass], *, is_draft: bool) -> See:
     prompt = len(known_prompt)
 
-    def see(request: Forward | TreeForward | BeamForward, logits: Logits, took: Took) -> None:
+    def see(request: ModelRequest, logits: Logits, took: Took) -> None:
         end = request.logits_from + len(logits)
         known = request.logits_from + 1 - prompt
         # The prompt's last token is always evaluated.
