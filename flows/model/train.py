@@ -76,8 +76,10 @@ def subjects_of(
 
 def batches(job: TrainingJob, subjects: list[Subject], seen: int) -> Iterator[Rows]:
     """Endless batches for a run that has seen ``seen`` tokens."""
-    # A resumed run draws new samples, and does not repeat those that it has seen.
-    seed = f"{job.seed} {seen}"
+    # A resumed run draws new samples, and does not repeat those that it has seen. Nor does one that begins
+    # with the adapter of another run.
+    before = "" if job.begin is None or seen else f" after {sha256_of(job.begin)}"
+    seed = f"{job.seed} {seen}{before}"
     words = (pair.source for one in subjects for corpus in one.corpora for pair in corpus.pairs[:_LEXICON])
     noise = Noise(job.noise, Lexicon.of(words)) if job.noise else None
     return pack(_examples(subjects, seed, job.prefixes, noise), job.rows, _LENGTH)

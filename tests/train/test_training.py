@@ -10,21 +10,26 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
+import msgspec
 import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
 
+from connectors.corpora import read_aligned
 from connectors.gguf.file import read_gguf
 from flows.cli.app import app
 from flows.model import in_torch
 from flows.model.in_torch import fast_dtype, torch_model
+from flows.model.jobs import TrainingJob
+from flows.model.train import batches as drawn_batches
+from flows.model.train import subjects_of
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.template import TrainedPrompts, few_shot_prompt, labels_of, trained_prompts
 from operators.training.fit import Fit, Schedule, losses
-from operators.training.packing import IGNORED, Asked, Rows, asked, pack
+from operators.training.packing import IGNORED, Asked, Corpus, Rows, asked, pack
 from tests.train.tiny_decoder import write_gemma, write_qwen
 
 # peft asks transformers for what has another name in its next version.
@@ -190,6 +195,23 @@ def test_one_adapter_learns_several_languages(path: Path, pairs: Path, tmp_path:
             assert np.mean(said == shown.answer) > 0.9, target
     data = json.loads((tmp_path / "adapter.gguf.json").read_text())["data"]
     assert [used["language"] for used in data] == [None, "Spanish"]
+
+
+def test_a_run_begun_with_an_adapter_does_not_repeat_the_examples_of_the_run_that_made_it(
+    path: Path, pairs: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "adapter.gguf").write_bytes(b"made by another run")
+    first = TrainingJob(model=str(path), pairs=[str(pairs)], target="German", output=tmp_path / "new.gguf")
+    lessons = [(one, Corpus(read_aligned(one.path, "de"), one.share)) for one in first.lessons]
+    prompts = TrainedPrompts((labels_of("English", "German"),))
+    second = msgspec.structs.replace(first, begin=tmp_path / "adapter.gguf")
+    with closing(LlamaModel(path)) as model:
+        subjects = subjects_of(first, lessons, prompts, model)
+        drawn, again, further = (
+            next(drawn_batches(job, subjects, 0)).tokens.tolist() for job in (first, first, second)
+        )
+    assert drawn == again
+    assert drawn != further
 
 
 def test_the_language_of_the_captions_needs_pairs(path: Path, pairs: Path, tmp_path: Path) -> None:
