@@ -11,11 +11,15 @@ from operators.trouble import ModelTrouble
 class Job:
     """One method, driven step by step between the passes of a scheduler."""
 
-    def __init__(self, asked: Decode, *, has_draft_model: bool) -> None:
+    def __init__(
+        self, asked: Decode, *, has_draft_model: bool, may_search: Callable[[], bool] = lambda: True
+    ) -> None:
+        """``may_search`` is asked whenever a beam search would begin; without one, decoding is greedy."""
         self.key = asked.key
         self.is_final = asked.is_final
         self._method = asked.method
         self._has_draft_model = has_draft_model
+        self._may_search = may_search
         #: The request that it waits for, after its start; None when it has ended.
         self.request: Forward | BeamForward | None = None
         #: Whether the request is for the draft model.
@@ -93,11 +97,13 @@ class Job:
         return self._method.send(NO_ROWS)
 
     def _passable(self, request: Request) -> Forward | BeamForward | None:
-        """The request as a pass can answer it: of a tree, only the trunk; None if no model can answer."""
+        """The request as a pass can answer it: of a tree, only the trunk; None if it is not answered."""
         self.is_of_draft = isinstance(request, AskDraftModel)
         if isinstance(request, AskDraftModel):
             return trunk(request.request) if self._has_draft_model else None
-        return request if isinstance(request, BeamForward) else trunk(request)
+        if isinstance(request, BeamForward):
+            return None if len(request.paths[0]) == 1 and not self._may_search() else request
+        return trunk(request)
 
 
 class _Count:

@@ -17,6 +17,9 @@ from operators.trouble import ModelTrouble
 # Jobs are started until they request this share of an efficient pass. A job that has not begun can still be
 # overtaken by a newer update, and one that has begun waits for the passes of all others.
 _ENOUGH = 0.5
+# With more jobs than this at a time, only finals are decoded with a beam search: what it evaluates delays the
+# updates of all others.
+_MAX_SEARCHING = 2
 
 
 class Load(NamedTuple):
@@ -32,7 +35,8 @@ class Scheduler:
     """Runs jobs on one model, and on an optional draft model; also a `Decoder`. For one thread.
 
     Results are the same as for one job at a time, whatever the order, apart from numerical differences of the
-    model between passes of different sizes.
+    model between passes of different sizes. But where many jobs run, unfinished text is decoded greedily
+    instead of with a beam search.
     """
 
     def __init__(
@@ -80,7 +84,11 @@ class Scheduler:
 
         Only one method runs at a time for a key.
         """
-        job = Job(asked, has_draft_model=self._draft is not None)
+        job = Job(
+            asked,
+            has_draft_model=self._draft is not None,
+            may_search=lambda: asked.is_final or len(self._running) <= _MAX_SEARCHING,
+        )
         self._line.join(job, is_final=job.is_final)
         self._begin()
         return job

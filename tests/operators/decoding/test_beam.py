@@ -86,7 +86,7 @@ def test_tasks_that_share_passes_get_what_each_gets_alone(
     for start in range(0, len(asked), 3):
         turn = {key: make_task(prompt, draft, 12) for key, prompt, draft in asked[start : start + 3]}
         jobs = {
-            key: scheduler.add(Decode(key, ssbd(task, EXACT, beam=width), is_final=False))
+            key: scheduler.add(Decode(key, ssbd(task, EXACT, beam=width), is_final=True))
             for key, task in turn.items()
         }
         while not all(job.has_ended for job in jobs.values()):
@@ -117,6 +117,26 @@ def test_rooms_without_a_place_for_hypotheses_decode_greedily(asked: list[list[i
         scheduler.step()
     for job, task in zip(jobs, tasks, strict=True):
         assert job.result[0].tokens == drive(retranslate(task), PrefixSession(ToyCache()))[0].tokens
+
+
+@given(st.lists(st.tuples(prompts, st.booleans()), min_size=3, max_size=3), widths)
+def test_where_many_wait_only_finals_are_searched(asked: list[tuple[list[int], bool]], width: int) -> None:
+    store = ToyStore(4 + 3 * width)
+    scheduler = Scheduler(SharedSessions(store, pool_of(store, 3, width)), fill=64)
+    tasks = [make_task(prompt, [], 12) for prompt, _ in asked]
+    # All of them wait for their first pass when the last one is added.
+    jobs = [
+        scheduler.add(Decode(f"{number}", ssbd(task, EXACT, beam=width), is_final=is_final))
+        for number, (task, (_, is_final)) in enumerate(zip(tasks, asked, strict=True))
+    ]
+    scheduler.step()
+    while not all(job.has_ended for job in jobs):
+        scheduler.step()
+    alone = pool_of(ToyStore(2 + width), 1, width)
+    for job, task, (_, is_final) in zip(jobs, tasks, asked, strict=True):
+        with alone.session("a") as session:
+            want, _ = drive(ssbd(task, EXACT, beam=width if is_final else 1), session)
+        assert job.result[0].tokens == want.tokens
 
 
 @given(prompts, drafts)
