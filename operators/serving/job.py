@@ -11,9 +11,7 @@ from operators.trouble import ModelTrouble
 class Job:
     """One method, driven step by step between the passes of a scheduler."""
 
-    def __init__(
-        self, asked: Decode, *, has_draft_model: bool, may_search: Callable[[], bool] = lambda: True
-    ) -> None:
+    def __init__(self, asked: Decode, *, has_draft_model: bool, may_search: Callable[[], bool]) -> None:
         """``may_search`` is asked whenever a beam search would begin; without one, decoding is greedy."""
         self.key = asked.key
         self.is_final = asked.is_final
