@@ -13,7 +13,7 @@ from operators.decoding.beam import search
 from operators.decoding.drafts import Draft, Drafter, Verified
 from operators.decoding.forward import Decoded, Method, Origin, Task
 from operators.decoding.pieces import last_word_end
-from operators.decoding.repetition import FIGURE_TOKENS, TIMES, repeats, repetition
+from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TWICE, TWICE_TOKENS, repeats, repetition
 from operators.trouble import Trouble
 
 #: The origins of drafted tokens, except those of the last output.
@@ -107,10 +107,18 @@ class _Growing:
         return repeats(self._source)
 
     def is_lost(self, output: Sequence[int]) -> bool:
-        """Whether an output that was not until its last token repeats itself."""
-        repeated = self._source_repeats
+        """Whether an output that was not until its last token repeats itself.
+
+        A search prefers loops: each time a phrase is said again it is more probable (Xu et al. 2022). So it gives up
+        where a long phrase is said twice in a row; it has other hypotheses, and a greedy decoder to fall back on.
+        """
+        begin, repeated = len(output) - 1, self._source_repeats
+        if repeated < TWICE:
+            again = repetition(output, begin, self._piece, self._figure_tokens, TWICE, TWICE_TOKENS)
+            if again is not None:
+                return True
         times = TIMES if repeated < TIMES else repeated + 2
-        return repetition(output, len(output) - 1, self._piece, self._figure_tokens, times) is not None
+        return repetition(output, begin, self._piece, self._figure_tokens, times) is not None
 
     def _repetition(self, times: int) -> int | None:
         return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 
 from operators.decoding.pieces import Piece, is_word_end, spelled, textless
 
-#: Longest repeated phrase, in tokens.
-MAX_PERIOD = 16
+#: Longest repeated phrase, in tokens: two short sentences.
+MAX_PERIOD = 32
 #: Minimum number of repetitions, and of tokens in all of them. Three short words in a row are normal speech
 #: ("very, very, very"); a dozen tokens are not.
 TIMES, TOKENS = 3, 12
+#: The same for a phrase of a dozen tokens or more that is said again at once, which only a speaker does who repeats
+#: himself, too.
+TWICE, TWICE_TOKENS = 2, 24
 #: Minimum number of tokens of figures, which most vocabularies spell digit by digit: 1,000,000,000 is a
 #: number, and so are those of cards, accounts and addresses.
 FIGURE_TOKENS = 48
@@ -35,6 +38,7 @@ def repetition(
     piece: Piece = textless,
     figure_tokens: int = FIGURE_TOKENS,
     times: int = TIMES,
+    least: int = TOKENS,
 ) -> int | None:
     """The length to which ``tokens`` should be cut, or None if no prefix ends in a repetition.
 
@@ -44,19 +48,23 @@ def repetition(
     Args:
         piece: Spells a token; without it, no token is part of a figure, and any place is the end of a word.
         figure_tokens: The minimum of tokens where the phrase has only digits and what stands between them.
+        times: The minimum of repetitions.
+        least: The minimum of tokens in all of them.
     """
     for end in range(begin + 1, len(tokens) + 1):
-        kept = _ends_in_repetition(tokens[:end], piece, figure_tokens, times)
+        kept = _ends_in_repetition(tokens[:end], piece, figure_tokens, times, least)
         if kept is not None:
             return kept
     return None
 
 
-def _ends_in_repetition(tokens: Sequence[int], piece: Piece, figure_tokens: int, times: int) -> int | None:
+def _ends_in_repetition(
+    tokens: Sequence[int], piece: Piece, figure_tokens: int, times: int, least: int
+) -> int | None:
     for period in range(1, min(MAX_PERIOD, len(tokens) // times) + 1):
-        span = _span(tokens, period, TOKENS, times)
+        span = _span(tokens, period, least, times)
         if span and _is_figure(tokens[-period:], piece):
-            span = _span(tokens, period, figure_tokens, times)
+            span = _span(tokens, period, max(figure_tokens, least), times)
         if span:
             once = len(tokens) - span + period
             return next((end for end in range(once, once + period) if is_word_end(tokens, end, piece)), once)

@@ -1,5 +1,7 @@
 """A beam search finds what a search without a cache finds, alone or in passes shared with others."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -179,3 +181,26 @@ def test_the_next_update_finds_the_chosen_continuation_in_the_cache() -> None:
         again = task._replace(draft=said.tokens, committed=len(said.tokens))
         _, cost = drive(ssbd(again, EXACT), session)
     assert cost.reused >= len(task.prompt) + 2
+
+
+@given(st.integers(12, 32), st.booleans())
+def test_a_search_says_a_long_phrase_again_only_after_a_speaker(length: int, repeats_himself: bool) -> None:
+    phrase, way_out = list(range(1, length + 1)), length + 1
+
+    class Looping(ToyCache):
+        """Begins the phrase again and again, a little rather than to end."""
+
+        def _row(self, prefix: Sequence[int]) -> Logits:
+            row = np.full(length + 2, -9.0, np.float32)
+            said = list(prefix[len(task.prompt) :])
+            row[END if said[-1:] == [way_out] else phrase[len(said) % length]] = 2.0
+            row[way_out] = 1.9 if len(said) % length == 0 else -9.0
+            return row
+
+    source = phrase * 2 if repeats_himself else phrase
+    task = Task([*HEAD, 1], (), frozenset([END]), 3 * length, source=source)
+    store = ToyStore(4)
+    store.caches = [Looping() for _ in store.caches]
+    with pool_of(store, 1, 2).session("a") as session:
+        got, _ = drive(ssbd(task, EXACT, beam=2), session)
+    assert list(got.tokens) == [*source, way_out]

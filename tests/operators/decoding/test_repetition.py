@@ -9,7 +9,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import last_word_end, textless
-from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TOKENS, repeats, repetition
+from operators.decoding.repetition import FIGURE_TOKENS, MAX_PERIOD, TIMES, TOKENS, repeats, repetition
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.trouble import Trouble
@@ -17,7 +17,8 @@ from tests.toy import END, ToyCache
 
 
 @given(
-    st.lists(st.integers(1, 3), max_size=8), st.lists(st.integers(4, 9), min_size=1, max_size=6, unique=True)
+    st.lists(st.integers(1, 3), max_size=8),
+    st.lists(st.integers(4, 40), min_size=1, max_size=MAX_PERIOD, unique=True),
 )
 def test_what_is_said_over_and_over_is_kept_once(lead: list[int], loop: list[int]) -> None:
     times = max(TIMES, -(-TOKENS // len(loop)))
