@@ -44,6 +44,7 @@ def method(
     rules = settings.rules(knows_unfinished=knows_unfinished)
     partial = MinimumBlock(acceptance(rules.accept, rules.bias), settings.min_block)
     final = MinimumBlock(acceptance(rules.final_accept, rules.final_bias), settings.min_block)
+    revised = MinimumBlock(acceptance(rules.revised_accept, rules.final_bias), settings.min_block)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
     block = FINAL_BLOCK if rules.drops_bias else None
     # A final without bias must not be biased by later drafts either.
@@ -55,7 +56,8 @@ def method(
     def decode(task: Task) -> Method:
         if not task.is_final:
             return ssbd(task, partial, None, *drafters(task, proposed), beam=beam)
-        return ssbd(task, final, block, *drafters(task, last), beam=beam)
+        rule = revised if task.is_revised else final
+        return ssbd(task, rule, block, *drafters(task, last), beam=beam)
 
     def drafters(task: Task, rule: Acceptance) -> list[Drafter]:
         """The drafters used after the divergence from the last output, in order of precedence."""

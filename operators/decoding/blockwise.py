@@ -109,8 +109,9 @@ class _Growing:
     def is_lost(self, output: Sequence[int]) -> bool:
         """Whether an output that was not until its last token repeats itself.
 
-        A search prefers loops: each time a phrase is said again it is more probable (Xu et al. 2022). So it gives up
-        where a long phrase is said twice in a row; it has other hypotheses, and a greedy decoder to fall back on.
+        A search prefers loops: each time a phrase is said again it is more probable (Xu et al. 2022). So
+        it gives up where a long phrase is said twice in a row; it has other hypotheses, and a greedy decoder
+        to fall back on.
         """
         begin, repeated = len(output) - 1, self._source_repeats
         if repeated < TWICE:

@@ -13,8 +13,8 @@ MAX_PERIOD = 32
 #: Minimum number of repetitions, and of tokens in all of them. Three short words in a row are normal speech
 #: ("very, very, very"); a dozen tokens are not.
 TIMES, TOKENS = 3, 12
-#: The same for a phrase of a dozen tokens or more that is said again at once, which only a speaker does who repeats
-#: himself, too.
+#: The same for a phrase of a dozen tokens or more that is said again at once: only a speaker who repeats
+#: himself makes such a one right.
 TWICE, TWICE_TOKENS = 2, 24
 #: Minimum number of tokens of figures, which most vocabularies spell digit by digit: 1,000,000,000 is a
 #: number, and so are those of cards, accounts and addresses.

@@ -42,6 +42,12 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     stood: tuple[int, ...] = ()
     #: What the output spells: a resumed run may have a model of another vocabulary.
     text: str = ""
+    #: Whether any source revised the one before it, and did not only continue it.
+    is_revised: bool = False
+
+    def revises(self, source: tuple[int, ...]) -> bool:
+        """Whether ``source`` does."""
+        return self.source != source[: len(self.source)]
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
@@ -92,6 +98,8 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
+    #: The same for segments whose source was revised.
+    revised_finals_differ: bool = False
     #: Whether the draft is dropped if the source does not extend the previous one.
     drop_revised: bool = False
     #: The number of sentences before the present one that the model is told, if its prompt has a place.
@@ -295,13 +303,16 @@ class Translator:
         # A space alone says nothing, and a final must not take it for an answer.
         tokens = decoded.tokens if cleaned(answer) else ()
         counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(tokens))
-        return _Answer(Window(source, tokens, counts, self._spelled(tokens)), effort, decoded.cut)
+        window = Window(source, tokens, counts, self._spelled(tokens), task.is_revised)
+        return _Answer(window, effort, decoded.cut)
 
     def _readable(self, window: Window) -> Window:
         """The window, with its text tokenised anew if its tokens are those of another vocabulary."""
         if self._spelled(window.output) == window.text:
             return window
-        return Window((), tuple(self._prompt.vocabulary.tokenize(window.text)), (), window.text)
+        return Window(
+            (), tuple(self._prompt.vocabulary.tokenize(window.text)), (), window.text, window.is_revised
+        )
 
     def _spelled(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self._prompt.vocabulary.piece, tokens)).decode(errors="replace")
@@ -310,15 +321,16 @@ class Translator:
         self, key: str, prompt: Prompt, source: tuple[int, ...], before: Window, *, is_final: bool
     ) -> Task:
         settings = self._settings
-        draft = before.output
-        if settings.drop_revised and before.source != source[: len(before.source)]:
+        draft, revises = before.output, before.revises(source)
+        if settings.drop_revised and revises:
             draft = ()
         if settings.draft_mask and not is_final:
             draft = draft[: -settings.draft_mask]
-        if settings.conditioning.close and not is_final:
+        if not is_final:
             draft = self._open(draft)
+        is_revised = before.is_revised or revises
         committed = 0
-        if not (is_final and settings.finals_differ):
+        if not (is_final and (settings.revised_finals_differ if is_revised else settings.finals_differ)):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
         # A vocabulary that was not chosen for the language may spell it in small pieces.
         length = len(source) if self._prompt.knows_unfinished else 2 * len(source)
@@ -331,13 +343,14 @@ class Translator:
             kept=committed if settings.keep else 0,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
+            is_revised=is_revised,
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),
             piece=self._prompt.vocabulary.piece,
         )
 
     def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:
-        """The draft without closing marks, which answer a full stop that nobody said.
+        """The draft without the marks at its end, because the speaker has gone on since.
 
         As a draft they are likely to stay, and what was said since waits behind them.
         """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
-from operators.decoding.conditioning import Conditioning, split_source
+from operators.decoding.conditioning import split_source
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.greedy import retranslate
@@ -344,13 +344,8 @@ def test_a_term_that_the_speaker_takes_back_is_no_longer_leaned_to() -> None:
     assert after == before != with_term
 
 
-@pytest.mark.parametrize(
-    ("close", "is_final", "draft"),
-    [(True, False, (2, 3)), (True, True, (2, 3, 6, 6)), (False, False, (2, 3, 6, 6))],
-)
-def test_a_full_stop_that_answers_our_own_is_no_draft_for_what_was_said_since(
-    close: bool, is_final: bool, draft: tuple[int, ...]
-) -> None:
+@pytest.mark.parametrize(("is_final", "draft"), [(False, (2, 3)), (True, (2, 3, 6, 6))])
+def test_a_full_stop_is_no_draft_for_what_was_said_since(is_final: bool, draft: tuple[int, ...]) -> None:
     class Marks(ToyVocabulary):
         def piece(self, token: int) -> bytes:
             return b"." if token == 6 else super().piece(token)
@@ -362,7 +357,7 @@ def test_a_full_stop_that_answers_our_own_is_no_draft_for_what_was_said_since(
         drafts.append(tuple(task.draft))
         return retranslate(task)
 
-    settings = TranslatorSettings(max_source=100, max_output=40, conditioning=Conditioning(close=close))
+    settings = TranslatorSettings(max_source=100, max_output=40)
     pool = SessionPool(ToyStore(3), prompt.head, 2)
     output = (2, 3, 6, 6)
     spelled = b"".join(map(vocabulary.piece, output)).decode()
@@ -411,3 +406,30 @@ def test_a_final_that_says_what_the_last_partial_said_is_decoded_again_if_its_en
     before = SegmentState((Window(tuple(vocabulary.tokenize(text)), output, (0, 0), spelled),))
     _, final = model.update("s/000000", before, text, is_final=True)
     assert (final.effort.passes > 0) == decodes
+
+
+@pytest.mark.parametrize(
+    ("updates", "is_revised"),
+    [(["a", "a b", "a b c"], False), (["b b", "b a", "b a c"], True), (["a", "a b", "a c"], True)],
+)
+def test_all_tokens_of_a_final_are_checked_if_the_recogniser_corrected_itself(
+    updates: list[str], is_revised: bool
+) -> None:
+    tasks: list[Task] = []
+
+    def method(task: Task) -> Method:
+        tasks.append(task)
+        return ssbd(task, BiasedAcceptance(1.0))
+
+    vocabulary = Letters()
+    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+    settings = TranslatorSettings(
+        max_source=100, max_output=40, commit=CommitRule(1, gap=-1.0), revised_finals_differ=True
+    )
+    model = Translator(prompt, OneAtATime(SessionPool(ToyStore(3), prompt.head, 2)), method, settings)
+    state = SegmentState()
+    for text in updates:
+        state, _ = model.update("s/000000", state, text, is_final=text == updates[-1])
+    assert [task.is_revised for task in tasks][-1] == is_revised
+    assert (tasks[-1].committed == 0) == is_revised
+    assert tasks[-1].draft
