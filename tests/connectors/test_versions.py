@@ -70,7 +70,7 @@ STATES = {
     "SubtitlePosition": "size cues",
     "Final": "source target start_s end_s heard",
     "WavPosition": "stream samples",
-    "Window": "source output stood text",
+    "Window": "source output stood text is_revised",
     "WriterState": "free_ms held heard",
     "_Open": "tokens erased",
     "_Total": "length erased",

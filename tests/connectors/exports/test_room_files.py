@@ -135,7 +135,7 @@ def test_rooms_that_are_over_hold_no_files_and_are_not_remembered(tmp_path: Path
     for number in range(50):
         written.write(caption(f"hall.{number}", 0, "Hallo", at_s=1.0), GERMAN, 0.0)
         written.end(f"hall.{number}")
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before  # something else may be closed meanwhile
     assert len(watch._files) == 0
     written.close()
 
