@@ -63,7 +63,7 @@ def test_the_default_model_is_loaded_and_known_as_one_for_captions(told: dict[st
     model = facts(told, "model")
     assert (model["error"], model["is_for_captions"], model["direction"]) == (None, True, "English to German")
     assert "English to German" in model["captioned"]
-    assert facts(told, "memory")["model_mb"] == model["mb"] == pytest.approx(100, abs=50)
+    assert facts(told, "memory")["model_mb"] == model["mb"] == pytest.approx(150, abs=50)
 
 
 def test_recogniser_and_translator_were_really_run(told: dict[str, Any]) -> None:
