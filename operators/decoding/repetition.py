@@ -64,7 +64,7 @@ def _ends_in_repetition(
     for period in range(1, min(MAX_PERIOD, len(tokens) // times) + 1):
         span = _span(tokens, period, least, times)
         if span and _is_figure(tokens[-period:], piece):
-            span = _span(tokens, period, max(figure_tokens, least), times)
+            span = _span(tokens, period, figure_tokens, times)
         if span:
             once = len(tokens) - span + period
             return next((end for end in range(once, once + period) if is_word_end(tokens, end, piece)), once)

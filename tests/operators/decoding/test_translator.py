@@ -1,6 +1,6 @@
 """A segment's translation from its first partial to its final, on the toy model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -47,6 +47,16 @@ def translator(
     )
 
 
+def keeping(tasks: list[Task]) -> Callable[[Task], Method]:
+    """A method that accepts every draft; it lists its tasks."""
+
+    def method(task: Task) -> Method:
+        tasks.append(task)
+        return ssbd(task, BiasedAcceptance(1.0))
+
+    return method
+
+
 def run(model: Translator, updates: list[str]) -> list[Output]:
     state, outputs = SegmentState(), []
     for text in updates:
@@ -86,16 +96,11 @@ def test_a_state_goes_on_as_its_text_in_a_model_of_another_vocabulary(stored: Le
     tokens = tuple(stored.tokenize(said))
     state = SegmentState((Window(tokens, tokens, (9,) * len(tokens), " a b c"),))
     tasks: list[Task] = []
-
-    def method(task: Task) -> Method:
-        tasks.append(task)
-        return ssbd(task, BiasedAcceptance(1.0))
-
     vocabulary = Later()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
     settings = TranslatorSettings(max_source=100, max_output=40, commit=CommitRule(1), drop_revised=True)
-    _, output = Translator(prompt, OneAtATime(pool), method, settings).update(
+    _, output = Translator(prompt, OneAtATime(pool), keeping(tasks), settings).update(
         "s/000000", state, "a b c d", is_final=False
     )
     assert tasks[0].draft == tuple(vocabulary.tokenize(said))
@@ -416,20 +421,16 @@ def test_all_tokens_of_a_final_are_checked_if_the_recogniser_corrected_itself(
     updates: list[str], is_revised: bool
 ) -> None:
     tasks: list[Task] = []
-
-    def method(task: Task) -> Method:
-        tasks.append(task)
-        return ssbd(task, BiasedAcceptance(1.0))
-
     vocabulary = Letters()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     settings = TranslatorSettings(
         max_source=100, max_output=40, commit=CommitRule(1, gap=-1.0), revised_finals_differ=True
     )
-    model = Translator(prompt, OneAtATime(SessionPool(ToyStore(3), prompt.head, 2)), method, settings)
+    pool = SessionPool(ToyStore(3), prompt.head, 2)
+    model = Translator(prompt, OneAtATime(pool), keeping(tasks), settings)
     state = SegmentState()
     for text in updates:
         state, _ = model.update("s/000000", state, text, is_final=text == updates[-1])
-    assert [task.is_revised for task in tasks][-1] == is_revised
+    assert tasks[-1].is_revised == is_revised
     assert (tasks[-1].committed == 0) == is_revised
     assert tasks[-1].draft
