@@ -10,7 +10,13 @@ from connectors.gguf.file import read_gguf, write_gguf
 from connectors.models import assembly
 from connectors.models import resolve as model_files
 from connectors.models.assembly import captions_model as made_model
-from connectors.models.captions_folder import ADAPTER, VOCABULARY, captions_folder, directions
+from connectors.models.captions_folder import (
+    ADAPTER,
+    VOCABULARY,
+    captions_folder,
+    captions_lexicon,
+    directions,
+)
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.vocabulary import list_file
 from operators.errors import InputError, OutputError, UsageError
@@ -183,3 +189,14 @@ def test_each_captions_model_is_for_one_direction_and_any_other_model_for_the_re
     assert models_for("captions", (EN_DE, en_es)) == [("captions", [EN_DE]), ("captions", [en_es])]
     for name in ("base", "model.gguf"):
         assert models_for(name, all_of_them) == [(name, list(all_of_them))]
+
+
+@pytest.mark.parametrize(
+    ("code", "country", "capital"),
+    [("de", "Serbien", "Bischkek"), ("zh", "塞尔维亚", "比什凯克"), ("ja", "セルビア", "ビシュケク")],
+)
+def test_shipped_lexicons_know_countries_and_their_capitals(code: str, country: str, capital: str) -> None:
+    lexicon = captions_lexicon(Direction.of("en", code))
+    assert lexicon is not None
+    for name, translation in (("serbia", country), ("bishkek", capital)):
+        assert translation in [one.text for one in lexicon.find(name) or ()]
