@@ -167,7 +167,10 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     judge_lines: Annotated[int, typer.Option(min=1, help="Number of their first lines to use.")] = 20
     judge_every: Annotated[int, typer.Option(min=1, help="Tokens between two such evaluations.")] = 200_000
     compiles: Annotated[
-        bool, typer.Option("--compile", help="Compile the model first, which pays on a GPU.")
+        bool,
+        typer.Option(
+            "--compile", help="Compile the model first, which takes a minute or two, and train faster."
+        ),
     ] = False
 
     @property
