@@ -3,7 +3,7 @@
 python docs/scripts/lexicon_names.py operators/models/captions/en-ja/lexicon.tsv
 
 A lexicon made from parallel texts has the names that occur there, and a small model invents the others:
-"Bishkek" becomes another town. CLDR names 250 countries, and up to 400 cities (Unicode License V3);
+"Hong Kong" became the Philippines. CLDR names 250 countries, and up to 400 cities (Unicode License V3);
 the package babel contains it: pip install babel. What the lexicon has already is left as it is.
 """
 
