@@ -39,9 +39,9 @@ demo: $(READY) ## translate a recorded English talk into German captions; make d
 test-tools:
 	@.ci/test_tools
 
-# More at a time than two processors: for a third of the time a test waits.
-test: test-tools $(READY) ## run the tests, three at a time
-	.venv/bin/pytest -n 3 -m 'not long' --no-loadscope-reorder --ignore tests/train --ignore tests/package
+# More at a time than two processors: for half of the time a test waits.
+test: test-tools $(READY) ## run the tests, four at a time
+	.venv/bin/pytest -n 4 -m 'not long' --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
 test-long: test-tools $(READY) ## run what takes long, try more examples, and kill runs and clusters 350 times (35 minutes)
 	.venv/bin/pytest -n 2 -m long --ignore tests/train --ignore tests/package

@@ -43,6 +43,7 @@ class Held:
             self.held.append(tracemalloc.get_traced_memory()[0])
 
 
+@pytest.mark.long
 def test_what_a_run_holds_does_not_grow_with_its_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

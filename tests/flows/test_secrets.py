@@ -119,7 +119,13 @@ def ended(process: "subprocess.Popen[bytes]") -> Iterator[None]:
         process.communicate()
 
 
-@pytest.mark.parametrize("in_file", [False, True], ids=["in the environment", "in the settings file"])
+@pytest.mark.parametrize(
+    "in_file",
+    [
+        pytest.param(False, id="in the environment"),
+        pytest.param(True, id="in the settings file", marks=pytest.mark.long),
+    ],
+)
 def test_a_whole_run_and_its_report_show_no_secret(tmp_path: Path, in_file: bool) -> None:
     with running(drop_in_mid_sentence, Session.recognize) as server:
         arguments = settings(tmp_path, server.url, in_file=in_file)

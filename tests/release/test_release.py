@@ -152,7 +152,7 @@ def test_make_release_checks_tests_and_builds_before_it_tags() -> None:
         return listed.stdout
 
     steps = [
-        "release.check", "bin/mypy", "bin/pytest -n 3", "uv --no-config build", "pytest -n 0 tests/package",
+        "release.check", "bin/mypy", "bin/pytest -n 4", "uv --no-config build", "pytest -n 0 tests/package",
         "release.installation", "cyclonedx-py", "release.licences", "SHA256SUMS", "release.tag",
     ]  # fmt: skip
     places = [commands().index(step) for step in steps]

@@ -69,6 +69,7 @@ def test_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
     assert any(pieces for made in got.values() for pieces in made)
 
 
+@pytest.mark.long
 def test_a_draft_model_drafts_for_rooms_too(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model.gguf", pieces({}))
     draft = write_model(tmp_path / "draft.gguf", pieces({}), seed=1)

@@ -118,6 +118,7 @@ def invoke(*arguments: object) -> str:
     return result.output
 
 
+@pytest.mark.long
 def test_drafting_is_measured_and_replayed(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     model, draft = pair
     (tmp_path / "text.txt").write_text("the weather\nthe hills of the north\n")

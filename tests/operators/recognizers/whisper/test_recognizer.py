@@ -50,6 +50,7 @@ def test_without_bias_a_draft_changes_nothing_that_is_heard() -> None:
     assert [one.tokens for one in heard(EXACT)] == [one.tokens for one in heard(SCRATCH)]
 
 
+@pytest.mark.long
 def test_any_draft_leads_a_final_to_the_same_words() -> None:
     last, wanted = encoded()[-1], heard(SCRATCH)[-1].tokens
     for draft in (wanted, wanted[:5], (*wanted, 843, 523), (464, 3290), wanted[3:], (843,) * 40):
