@@ -10,6 +10,7 @@ from typing_extensions import override
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.pieces import Piece, textless
+from operators.decoding.repetition import TOKENS, TWICE, repetition
 from operators.decoding.session import KvCache
 from operators.decoding.speech import Doubt
 from operators.errors import InputError
@@ -59,17 +60,24 @@ def decode(
     unless ``spoken`` says otherwise. Raises `ModelTrouble` if the model fails.
     """
     task = speech_task(draft if method.use_draft else (), samples, is_final=is_final, spoken=spoken)
-    task = task._replace(piece=piece)
-    return hear(method, task, cache, margin=MARGIN, costs=COSTS, doubt=doubt)
+    heard = hear(method, task._replace(piece=piece), cache, margin=MARGIN, costs=COSTS, doubt=doubt)
+    if len(heard.tokens) <= samples / SAMPLE_RATE * _tokens_per_s(spoken):
+        return heard
+    # More than was said in this time, so what comes twice in a row was said once.
+    once = repetition(heard.tokens, 0, piece, times=TWICE, least=TOKENS)
+    return heard._replace(tokens=heard.tokens[:once])
 
 
 def speech_task(
     draft: tuple[int, ...], samples: int, *, is_final: bool, spoken: Language | None = None
 ) -> Task:
     """The decoding task for a window of so many samples; English is spoken by default."""
-    tokens_per_s = _ENGLISH_TOKENS_PER_S if spoken is None or spoken.code == "en" else _TOKENS_PER_S
-    limit = _MIN_TOKENS + round(tokens_per_s * samples / SAMPLE_RATE)
+    limit = _MIN_TOKENS + round(_tokens_per_s(spoken) * samples / SAMPLE_RATE)
     return Task(prompt=[BEGIN], draft=draft, stop={END}, limit=limit, is_final=is_final)
+
+
+def _tokens_per_s(spoken: Language | None) -> float:
+    return _ENGLISH_TOKENS_PER_S if spoken is None or spoken.code == "en" else _TOKENS_PER_S
 
 
 class MoonshineTranscriber(DraftingTranscriber):

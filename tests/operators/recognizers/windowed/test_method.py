@@ -14,7 +14,7 @@ from operators.decoding.forward import Logits
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.notifications import SpeechCut
-from operators.recognizers.moonshine.model import MoonshineModel, Tokenizer, load_model
+from operators.recognizers.moonshine.model import END, MoonshineModel, Tokenizer, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
 from operators.recognizers.windowed.method import (
     DraftingTranscriber,
@@ -213,3 +213,26 @@ def test_a_final_that_was_cut_is_reported() -> None:
     assert [one.sentence.partition(",")[0] for one in told] == [
         "the recogniser wrote more than 4.0 s of speech can hold"
     ]
+
+
+class Lost(Counting):
+    """A model that says seven words twice, and then nothing more."""
+
+    tokenizer = Tokenizer([f" word{chr(97 + number % 26)}".encode() for number in range(300)])
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        logits = np.zeros((rows, 300), np.float32)
+        for row, place in enumerate(range(start + len(tokens) - rows, start + len(tokens))):
+            logits[row, 10 + place % 7 if place < 14 else END] = 20.0
+        return logits
+
+
+@pytest.mark.parametrize("is_final", [True, False])
+@pytest.mark.parametrize(("seconds", "words"), [(1.6, 7), (4.0, 14)])
+def test_what_comes_twice_was_said_once_where_there_was_no_time_for_both(
+    seconds: float, words: int, is_final: bool
+) -> None:
+    transcriber = MoonshineTranscriber(cast(MoonshineModel, Lost()), WHOLE, certainty=0.0)
+    samples = np.zeros(round(seconds * SAMPLE_RATE), np.float32)
+    text = transcriber.transcribe(Window(0, 0, len(samples), samples, is_final))
+    assert len(text.split()) == words
