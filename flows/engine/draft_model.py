@@ -54,11 +54,10 @@ def shifted(settings: TranslateSettings, heads: int) -> int:
 
 
 def beams(settings: TranslateSettings, heads: int) -> int:
-    """Number of hypotheses that each session can hold in a beam search; 0 if there is no room."""
-    width = 1 if settings.draft_model else settings.beam or BEAM
+    """Number of hypotheses that each session can hold in a beam search; 0 if there is no room for two."""
     fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
-    fits = fixed + settings.sessions * width <= MAX_SEQUENCES
-    return width if fits and width > 1 and not branches(settings) else 0
+    width = min(settings.beam or BEAM, (MAX_SEQUENCES - fixed) // settings.sessions)
+    return width if width > 1 and not settings.draft_model else 0
 
 
 def open_sessions(

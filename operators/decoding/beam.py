@@ -1,7 +1,9 @@
 """Beam search: the most probable of several continuations, where a greedy decoder chooses token by token.
 
 A small model often chooses a word that leaves it no good way on. A beam search evaluates a token of each of
-the most probable beginnings in one pass, which costs little more than one token (docs/decoding.md).
+the most probable beginnings in one pass (docs/decoding.md). Where the model has no doubt, one is followed:
+those far behind are dropped (a threshold, Freitag and Al-Onaizan 2017), and so are those that have come to
+the same words as a better one (recombination, Zhang et al. 2018), which would stay beside it to the end.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -11,6 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.forward import BeamForward, Logits, Task, best_tokens
+
+#: A hypothesis is dropped where it is so many nats less probable than the best one, or ends in the same
+#: tokens, this many, as a better one (docs/tried.md#decoding).
+_BEHIND, _SAME = 1.0, 2
 
 
 class _Hypothesis(NamedTuple):
@@ -40,7 +46,7 @@ def search(
         task: Names the prompt, the stop tokens and the maximum length.
         output: What is known of the answer.
         row: The logits after it, shape (vocabulary,).
-        width: Number of hypotheses.
+        width: Maximum number of hypotheses.
         is_lost: Whether an output has to be given up, such as one that repeats itself.
 
     Returns:
@@ -65,7 +71,7 @@ def search(
 
 
 def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -> list[_Hypothesis]:
-    """The best ``width`` hypotheses that go on, and those that end.
+    """The best hypotheses that go on, ``width`` at most, and those that end.
 
     One ends only where that is the most probable: rules that forbid an end look no further
     (`operators.decoding.adjustment`), and an early end with few good tokens would often have the best mean.
@@ -80,7 +86,17 @@ def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -
             for token in _most_probable(row, 2 * width)
             if token not in task.stop and np.isfinite(row[token])
         ]
-    return [*ended, *sorted(longer, key=lambda one: -one.score)[:width]]
+    return [*ended, *_promising(longer)[:width]]
+
+
+def _promising(hypotheses: Sequence[_Hypothesis]) -> list[_Hypothesis]:
+    """Those that are worth following, the most probable first."""
+    ranked = sorted(hypotheses, key=lambda one: -one.score)
+    ends: dict[tuple[int, ...], _Hypothesis] = {}
+    for one in ranked:
+        if one.score > ranked[0].score - _BEHIND:
+            ends.setdefault(one.tokens[-_SAME:], one)
+    return list(ends.values())
 
 
 def _log_probabilities(rows: Logits) -> NDArray[np.float32]:

@@ -47,7 +47,11 @@ def searched(task: Task, output: list[int], width: int) -> list[int] | None:
             if row.argmax() == END:
                 ended[(*one, END)] = (score + row[END]) / (len(one) + 1)
             longer |= {(*one, token): score + row[token] for token in range(len(row)) if token != END}
-        live = {one: longer[one] for one in sorted(longer, key=lambda one: -longer[one])[:width]}
+        live = {}
+        for one in sorted(longer, key=lambda one: -longer[one]):
+            is_near = not live or longer[one] > max(live.values()) - 1.0
+            if is_near and one[-2:] not in [other[-2:] for other in live] and len(live) < width:
+                live[one] = longer[one]
         best = max(ended, key=lambda one: ended[one], default=())
         if ended and ended[best] >= max(score / len(one) for one, score in live.items()):
             return list(best[:-1])
@@ -204,3 +208,25 @@ def test_a_search_says_a_long_phrase_again_only_after_a_speaker(length: int, rep
     with pool_of(store, 1, 2).session("a") as session:
         got, _ = drive(ssbd(task, EXACT, beam=2), session)
     assert list(got.tokens) == [*source, way_out]
+
+
+def test_hypotheses_that_have_come_to_the_same_words_go_on_as_one() -> None:
+    said = [3, 4, 5, 6, 7]
+
+    class Hesitating(ToyCache):
+        """Begins with either of two words, and has no doubt about all that follows."""
+
+        def _row(self, prefix: Sequence[int]) -> Logits:
+            row = np.full(8, -9.0, np.float32)
+            output = prefix[len(task.prompt) :]
+            row[[1, 2] if not output else [[*said, END][len(output) - 1]]] = 2.0
+            return row
+
+    task = Task([*HEAD, 1], (), frozenset([END]), 9, source=[1])
+    store = ToyStore(4)
+    store.caches = [Hesitating() for _ in store.caches]
+    with pool_of(store, 1, 2).session("a") as session:
+        got, cost = drive(ssbd(task, EXACT, beam=2), session)
+    assert list(got.tokens[1:]) == said
+    # Two tokens tell them apart twice, and one is followed from then on.
+    assert cost.evaluated == 1 + 2 * 2 + len(said) - 1
