@@ -33,9 +33,8 @@ else:
     Method = Literal[METHOD_NAMES]
 
 
-#: Width of the beam search with a model trained on unfinished text; a wider one is hardly better
-#: (docs/decoding.md).
-BEAM = 2
+#: Width of the beam search with a model trained on unfinished text (docs/decoding.md).
+BEAM = 4
 
 
 class TranslateSettings(Stage, frozen=True, kw_only=True):
@@ -88,7 +87,7 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         "given, otherwise what suits the model.",
     )] = "auto"  # fmt: skip
     beam: Annotated[Annotated[int, Meta(ge=1, le=16)] | None, Option(
-        "Hypotheses of the beam search after the divergence (ssbd without a draft model); 1: greedy.",
+        "Maximum number of hypotheses in the search after the divergence (ssbd, no draft model); 1: greedy.",
         default=f"{BEAM} if the model was trained on unfinished text, otherwise 1",
     )] = None  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
