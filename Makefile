@@ -39,7 +39,7 @@ demo: $(READY) ## translate a recorded English talk into German captions; make d
 test-tools:
 	@.ci/test_tools
 
-# More at a time than two processors: for half of the time a test waits.
+# More at a time than two processors, as tests also wait for clocks and other programs.
 test: test-tools $(READY) ## run the tests, four at a time
 	.venv/bin/pytest -n 4 -m 'not long' --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
