@@ -64,7 +64,7 @@ def decode(
     if len(heard.tokens) <= samples / SAMPLE_RATE * _tokens_per_s(spoken):
         return heard
     # More than was said in this time, so what comes twice in a row was said once.
-    once = repetition(heard.tokens, 0, piece, times=TWICE, least=TOKENS)
+    once = repetition(heard.tokens, piece=piece, times=TWICE, least=TOKENS)
     return heard._replace(tokens=heard.tokens[:once])
 
 

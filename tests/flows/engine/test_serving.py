@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from flows.engine import translation
+from flows.engine.draft_model import beams
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
@@ -80,6 +81,11 @@ def test_a_draft_model_drafts_for_rooms_too(tmp_path: Path) -> None:
     got = at_once(engine, shared)
     close(engine)
     assert got == pieces_of(alone)
+
+
+@pytest.mark.parametrize(("sessions", "width"), [(1, 4), (42, 4), (50, 3), (63, 2), (64, 0)])
+def test_the_more_sessions_the_fewer_hypotheses_each_can_search(sessions: int, width: int) -> None:
+    assert beams(settings(Path("model.gguf"), sessions=sessions), heads=1) == width
 
 
 def test_rooms_that_need_more_memory_than_they_may_have_are_refused(tmp_path: Path) -> None:
