@@ -13,7 +13,15 @@ from operators.decoding.beam import search
 from operators.decoding.drafts import Draft, Drafter, Verified
 from operators.decoding.forward import Decoded, Method, Origin, Task
 from operators.decoding.pieces import last_word_end
-from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TWICE, TWICE_TOKENS, repeats, repetition
+from operators.decoding.repetition import (
+    FIGURE_TOKENS,
+    TIMES,
+    TWICE,
+    TWICE_TOKENS,
+    repeats,
+    repetition,
+    said_again,
+)
 from operators.trouble import Trouble
 
 #: The origins of drafted tokens, except those of the last output.
@@ -28,7 +36,8 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
 
     If all drafts use `ExactAcceptance`, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
-    endlessly is cut there, even inside ``known``.
+    endlessly is cut there, even inside ``known``. One that a search can only continue with what its accepted
+    tokens say already is returned as it is, with the place from which they are to be doubted.
     """
     growing = _Growing(task, known)
     while not growing.ended:
@@ -50,6 +59,8 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
             if rest is not None:
                 growing.add(rest, [Origin.OWN] * len(rest))
                 break
+            if growing.doubted is not None:
+                return growing.decoded()._replace(doubted=growing.doubted)
             beam = 1
         growing.add([verified.own], [Origin.OWN])
     return growing.decoded()
@@ -73,6 +84,8 @@ class _Growing:
         self._proposed = 0
         # Tokens that have been searched for a repetition.
         self._checked = 0
+        #: The first accepted token of what a search would say again.
+        self.doubted: int | None = None
 
     def take(self, verified: Verified) -> None:
         """Append the accepted part of a draft. If gaps are wanted, the rows are overwritten."""
@@ -115,26 +128,31 @@ class _Growing:
         """
         begin, repeated = len(output) - 1, self._source_repeats
         if repeated < TWICE:
-            again = repetition(output, begin, self._piece, self._figure_tokens, TWICE, TWICE_TOKENS)
-            if again is not None:
+            if (again := said_again(output, self._piece)) is not None:
+                self.doubted = again if again < self._accepted else None
+                return True
+            if repetition(output, begin, self._piece, self._figure_tokens, TWICE, TWICE_TOKENS) is not None:
                 return True
         times = TIMES if repeated < TIMES else repeated + 2
         return repetition(output, begin, self._piece, self._figure_tokens, times) is not None
+
+    @property
+    def _accepted(self) -> int:
+        return sum(origin in (Origin.COMMITTED, Origin.DRAFT) for origin in self._origins)
 
     def _repetition(self, times: int) -> int | None:
         return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)
 
     def decoded(self) -> Decoded:
         """The result so far."""
-        accepted = sum(origin in (Origin.COMMITTED, Origin.DRAFT) for origin in self._origins)
         return Decoded(
             tuple(self.output),
-            accepted=accepted,
+            accepted=self._accepted,
             proposed=self._proposed,
             taken=sum(origin in PROPOSED for origin in self._origins),
             origins=tuple(self._origins),
             cut=self._cut,
-            gaps=tuple(self._gaps[:accepted]),
+            gaps=tuple(self._gaps[: self._accepted]),
         )
 
 

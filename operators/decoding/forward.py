@@ -127,6 +127,9 @@ class Decoded(NamedTuple):
     #: Logit gap between the best token and the next one for each token up to ``accepted``; 0 where the draft
     #: was not the best token or was not verified, and everywhere unless the task requested gaps.
     gaps: tuple[float, ...] = ()
+    #: The place from which the accepted tokens are to be doubted, where the model would say again what they
+    #: say; the output ends with them. None if it is whole.
+    doubted: int | None = None
 
 
 Method = Generator[Request, Logits, Decoded]

@@ -6,6 +6,8 @@ nobody wants to read, each as costly as any other.
 
 from collections.abc import Sequence
 
+import regex
+
 from operators.decoding.pieces import Piece, is_word_end, spelled, textless
 
 #: Longest repeated phrase, in tokens: two short sentences.
@@ -16,9 +18,14 @@ TIMES, TOKENS = 3, 12
 #: The same for a phrase of a dozen tokens or more that is said again at once: only a speaker who repeats
 #: himself makes such a one right.
 TWICE, TWICE_TOKENS = 2, 24
+#: Minimum number of words of a phrase that is said again at once, whatever the marks and capitals.
+_TWICE_WORDS = 3
 #: Minimum number of tokens of figures, which most vocabularies spell digit by digit: 1,000,000,000 is a
 #: number, and so are those of cards, accounts and addresses.
 FIGURE_TOKENS = 48
+
+#: Words of which the end is known, by what stands behind them.
+_WORDS = regex.compile(r"[^\W\d_]+(?=\W)")
 
 
 def repeats(tokens: Sequence[int]) -> int:
@@ -56,6 +63,24 @@ def repetition(
         if kept is not None:
             return kept
     return None
+
+
+def said_again(tokens: Sequence[int], piece: Piece) -> int | None:
+    """Where the phrase begins that is said again at once, with the mark before it: "It was bad. It was bad."
+
+    None if there is none of three words or more. Where no spaces are written a clause counts as one.
+    """
+    near = max(0, len(tokens) - 2 * MAX_PERIOD)
+    words = _words(tokens[near:], piece)
+    for length in range(_TWICE_WORDS, len(words) // 2 + 1):
+        if words[-length:] == words[-2 * length : -length]:
+            begins = range(near, len(tokens))
+            return next(begin for begin in begins if len(_words(tokens[begin:], piece)) <= 2 * length)
+    return None
+
+
+def _words(tokens: Sequence[int], piece: Piece) -> list[str]:
+    return _WORDS.findall(spelled(tokens, piece).casefold())
 
 
 def _ends_in_repetition(

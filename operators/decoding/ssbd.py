@@ -56,9 +56,17 @@ def ssbd(
     first pass verifies at most so many tokens, and each further one, if all were accepted, twice as many plus
     one. A rule that looks at what follows a token (`WorthAcceptance`) needs the whole draft and no ``block``.
 
+    A draft after which a search finds nothing but the draft's last phrase once more is verified again without
+    that phrase, and what was committed with it.
+
     ``others`` draft after the divergence and if there is no last output, in order of precedence.
     """
-    draft = task.draft[: task.limit]
-    drafter = FirstOf(LastOutput(task, acceptance, block), *others)
-    decoded = yield from decode(task, drafter, draft[: task.committed], beam)
-    return decoded._replace(drafted=len(draft))
+    drafted = len(task.draft[: task.limit])
+    while True:
+        known = task.draft[: min(task.committed, task.limit)]
+        drafter = FirstOf(LastOutput(task, acceptance, block), *others)
+        decoded = yield from decode(task, drafter, known, beam)
+        if decoded.doubted is None:
+            return decoded._replace(drafted=drafted)
+        # The draft does not say it as the model would: what it says is shorter each time, and checked.
+        task = task._replace(draft=decoded.tokens[: decoded.doubted], committed=0, kept=0)

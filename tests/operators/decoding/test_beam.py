@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from operators.decoding.acceptance import EXACT, WorthAcceptance
 from operators.decoding.adjustment import adjusted, whole
 from operators.decoding.decoder import Decode
 from operators.decoding.drive import drive
-from operators.decoding.forward import Logits, Task
+from operators.decoding.forward import Decoded, Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
@@ -208,6 +209,38 @@ def test_a_search_says_a_long_phrase_again_only_after_a_speaker(length: int, rep
     with pool_of(store, 1, 2).session("a") as session:
         got, _ = drive(ssbd(task, EXACT, beam=2), session)
     assert list(got.tokens) == [*source, way_out]
+
+
+SPELLED = [b"", b" It was bad", b".", b",", b" it was bad", b" good", b"", b""]
+
+
+@pytest.mark.parametrize("committed", [0, 2])
+def test_a_draft_that_the_model_would_say_again_gives_way(committed: int) -> None:
+    """The draft says it with a full stop, where the model, now that it has heard more, has a comma."""
+
+    class Insisting(ToyCache):
+        """Says what is bad with a small letter, behind a draft that says it with a capital too."""
+
+        def _row(self, prefix: Sequence[int]) -> Logits:
+            follows = {5: 3, 3: 4, 4: 2, 1: 3, 2: 4 if 1 in prefix[len(task.prompt) :] else END}
+            row = np.full(len(SPELLED), -9.0, np.float32)
+            row[follows.get(prefix[-1], 5)] = 2.0
+            return row
+
+    task = Task([*HEAD, 6], [5, 2, 1], frozenset([END]), 9, committed, committed, source=[6])
+    task = task._replace(piece=SPELLED.__getitem__)
+
+    def decoded(source: list[int]) -> Decoded:
+        store = ToyStore(4)
+        store.caches = [Insisting() for _ in store.caches]
+        with pool_of(store, 1, 2).session("a") as session:
+            return drive(ssbd(task._replace(source=source), WorthAcceptance(20.0), beam=2), session)[0]
+
+    got = decoded([6])
+    assert got.tokens == (5, 3, 4, 2)
+    assert (got.drafted, got.accepted, got.doubted) == (3, 1, None)
+    # A speaker who says it again has it said again.
+    assert decoded([6, 6]).tokens[:5] == (5, 2, 1, 3, 4)
 
 
 def test_hypotheses_that_have_come_to_the_same_words_go_on_as_one() -> None:

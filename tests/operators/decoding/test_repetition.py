@@ -9,7 +9,15 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import last_word_end, textless
-from operators.decoding.repetition import FIGURE_TOKENS, MAX_PERIOD, TIMES, TOKENS, repeats, repetition
+from operators.decoding.repetition import (
+    FIGURE_TOKENS,
+    MAX_PERIOD,
+    TIMES,
+    TOKENS,
+    repeats,
+    repetition,
+    said_again,
+)
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.trouble import Trouble
@@ -163,3 +171,27 @@ def test_a_decoder_that_is_stuck_stops_early() -> None:
     decoded, cost = drive(retranslate(task), PrefixSession(Stuck()))
     assert decoded.tokens == (2, 1)
     assert cost.passes == TOKENS
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [
+        ("Good. It was bad. It was bad. ", "It was bad. It"),
+        ("Good, it was bad, IT WAS BAD; ", "it was bad, IT"),
+        # What the last word is, only what stands behind it tells.
+        ("Good. It was bad. It was bad", None),
+        ("It was. It was. ", None),
+        ("It was the age. It was the day. ", None),
+        ("It was bad. And it was bad. ", None),
+        ("Call 12 34 56 12 34 56 ", None),
+        ("The U.S. Army, the U.S. Army. ", "The U.S."),
+    ],
+)  # fmt: skip
+@given(st.integers(1, 4))
+def test_a_phrase_of_words_is_said_again_whatever_its_marks(text: str, begin: str | None, size: int) -> None:
+    pieces = [text.encode()[at : at + size] for at in range(0, len(text), size)]
+    found = said_again(range(len(pieces)), pieces.__getitem__)
+    assert (found is None) == (begin is None)
+    if found is not None and begin is not None:
+        assert found * size < text.index(begin) + size
+        assert not any(map(str.isalnum, text[found * size : text.index(begin)]))
