@@ -70,6 +70,9 @@ def said_again(tokens: Sequence[int], piece: Piece) -> int | None:
 
     None if there is none of three words or more. Where no spaces are written a clause counts as one.
     """
+    if not tokens or piece(tokens[-1]).isalpha():
+        # It ends no word. Most tokens are such, and this is asked at each step of a search.
+        return None
     near = max(0, len(tokens) - 2 * MAX_PERIOD)
     words = _words(tokens[near:], piece)
     for length in range(_TWICE_WORDS, len(words) // 2 + 1):
