@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 from random import Random
 
+from training_corpora import write
 from wordfreq import zipf_frequency
 
 #: Zipf frequencies (log10 of uses in a billion words) of the rarest word, and what each word of the
@@ -59,8 +60,7 @@ def main() -> None:
         pairs = [line.rstrip("\n").split("\t") for line in file]
     kept = [(sentence(one), sentence(other)) for one, other in pairs if is_wanted(one, other, options.to)]
     Random(1).shuffle(kept)
-    with gzip.open(options.output, "wt", encoding="utf-8") as file:
-        file.writelines(f"{one}\t{other}\n" for one, other in kept)
+    write(options.output, kept)
     print(f"{len(kept)} of {len(pairs)} phrases")
 
 

@@ -36,8 +36,8 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
 
     If all drafts use `ExactAcceptance`, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
-    endlessly is cut there, even inside ``known``. One that a search can only continue with what its accepted
-    tokens say already is returned as it is, with the place from which they are to be doubted.
+    endlessly is cut there, even inside ``known``. Where a search finds nothing
+    but the last phrase of the accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.
     """
     growing = _Growing(task, known)
     while not growing.ended:
@@ -84,7 +84,7 @@ class _Growing:
         self._proposed = 0
         # Tokens that have been searched for a repetition.
         self._checked = 0
-        #: The first accepted token of what a search would say again.
+        #: Where the phrase of accepted tokens begins that the last lost hypothesis said again.
         self.doubted: int | None = None
 
     def take(self, verified: Verified) -> None:
@@ -124,7 +124,7 @@ class _Growing:
 
         A search prefers loops: each time a phrase is said again it is more probable (Xu et al. 2022). So
         it gives up where a long phrase is said twice in a row; it has other hypotheses, and a greedy decoder
-        to fall back on.
+        to fall back on. Of a phrase that begins in accepted tokens the place is kept in ``doubted``.
         """
         begin, repeated = len(output) - 1, self._source_repeats
         if repeated < TWICE:

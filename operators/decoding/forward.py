@@ -127,8 +127,8 @@ class Decoded(NamedTuple):
     #: Logit gap between the best token and the next one for each token up to ``accepted``; 0 where the draft
     #: was not the best token or was not verified, and everywhere unless the task requested gaps.
     gaps: tuple[float, ...] = ()
-    #: The place from which the accepted tokens are to be doubted, where the model would say again what they
-    #: say; the output ends with them. None if it is whole.
+    #: Where the last phrase of the accepted tokens begins if the model could only say it again: decoding
+    #: stopped behind it. None otherwise.
     doubted: int | None = None
 
 

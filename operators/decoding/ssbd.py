@@ -68,5 +68,5 @@ def ssbd(
         decoded = yield from decode(task, drafter, known, beam)
         if decoded.doubted is None:
             return decoded._replace(drafted=drafted)
-        # The draft does not say it as the model would: what it says is shorter each time, and checked.
+        # It is shorter each time, so this ends.
         task = task._replace(draft=decoded.tokens[: decoded.doubted], committed=0, kept=0)

@@ -302,6 +302,7 @@ class Translator:
             return _Answer(before, effort, lost)
         # A space alone says nothing, and a final must not take it for an answer.
         tokens = decoded.tokens if cleaned(answer) else ()
+        # Fewer where the draft gave way.
         committed = min(task.committed, decoded.accepted)
         counts = settings.commit.count(before.stood, committed, decoded.gaps, len(tokens))
         window = Window(source, tokens, counts, self._spelled(tokens), task.is_revised)
