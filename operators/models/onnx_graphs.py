@@ -1,8 +1,8 @@
 """Models in ONNX Runtime: their graphs, the merged decoder among them, and what is said of them in JSON."""
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,19 +29,32 @@ def read_json(path: Path, kind: type[T], what: str) -> T:
         raise InputError(f"{path}: this is not {what}: {error}; fetch it again") from error
 
 
-class OnnxGraph:
-    """A graph in ONNX Runtime, whose threads leave the cores to others while they wait.
+def own_thread() -> Executor:
+    """A thread for graphs that take turns: two that computed at once would compete for the cores.
 
-    Of those that share a lock, one computes at a time: two would compete for the cores.
+    None computes in the caller's thread: where llama.cpp was compiled without `.ci/amx.h`, it would answer
+    nonsense there after ONNX Runtime multiplied in 8 bits on AMX.
     """
+    return ThreadPoolExecutor(1, "onnx")
+
+
+class OnnxGraph:
+    """A graph in ONNX Runtime, whose threads leave the cores to others while they wait."""
 
     def __init__(
-        self, source: Path, threads: int, lock: Lock, graph: bytes | None = None, *, keeps_memory: bool = True
+        self,
+        source: Path,
+        threads: int,
+        thread: Executor,
+        graph: bytes | None = None,
+        *,
+        keeps_memory: bool = True,
     ) -> None:
         """Open ``source``, or ``graph`` that was made of it; raises `InputError` if that fails.
 
-        Without ``keeps_memory`` a pass leaves no memory to the next one; where tensors have another size in
-        each pass, kept memory only grows.
+        ``thread`` is its `own_thread`, in which it computes on as many as ``threads``. Without
+        ``keeps_memory`` a pass leaves no memory to the next one; where tensors have another size in each
+        pass, kept memory only grows.
         """
         import onnxruntime  # takes a moment, and most models need none
 
@@ -60,7 +73,7 @@ class OnnxGraph:
             raise InputError(
                 f"{source}: the model cannot be loaded: {error}; fetch it again, or choose another"
             ) from error
-        self._lock = lock
+        self._thread = thread
         #: The shapes of what it takes and of what it makes, by name.
         self.inputs = {one.name: one.shape for one in self._session.get_inputs()}
         self.outputs = {one.name: one.shape for one in self._session.get_outputs()}
@@ -74,8 +87,7 @@ class OnnxGraph:
         is_array = all(isinstance(one, np.ndarray) for one in given.values())
         run = self._session.run if is_array else self._session.run_with_ort_values
         try:
-            with self._lock:
-                return dict(zip(made, run(made, given), strict=True))
+            return dict(zip(made, self._thread.submit(run, made, given).result(), strict=True))
         except Exception as error:  # the library's classes share no other base
             raise ModelTrouble(Trouble.FAILED_PASS, f"ONNX Runtime failed: {error}") from error
 
@@ -87,9 +99,9 @@ class MergedDecoder(OnnxGraph):
     cross-attention; the other takes those, and tokens after the ones that are held.
     """
 
-    def __init__(self, source: Path, threads: int, lock: Lock, *, keeps_memory: bool = True) -> None:
+    def __init__(self, source: Path, threads: int, thread: Executor, *, keeps_memory: bool = True) -> None:
         """Open ``source``; raises `InputError` if it is no merged decoder."""
-        super().__init__(source, threads, lock, keeps_memory=keeps_memory)
+        super().__init__(source, threads, thread, keeps_memory=keeps_memory)
         past = [name for name in self.inputs if name.startswith(_PAST)]
         if not past or "use_cache_branch" not in self.inputs:
             raise InputError(

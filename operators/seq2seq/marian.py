@@ -6,14 +6,13 @@ several would see each other. That is tried at the start (`is_causal`).
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
-from operators.models.onnx_graphs import Held, MergedDecoder, OnnxGraph
+from operators.models.onnx_graphs import Held, MergedDecoder, OnnxGraph, own_thread
 from operators.seq2seq.folder import MarianFolder, TargetVocabulary
 from operators.trouble import ModelTrouble
 
@@ -41,9 +40,9 @@ class MarianModel:
         self.folder = folder
         self.path = folder.path
         self.vocabulary = TargetVocabulary(folder.path, folder.ends)
-        lock = Lock()
-        self._encoder = OnnxGraph(folder.encoder, threads, lock, keeps_memory=False)
-        decoder = self._decoder = MergedDecoder(folder.decoder, threads, lock, keeps_memory=False)
+        thread = own_thread()
+        self._encoder = OnnxGraph(folder.encoder, threads, thread, keeps_memory=False)
+        decoder = self._decoder = MergedDecoder(folder.decoder, threads, thread, keeps_memory=False)
         self.vocabulary_size = int(decoder.outputs["logits"][-1])
         #: Bytes of a token's keys and values.
         self.token_bytes = len(decoder.own) * decoder.empty.shape[1] * decoder.empty.shape[3] * 4

@@ -1,4 +1,5 @@
-// A product of two matrices of bytes on AMX tiles, set up as llama.cpp sets them up; exits with 0 if it is right.
+// A product of two matrices of bytes on AMX tiles, set up as llama.cpp sets them up; exits with 0 if it is right, also
+// after another library has set the tiles up otherwise.
 // With -DNO_CONFIGURATION the tiles are never set up.
 #include <immintrin.h>
 #include <sys/syscall.h>
@@ -32,6 +33,13 @@ inline void set_up() {
     is_done = true;
 }
 
+__attribute__((noinline)) void set_up_otherwise() {
+    alignas(64) Configuration configuration = {};
+    configuration.palette = 1;
+    for (int tile = 0; tile < 8; tile++) configuration.rows[tile] = 8, configuration.colsb[tile] = 32;
+    _tile_loadconfig(&configuration);
+}
+
 __attribute__((noinline)) void multiply(const void *left, const void *right, void *sums) {
     set_up();
     _tile_zero(4);
@@ -49,16 +57,19 @@ int main() {
         left[n / 64][n % 64] = (int8_t)(n * 37 % 251 - 125);
         right[n / 64][n % 64] = (int8_t)(n * 91 % 241 - 120);
     }
-    multiply(left, right, sums);
-    for (int row = 0; row < 16; row++) {
-        for (int column = 0; column < 16; column++) {
-            int32_t sum = 0;
-            for (int k = 0; k < 64; k++) sum += left[row][k] * right[k / 4][4 * column + k % 4];
-            if (sum != sums[row][column]) {
-                std::printf("%d instead of %d\n", sums[row][column], sum);
-                return 1;
+    for (int time = 0; time < 2; time++) {
+        multiply(left, right, sums);
+        for (int row = 0; row < 16; row++) {
+            for (int column = 0; column < 16; column++) {
+                int32_t sum = 0;
+                for (int k = 0; k < 64; k++) sum += left[row][k] * right[k / 4][4 * column + k % 4];
+                if (sum != sums[row][column]) {
+                    std::printf("%d instead of %d, time %d\n", sums[row][column], sum, time);
+                    return 1;
+                }
             }
         }
+        set_up_otherwise();
     }
     return 0;
 }

@@ -37,7 +37,9 @@ def run(program: Path, emulator: Path) -> int:
     return subprocess.run([program], env=environment, check=False, timeout=60).returncode
 
 
-def test_with_the_header_tiles_are_set_up_and_the_product_is_right(tmp_path: Path, emulator: Path) -> None:
+def test_with_the_header_products_are_right_also_after_another_library_set_the_tiles_up(
+    tmp_path: Path, emulator: Path
+) -> None:
     program = compile_source(HERE / "product.cpp", tmp_path / "with", *AMX, "-include", str(HEADER))
     assert run(program, emulator) == 0
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError, unreadable
-from operators.models.onnx_graphs import MergedDecoder, OnnxGraph
+from operators.models.onnx_graphs import MergedDecoder, OnnxGraph, own_thread
 from operators.recognizers.part import check_folder
 from operators.recognizers.windowed.segmenter import Samples
 
@@ -134,9 +133,9 @@ class MoonshineModel:
         """Load the files of ``folder``; raises `InputError` if it contains no merged Moonshine model."""
         check_folder(folder, (), "a Moonshine model")
         self.tokenizer: Tokenizer = load_tokenizer(folder)
-        lock = Lock()
-        self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, lock)
-        self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, lock)
+        thread = own_thread()
+        self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, thread)
+        self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, thread)
 
     def encode(self, samples: Samples) -> "Encoded":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.

@@ -7,7 +7,6 @@ maximum, shifted and scaled to about -1 to 1. `Encoded` holds the states of one 
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from operators.decoding.forward import Logits
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.extras import installing
-from operators.models.onnx_graphs import OnnxGraph
+from operators.models.onnx_graphs import OnnxGraph, own_thread
 from operators.recognizers.whisper.folder import POSITIONS, WhisperFolder, read_folder
 from operators.recognizers.whisper.weights import Weights
 from operators.recognizers.windowed.segmenter import Samples
@@ -213,9 +212,9 @@ class WhisperModel:
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
         self.files, weights = read_folder(folder)
         encoder, decoder = _graphs(self.files, weights, is_exact=is_exact)
-        lock = Lock()
-        self._encoder = OnnxGraph(folder, threads, lock, encoder, keeps_memory=False)
-        self._decoder = OnnxGraph(folder, threads, lock, decoder, keeps_memory=False)
+        thread = own_thread()
+        self._encoder = OnnxGraph(folder, threads, thread, encoder, keeps_memory=False)
+        self._decoder = OnnxGraph(folder, threads, thread, decoder, keeps_memory=False)
         self._crossed = [name for name in self._encoder.outputs if name != "states"]
         try:
             self._silence = self._encode_silence()
