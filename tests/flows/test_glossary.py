@@ -64,9 +64,10 @@ def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
 
 
 def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(folder: Path) -> None:
-    (folder / "text.txt").write_text("The farmers sprayed a herbicide on the fields.\n")
-    (folder / "words.tsv").write_text("herbicide\tHerbizid\n")
-    (folder / "terms.tsv").write_text("herbicide\tPflanzengift\n")
+    # A bird that the dictionary which comes with the model lacks.
+    (folder / "text.txt").write_text("The farmers saw a cormorant on the fields.\n")
+    (folder / "words.tsv").write_text("cormorant\tKormoran\n")
+    (folder / "terms.tsv").write_text("cormorant\tWasservogel\n")
     said = {}
     for name, options in {
         "without": ["--dictionary", "none"],
@@ -74,9 +75,9 @@ def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(fol
         "terms": ["--dictionary", "words.tsv", "--glossary", "terms.tsv"],
     }.items():
         said[name] = spoken(folder, name, *options)
-    assert "Herbizid " not in said["without"]
-    assert "Herbizid " in said["with"]
-    assert "Pflanzengift" in said["terms"]
+    assert "Kormoran" not in said["without"]
+    assert "Kormoran" in said["with"]
+    assert "Wasservogel" in said["terms"]
 
 
 def spoken(folder: Path, name: str, *options: str) -> str:
