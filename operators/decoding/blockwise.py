@@ -36,8 +36,8 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
 
     If all drafts use `ExactAcceptance`, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
-    endlessly is cut there, even inside ``known``. Where a search finds nothing
-    but the last phrase of the accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.
+    endlessly is cut there, even inside ``known``. Where a search finds nothing but the last phrase of the
+    accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.
     """
     growing = _Growing(task, known)
     while not growing.ended:

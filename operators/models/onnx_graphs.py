@@ -45,14 +45,14 @@ class OnnxGraph:
         self,
         source: Path,
         threads: int,
-        thread: Executor,
+        executor: Executor,
         graph: bytes | None = None,
         *,
         keeps_memory: bool = True,
     ) -> None:
         """Open ``source``, or ``graph`` that was made of it; raises `InputError` if that fails.
 
-        ``thread`` is its `own_thread`, in which it computes on as many as ``threads``. Without
+        ``executor`` is its `own_thread`, in which it computes on as many as ``threads``. Without
         ``keeps_memory`` a pass leaves no memory to the next one; where tensors have another size in each
         pass, kept memory only grows.
         """
@@ -73,7 +73,7 @@ class OnnxGraph:
             raise InputError(
                 f"{source}: the model cannot be loaded: {error}; fetch it again, or choose another"
             ) from error
-        self._thread = thread
+        self._executor = executor
         #: The shapes of what it takes and of what it makes, by name.
         self.inputs = {one.name: one.shape for one in self._session.get_inputs()}
         self.outputs = {one.name: one.shape for one in self._session.get_outputs()}
@@ -87,7 +87,7 @@ class OnnxGraph:
         is_array = all(isinstance(one, np.ndarray) for one in given.values())
         run = self._session.run if is_array else self._session.run_with_ort_values
         try:
-            return dict(zip(made, self._thread.submit(run, made, given).result(), strict=True))
+            return dict(zip(made, self._executor.submit(run, made, given).result(), strict=True))
         except Exception as error:  # the library's classes share no other base
             raise ModelTrouble(Trouble.FAILED_PASS, f"ONNX Runtime failed: {error}") from error
 
@@ -99,9 +99,9 @@ class MergedDecoder(OnnxGraph):
     cross-attention; the other takes those, and tokens after the ones that are held.
     """
 
-    def __init__(self, source: Path, threads: int, thread: Executor, *, keeps_memory: bool = True) -> None:
+    def __init__(self, source: Path, threads: int, executor: Executor, *, keeps_memory: bool = True) -> None:
         """Open ``source``; raises `InputError` if it is no merged decoder."""
-        super().__init__(source, threads, thread, keeps_memory=keeps_memory)
+        super().__init__(source, threads, executor, keeps_memory=keeps_memory)
         past = [name for name in self.inputs if name.startswith(_PAST)]
         if not past or "use_cache_branch" not in self.inputs:
             raise InputError(

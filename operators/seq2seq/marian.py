@@ -40,9 +40,9 @@ class MarianModel:
         self.folder = folder
         self.path = folder.path
         self.vocabulary = TargetVocabulary(folder.path, folder.ends)
-        thread = own_thread()
-        self._encoder = OnnxGraph(folder.encoder, threads, thread, keeps_memory=False)
-        decoder = self._decoder = MergedDecoder(folder.decoder, threads, thread, keeps_memory=False)
+        executor = own_thread()
+        self._encoder = OnnxGraph(folder.encoder, threads, executor, keeps_memory=False)
+        decoder = self._decoder = MergedDecoder(folder.decoder, threads, executor, keeps_memory=False)
         self.vocabulary_size = int(decoder.outputs["logits"][-1])
         #: Bytes of a token's keys and values.
         self.token_bytes = len(decoder.own) * decoder.empty.shape[1] * decoder.empty.shape[3] * 4

@@ -133,9 +133,9 @@ class MoonshineModel:
         """Load the files of ``folder``; raises `InputError` if it contains no merged Moonshine model."""
         check_folder(folder, (), "a Moonshine model")
         self.tokenizer: Tokenizer = load_tokenizer(folder)
-        thread = own_thread()
-        self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, thread)
-        self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, thread)
+        executor = own_thread()
+        self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, executor)
+        self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, executor)
 
     def encode(self, samples: Samples) -> "Encoded":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.

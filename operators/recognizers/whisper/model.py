@@ -212,9 +212,9 @@ class WhisperModel:
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
         self.files, weights = read_folder(folder)
         encoder, decoder = _graphs(self.files, weights, is_exact=is_exact)
-        thread = own_thread()
-        self._encoder = OnnxGraph(folder, threads, thread, encoder, keeps_memory=False)
-        self._decoder = OnnxGraph(folder, threads, thread, decoder, keeps_memory=False)
+        executor = own_thread()
+        self._encoder = OnnxGraph(folder, threads, executor, encoder, keeps_memory=False)
+        self._decoder = OnnxGraph(folder, threads, executor, decoder, keeps_memory=False)
         self._crossed = [name for name in self._encoder.outputs if name != "states"]
         try:
             self._silence = self._encode_silence()
