@@ -18,6 +18,7 @@ from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import continuous, retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
+from operators.decoding.reranking import reranked
 from operators.decoding.ssbd import ssbd
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -44,7 +45,6 @@ def method(
     rules = settings.rules(knows_unfinished=knows_unfinished)
     partial = MinimumBlock(acceptance(rules.accept, rules.bias), settings.min_block)
     final = MinimumBlock(acceptance(rules.final_accept, rules.final_bias), settings.min_block)
-    revised = MinimumBlock(acceptance(rules.revised_accept, rules.final_bias), settings.min_block)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
     block = FINAL_BLOCK if rules.drops_bias else None
     # A final without bias must not be biased by later drafts either.
@@ -56,8 +56,10 @@ def method(
     def decode(task: Task) -> Method:
         if not task.is_final:
             return ssbd(task, partial, None, *drafters(task, proposed), beam=beam)
-        rule = revised if task.is_revised else final
-        return ssbd(task, rule, block, *drafters(task, last), beam=beam)
+        method = ssbd(task, final, block, *drafters(task, last), beam=beam)
+        if rules.rerank is None or not task.is_revised:
+            return method
+        return reranked(task, method, rules.rerank, beam)
 
     def drafters(task: Task, rule: Acceptance) -> list[Drafter]:
         """The drafters used after the divergence from the last output, in order of precedence."""

@@ -273,9 +273,9 @@ BIAS = 0.2
 #: erasure or less. Higher prices erase even less, but keep drafts that lack a sentence's end
 #: (docs/decoding.md).
 WORTH = "worth-0.6"
-#: The same for finals of speech whose recognition was corrected: what was translated from wrong words stands
-#: only where it is nearly as good (docs/decoding.md).
-REVISED_WORTH = "worth-0.2"
+#: Nats for each erased token at which finals of speech whose recognition was corrected are reranked: what was
+#: translated from wrong words stands only where it is nearly as good (docs/decoding.md).
+RERANK_PRICE = 0.1
 #: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
 FINAL_BLOCK = 7
 
@@ -288,9 +288,9 @@ class Rules(NamedTuple):
     #: The same for the last update of a segment.
     final_accept: str
     final_bias: float
-    #: The rule for the last update of a segment whose source was revised, not only continued; with the same
-    #: bias.
-    revised_accept: str
+    #: The price at which the last update of a segment is reranked if its source was revised, not only
+    #: continued (`operators.decoding.reranking`); None where it is not.
+    rerank: float | None = None
 
     @property
     def is_biased(self) -> bool:
@@ -309,8 +309,8 @@ class Rules(NamedTuple):
 
     @property
     def revised_finals_differ(self) -> bool:
-        """Whether the last update is checked by another rule if the source was revised."""
-        return self.finals_differ or self.revised_accept != self.final_accept
+        """Whether the last update is decoded differently if the source was revised."""
+        return self.finals_differ or self.rerank is not None
 
     @property
     def drops_bias(self) -> bool:
@@ -320,21 +320,17 @@ class Rules(NamedTuple):
     def used(self) -> dict[str, str | float | None]:
         """The settings that have an effect; a bias that its rule does not use is None."""
         return {
-            "accept": self._name,
+            "accept": self.accept,
             "bias": self.bias if self.is_biased else None,
             "final_bias": self.final_bias if self.finals_are_biased else None,
+            "rerank": self.rerank,
         }
-
-    @property
-    def _name(self) -> str:
-        """The rule, and that of revised finals if it is another."""
-        revises = self.revised_accept != self.final_accept
-        return f"{self.accept}/{self.revised_accept}" if revises else self.accept
 
     def __str__(self) -> str:
         """The rule in a few characters, with its biases if it uses them."""
         final = f"{self.final_bias:g}" if self.finals_are_biased else self.final_accept
-        return f"bias:{self.bias:g}/{final}" if self.is_biased else self._name
+        name = f"bias:{self.bias:g}/{final}" if self.is_biased else self.accept
+        return name if self.rerank is None else f"{name}/rerank:{self.rerank:g}"
 
 
 def suited_rules(accept: str, bias: float | None, final_bias: float | None, knows_unfinished: bool) -> Rules:
@@ -347,9 +343,9 @@ def suited_rules(accept: str, bias: float | None, final_bias: float | None, know
         accept = WORTH if suits_captions else "bias"
     bias = BIAS if bias is None else bias
     if final_bias is not None:
-        return Rules(accept, bias, accept, final_bias, accept)
+        return Rules(accept, bias, accept, final_bias)
     # The drafts of other models hold guesses that a bias would preserve in the final, but a final without any
     # leaning is a translation from scratch. Without a bias nothing leans.
     weighs = accept == "bias" and bias > 0.0 and not knows_unfinished
     final = WORTH if weighs else accept
-    return Rules(accept, bias, final, bias, REVISED_WORTH if suits_captions else final)
+    return Rules(accept, bias, final, bias, RERANK_PRICE if suits_captions else None)

@@ -78,7 +78,7 @@ def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -
     """
     longer: list[_Hypothesis] = []
     ended: list[_Hypothesis] = []
-    for one, row, best in zip(live, _log_probabilities(rows), best_tokens(rows), strict=True):
+    for one, row, best in zip(live, log_probabilities(rows), best_tokens(rows), strict=True):
         if best in task.stop:
             ended.append(_Hypothesis(one.tokens, one.score + float(row[best]), has_ended=True))
         longer += [
@@ -99,7 +99,8 @@ def _promising(hypotheses: Sequence[_Hypothesis]) -> list[_Hypothesis]:
     return list(ends.values())
 
 
-def _log_probabilities(rows: Logits) -> NDArray[np.float32]:
+def log_probabilities(rows: Logits) -> NDArray[np.float32]:
+    """Those of all tokens in each row, in nats."""
     best = rows[np.arange(len(rows)), best_tokens(rows)][:, np.newaxis]
     above = rows - best
     logs: NDArray[np.float32] = above - np.log(np.exp(above).sum(axis=1, keepdims=True))

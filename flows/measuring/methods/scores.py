@@ -60,6 +60,7 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     bias: float | None
     final_bias: float | None
+    rerank: float | None = None
     accept: str | None = None
     beam: int = 1
     min_block: int = 1

@@ -54,6 +54,7 @@ def label(row: MethodRow, *, mask: bool) -> str:
         f"β={row.bias or 0:g}": row.bias is not None,
         f"final β={row.final_bias or 0:g}": row.final_bias is not None and bool(row.bias or row.final_bias),
         f"accept={row.accept}": row.accept not in (None, "bias"),
+        f"rerank={row.rerank or 0:g}": row.rerank is not None,
         f"beam={row.beam}": row.beam > 1,
         f"min-block={row.min_block}": row.min_block != USUAL.min_block,
         f"proposal β={row.proposal_bias or 0:g}": row.proposal_bias not in (None, USUAL.proposal_bias),

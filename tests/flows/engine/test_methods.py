@@ -11,7 +11,7 @@ from flows.engine.translation import translator_settings
 from flows.measuring.methods.command import columns_of, make_grid, make_plan
 from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
-from operators.decoding.acceptance import BIAS, REVISED_WORTH, WORTH, Rules, acceptance
+from operators.decoding.acceptance import BIAS, RERANK_PRICE, WORTH, Rules, acceptance
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
@@ -89,16 +89,16 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
         settings = TranslateSettings(**given)
         return settings.rules(), settings.rules(knows_unfinished=True)
 
-    untrained = Rules("bias", BIAS, WORTH, BIAS, WORTH)
-    assert rules() == (untrained, Rules(WORTH, BIAS, WORTH, BIAS, REVISED_WORTH))
-    assert rules(accept=WORTH) == (Rules(WORTH, BIAS, WORTH, BIAS, WORTH),) * 2
+    untrained = Rules("bias", BIAS, WORTH, BIAS)
+    assert rules() == (untrained, Rules(WORTH, BIAS, WORTH, BIAS, RERANK_PRICE))
+    assert rules(accept=WORTH) == (Rules(WORTH, BIAS, WORTH, BIAS),) * 2
     assert rules(bias=0.3) == (
         untrained._replace(bias=0.3, final_bias=0.3),
-        Rules("bias", 0.3, "bias", 0.3, "bias"),
+        Rules("bias", 0.3, "bias", 0.3),
     )
-    assert rules(bias=0.0) == (Rules("bias", 0.0, "bias", 0.0, "bias"),) * 2
-    assert rules(final_bias=0.0) == (Rules("bias", BIAS, "bias", 0.0, "bias"),) * 2
-    assert rules(bias=0.3, accept="exact") == (Rules("exact", 0.3, "exact", 0.3, "exact"),) * 2
+    assert rules(bias=0.0) == (Rules("bias", 0.0, "bias", 0.0),) * 2
+    assert rules(final_bias=0.0) == (Rules("bias", BIAS, "bias", 0.0),) * 2
+    assert rules(bias=0.3, accept="exact") == (Rules("exact", 0.3, "exact", 0.3),) * 2
     assert not any(one.finals_differ for one in rules(accept="worth-2"))
 
 
