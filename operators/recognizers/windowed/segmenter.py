@@ -1,8 +1,8 @@
 """Where utterances begin and end, and the growing window of audio from which each one is recognised.
 
-A pause ends an utterance. A long one ends at a shorter pause, and finally at the quietest moment: a window is
-never longer than a speech model's training length, and a word is cut only if somebody speaks for seconds
-without the slightest pause.
+A pause ends an utterance, and a brief one only if it is longer. A long one ends at a shorter pause, and finally
+at the quietest moment: a window is never longer than a speech model's training length, and a word is cut only
+if somebody speaks for seconds without the slightest pause.
 """
 
 from collections import deque
@@ -40,9 +40,12 @@ class SegmentRules(msgspec.Struct, frozen=True, kw_only=True):
     #: Somebody speaks if so much of the last `onset_within_s` is voiced.
     onset_s: float = 0.128
     onset_within_s: float = 0.256
-    #: Time without a voiced hop that ends an utterance, and a long one.
+    #: Time without a voiced hop that ends an utterance, a brief one and a long one.
     pause_s: float = 0.256
+    brief_pause_s: float = 0.512
     short_pause_s: float = 0.16
+    #: Length, with its pause, below which an utterance is brief: a word or two alone are often heard wrongly.
+    brief_s: float = 1.6
     #: Length above which an utterance is long, and the longest window.
     long_s: float = 9.0
     longest_s: float = 15.0
@@ -153,8 +156,9 @@ class Segmenter:
 
     def _pause(self, length_s: float) -> int:
         """Samples without voice that end an utterance of this length."""
-        is_long = length_s >= self._rules.long_s
-        return round((self._rules.short_pause_s if is_long else self._rules.pause_s) * SAMPLE_RATE)
+        rules = self._rules
+        pause_s = rules.short_pause_s if length_s >= rules.long_s else rules.pause_s
+        return round((rules.brief_pause_s if length_s < rules.brief_s else pause_s) * SAMPLE_RATE)
 
     def _quietest(self) -> int:
         """Position of the hop in the last third of the window in which speech is least probable."""

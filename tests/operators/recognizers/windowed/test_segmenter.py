@@ -50,6 +50,12 @@ def test_windows_grow_at_the_interval_until_the_last() -> None:
     assert all(longer - shorter == pytest.approx(0.5, abs=0.04) for shorter, longer in pairwise(lengths[:-1]))
 
 
+def test_a_word_or_two_wait_for_what_follows_a_pause_that_ends_others() -> None:
+    pause = (0.35, 0.0)
+    assert len(last(cut(speech((0.6, 1), pause, (2, 1), pause, (2, 1), (1, 0))))) == 2
+    assert len(last(cut(speech((0.6, 1), (0.6, 0), (2, 1), (1, 0))))) == 2
+
+
 def test_a_long_utterance_ends_at_a_pause_too_short_for_others() -> None:
     short = (0.16, 0.0)
     windows = cut(speech((3, 1), short, (7, 1), short, (3, 1), (1, 0)))
