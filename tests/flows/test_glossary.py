@@ -60,7 +60,7 @@ def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     found = [(row["method"], row["glossary"], row["terms"]) for row in results["rows"]]
     assert found == [("retranslate", None, 0.0), ("ssbd", None, 0.0), ("ssbd", "terms.tsv", 1.0)]
     assert results["signature"]["glossary"].startswith("terms.tsv|")
-    assert "ssbd accept=worth-0.6/worth-0.2 beam=4 + glossary" in done.stdout
+    assert "ssbd accept=worth-0.6 rerank=0.1 beam=4 + glossary" in done.stdout
 
 
 def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(folder: Path) -> None:

@@ -1,8 +1,8 @@
 """Where utterances begin and end, and the growing window of audio from which each one is recognised.
 
-A pause ends an utterance, and a brief one only if it is longer. A long one ends at a shorter pause, and finally
-at the quietest moment: a window is never longer than a speech model's training length, and a word is cut only
-if somebody speaks for seconds without the slightest pause.
+A pause ends an utterance; a brief one needs a longer pause. A long one ends at a shorter one, and finally at
+the quietest moment: a window is never longer than a speech model's training length, and a word is cut only if
+somebody speaks for seconds without the slightest pause.
 """
 
 from collections import deque
