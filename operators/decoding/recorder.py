@@ -123,11 +123,13 @@ class Seen(NamedTuple):
     kept: int = 0
     #: In a beam search: the continuations of ``known``, with a row for the end of each.
     paths: tuple[tuple[int, ...], ...] = ()
+    #: Otherwise the output's tokens that it held, accepted or not.
+    held: tuple[int, ...] = ()
 
 
 def decoding(task: Task, observed: Sequence[Seen], decoded: Decoded) -> Decoding:
     """What a method did for a task, from the observed passes and its result."""
-    seen = _on_beam(observed, decoded.tokens)
+    seen = _onwards(_on_beam(_concluded(observed, decoded.tokens, task), decoded.tokens))
     after = [*(one.known for one in seen[1:]), decoded.tokens]
     passes = [
         Pass(len(one.known), _judged(one, then), one.evaluated, one.model_ms, one.reused, one.kept)
@@ -143,6 +145,32 @@ def decoding(task: Task, observed: Sequence[Seen], decoded: Decoded) -> Decoding
         finished=decoded.cut is None,
         passes=tuple(passes),
     )
+
+
+def _concluded(observed: Sequence[Seen], output: tuple[int, ...], task: Task) -> list[Seen]:
+    """The passes, of which those after the one that saw the whole output and its end decided nothing.
+
+    They looked for another answer, which was not taken.
+    """
+    ends = [
+        number
+        for number, one in enumerate(observed)
+        if not one.paths and one.held == output and one.rows and one.rows[-1].row.choice in task.stop
+    ]
+    last = ends[-1] if ends else len(observed)
+    return [
+        one if number <= last else one._replace(known=output, rows=(), tree=TokenTree(), paths=())
+        for number, one in enumerate(observed)
+    ]
+
+
+def _onwards(seen: Sequence[Seen]) -> list[Seen]:
+    """The passes, of which those that a later one took back decided nothing."""
+    kept: list[Seen] = []
+    for one in reversed(seen):
+        taken_back = kept and len(one.known) > len(kept[-1].known)
+        kept.append(one._replace(known=kept[-1].known, rows=(), tree=TokenTree()) if taken_back else one)
+    return kept[::-1]
 
 
 def _on_beam(observed: Sequence[Seen], output: tuple[int, ...]) -> list[Seen]:
@@ -288,7 +316,8 @@ class Recorder:
         rows = tuple(
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )
-        self._seen.append(Seen(tuple(output[:first]), rows, took.evaluated, ms, tree, took.reused, took.kept))
+        known, held = tuple(output[:first]), tuple(output)
+        self._seen.append(Seen(known, rows, took.evaluated, ms, tree, took.reused, took.kept, held=held))
 
 
 def _first_children(tree: TokenTree) -> list[int | None]:
