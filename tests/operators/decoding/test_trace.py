@@ -37,6 +37,9 @@ settings = st.builds(
             {"draft_model": "a toy", "draft_tree": True, "draft_threshold": 0.7},
             {"beam": 2},
             {"beam": 4},
+            # With the rules for models trained on unfinished text, which rerank finals.
+            {"bias": None},
+            {"bias": None, "beam": 4},
         ]
     ),
 )
@@ -70,7 +73,8 @@ def pool_for(chosen: TranslateSettings) -> SessionPool:
 
 
 def decoder(chosen: TranslateSettings) -> Callable[[Task], Method]:
-    return method(chosen, beam=chosen.width(knows_unfinished=True) if chosen.beam else 1)
+    beam = chosen.width(knows_unfinished=True) if chosen.beam else 1
+    return method(chosen, knows_unfinished=chosen.bias is None, beam=beam)
 
 
 def run(
