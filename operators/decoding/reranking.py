@@ -3,8 +3,8 @@
 What was decoded from words that the recogniser has since corrected may be wrong from its first token on, and
 still be likely token by token: "Es war das Beste der Zeiten" for "it was the best of times". A rule of
 acceptance cannot know what would stand in its place, and how likely that is. So the answer is searched once
-more from the place where it seems worth it, and the likelier one stays, as the two hypotheses of a reranker
-(Och et al. 2004), at a price for each erased token.
+more from the place where it seems worth it, and the likelier one stays, at a price for each erased token:
+reranking (Och et al. 2004) of two hypotheses.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,10 @@ from operators.text import common_prefix
 
 
 def reranked(task: Task, method: Method, price: float, beam: int = 1) -> Method:
-    """The answer of ``method``, or one that is likelier by ``price`` nats for each further erased token.
+    """The answer of ``method``, or one that gains more than ``price`` nats for each further erased token.
+
+    Its gain is the difference of the mean log-probabilities behind what both have in common, times the number
+    of its tokens there: without the mean the shorter one would win.
 
     The other one differs from the place where `WorthAcceptance` would cut the first one at this price, and
     is searched from there by ``beam`` hypotheses. Where it would not be cut, nothing but one pass is spent.
