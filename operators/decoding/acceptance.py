@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from operators.decoding.forward import Logits
@@ -135,13 +136,17 @@ class WorthAcceptance(Acceptance):
 
     @override
     def accepted_length(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
-        """The place to cut at; among equal ones the last, which erases least."""
-        count = len(proposed)
+        """Those before the place to cut at."""
+        places = np.arange(len(proposed))
+        # The normalisation of a row cancels in the difference: no sum over the vocabulary is needed.
+        lost = rows[places, choices[: len(proposed)]] - rows[places, list(proposed)]
+        return self.place(lost.astype(np.float64))
+
+    def place(self, lost: NDArray[np.float64]) -> int:
+        """The place to cut at, given what each token loses in nats; among equal ones the last."""
+        count = len(lost)
         if count == 0:
             return 0
-        places = np.arange(count)
-        # The normalisation of a row cancels in the difference: no sum over the vocabulary is needed.
-        lost = (rows[places, choices[:count]] - rows[places, list(proposed)]).astype(np.float64)
         # For each place, from the end: the gain of cutting there minus its price.
         net = np.cumsum((lost - self._price)[::-1])
         erased = int(net.argmax()) + 1

@@ -35,7 +35,7 @@ def adjusted(method: Method, task: Task, adjust: Adjust) -> Method:
             # The draft model only proposes.
             if not isinstance(request, AskDraftModel):
                 # Nodes at the end of a tree may be left out.
-                pairs = list(zip(rows, _outputs(request, len(task.prompt)), strict=False))
+                pairs = list(zip(rows, outputs(request, len(task.prompt)), strict=False))
                 # The longest output first: what a rule found in it holds for those that it begins with.
                 for row, output in reversed(pairs):
                     if output is not None:
@@ -45,7 +45,7 @@ def adjusted(method: Method, task: Task, adjust: Adjust) -> Method:
         return end.value  # type: ignore[no-any-return]
 
 
-def _outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | None]:
+def outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | None]:
     """The output before each row of a request, which begins at position ``first``; None inside the prompt."""
     tokens = tuple(request.tokens)
     if isinstance(request, BeamForward):

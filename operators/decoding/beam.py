@@ -83,7 +83,7 @@ def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -
             ended.append(_Hypothesis(one.tokens, one.score + float(row[best]), has_ended=True))
         longer += [
             _Hypothesis((*one.tokens, token), one.score + float(row[token]))
-            for token in _most_probable(row, 2 * width)
+            for token in most_probable(row, 2 * width)
             if token not in task.stop and np.isfinite(row[token])
         ]
     return [*ended, *_promising(longer)[:width]]
@@ -107,7 +107,8 @@ def log_probabilities(rows: Logits) -> NDArray[np.float32]:
     return logs
 
 
-def _most_probable(row: NDArray[np.float32], count: int) -> Sequence[int]:
+def most_probable(row: NDArray[np.float32], count: int) -> Sequence[int]:
+    """So many tokens of a row, in any order."""
     if count >= len(row):
         return range(len(row))
     found: list[int] = np.argpartition(row, -count)[-count:].tolist()

@@ -123,13 +123,11 @@ class Seen(NamedTuple):
     kept: int = 0
     #: In a beam search: the continuations of ``known``, with a row for the end of each.
     paths: tuple[tuple[int, ...], ...] = ()
-    #: Otherwise the output's tokens that it held, accepted or not.
-    held: tuple[int, ...] = ()
 
 
 def decoding(task: Task, observed: Sequence[Seen], decoded: Decoded) -> Decoding:
     """What a method did for a task, from the observed passes and its result."""
-    seen = _onwards(_on_beam(_concluded(observed, decoded.tokens, task), decoded.tokens))
+    seen = _onwards(_on_beam(_concluded(observed, decoded), decoded.tokens))
     after = [*(one.known for one in seen[1:]), decoded.tokens]
     passes = [
         Pass(len(one.known), _judged(one, then), one.evaluated, one.model_ms, one.reused, one.kept)
@@ -147,21 +145,13 @@ def decoding(task: Task, observed: Sequence[Seen], decoded: Decoded) -> Decoding
     )
 
 
-def _concluded(observed: Sequence[Seen], output: tuple[int, ...], task: Task) -> list[Seen]:
-    """The passes, of which those after the one that saw the whole output and its end decided nothing.
-
-    They looked for another answer, which was not taken.
-    """
-    ends = [
-        number
-        for number, one in enumerate(observed)
-        if not one.paths and one.held == output and one.rows and one.rows[-1].row.choice in task.stop
+def _concluded(observed: Sequence[Seen], decoded: Decoded) -> list[Seen]:
+    """The passes, of which those that looked for another answer in vain decided nothing."""
+    last = len(observed) if decoded.passes is None else decoded.passes
+    in_vain = [
+        one._replace(known=decoded.tokens, rows=(), tree=TokenTree(), paths=()) for one in observed[last:]
     ]
-    last = ends[-1] if ends else len(observed)
-    return [
-        one if number <= last else one._replace(known=output, rows=(), tree=TokenTree(), paths=())
-        for number, one in enumerate(observed)
-    ]
+    return [*observed[:last], *in_vain]
 
 
 def _onwards(seen: Sequence[Seen]) -> list[Seen]:
@@ -316,8 +306,8 @@ class Recorder:
         rows = tuple(
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )
-        known, held = tuple(output[:first]), tuple(output)
-        self._seen.append(Seen(known, rows, took.evaluated, ms, tree, took.reused, took.kept, held=held))
+        known = tuple(output[:first])
+        self._seen.append(Seen(known, rows, took.evaluated, ms, tree, took.reused, took.kept))
 
 
 def _first_children(tree: TokenTree) -> list[int | None]:

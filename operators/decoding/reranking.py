@@ -7,15 +7,16 @@ more from the place where it seems worth it, and the likelier one stays, at a pr
 reranking (Och et al. 2004) of two hypotheses.
 """
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.acceptance import EXACT, WorthAcceptance
-from operators.decoding.beam import log_probabilities
+from operators.decoding.adjustment import outputs
+from operators.decoding.beam import log_probabilities, most_probable
 from operators.decoding.blockwise import PROPOSED
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Task, best_tokens
+from operators.decoding.forward import AskDraftModel, Decoded, Logits, Method, Request, Task, best_tokens
 from operators.decoding.ssbd import ssbd
 from operators.text import common_prefix
 
@@ -27,35 +28,80 @@ def reranked(task: Task, method: Method, price: float, beam: int = 1) -> Method:
     of its tokens there: without the mean the shorter one would win.
 
     The other one differs from the place where `WorthAcceptance` would cut the first one at this price, and
-    is searched from there by ``beam`` hypotheses. Where it would not be cut, nothing but one pass is spent.
+    is searched from there by ``beam`` hypotheses. Where it would not be cut, no pass is spent; nor is one to
+    score the answers, of whose tokens each was chosen from a row that is remembered.
     """
-    first = yield from method
-    if not first.accepted or first.cut is not None:
+    seen = _Seen(task, beam)
+    first = yield from _watched(method, seen)
+    # A token of another drafter may stand although it is not among the likely ones.
+    if not first.accepted or first.cut is not None or (ours := seen.scores(first.tokens)) is None:
         return first
-    prompt = len(task.prompt)
-    rows = yield Forward([*task.prompt, *first.tokens], prompt - 1)
-    place = WorthAcceptance(price).accepted_length(rows, best_tokens(rows), first.tokens)
+    passes = seen.passes
+    place = WorthAcceptance(price).place((ours.best - ours.own)[:-1])
     if place == len(first.tokens):
         return first
-    # Before the next request, which may overwrite the rows.
-    ours = _logs(rows, first.tokens)
     other = task._replace(draft=first.tokens[:place], committed=place, kept=0)
-    second = yield from ssbd(other, EXACT, beam=beam)
-    if second.cut is not None:
-        return first
+    second = yield from _watched(ssbd(other, EXACT, beam=beam), seen)
     place = common_prefix(first.tokens, second.tokens)
-    rows = yield Forward([*task.prompt, *second.tokens], prompt - 1 + place)
-    theirs = _logs(rows, second.tokens[place:])
-    gained = (theirs.mean() - ours[place:].mean()) * len(theirs)
     erased = common_prefix(task.draft, first.tokens) - common_prefix(task.draft, second.tokens)
-    return _joined(first, second, place) if gained > price * erased else first
+    if second.cut is None and (theirs := seen.scores(second.tokens)) is not None:
+        gained = (theirs.own[place:].mean() - ours.own[place:].mean()) * len(theirs.own[place:])
+        if gained > price * erased:
+            return _joined(first, second, place)
+    return first._replace(passes=passes)
 
 
-def _logs(rows: Logits, tokens: Sequence[int]) -> NDArray[np.float32]:
-    """The log-probability of each token, and of the end behind them: the most probable token there."""
-    chosen = [*tokens, *best_tokens(rows[-1:])]
-    logs: NDArray[np.float32] = log_probabilities(rows)[np.arange(len(chosen)), chosen]
-    return logs
+def _watched(method: Method, seen: "_Seen") -> Method:
+    try:
+        request = next(method)
+        while True:
+            rows = yield request
+            seen.learn(request, rows)
+            request = method.send(rows)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+class _Seen:
+    """The likely tokens behind each output that a pass has evaluated, and what was drafted there."""
+
+    def __init__(self, task: Task, beam: int) -> None:
+        self._task = task
+        # As many as a search of this width chooses from.
+        self._count = 2 * beam
+        self._logs: dict[tuple[int, ...], dict[int, float]] = {}
+        #: Number of passes.
+        self.passes = 0
+
+    def learn(self, request: Request, rows: Logits) -> None:
+        """Remember what a pass says, before its rows are overwritten."""
+        if isinstance(request, AskDraftModel) or not len(rows):
+            return
+        self.passes += 1
+        after = outputs(request, len(self._task.prompt))
+        for output, row, best in zip(after, log_probabilities(rows), best_tokens(rows), strict=False):
+            if output is not None:
+                drafted = self._task.draft[len(output) : len(output) + 1]
+                tokens = (best, *drafted, *most_probable(row, self._count))
+                self._logs[output] = {token: float(row[token]) for token in tokens}
+
+    def scores(self, answer: tuple[int, ...]) -> "_Scores | None":
+        """The log-probabilities of an answer; None if one of them is not known."""
+        likely = [self._logs.get(answer[:place], {}) for place in range(len(answer) + 1)]
+        # Whatever ends an answer is the most probable token there.
+        tokens = [*answer, max(likely[-1], key=likely[-1].__getitem__, default=-1)]
+        if not all(token in logs for token, logs in zip(tokens, likely, strict=True)):
+            return None
+        own = [logs[token] for token, logs in zip(tokens, likely, strict=True)]
+        return _Scores(np.array(own), np.array([max(logs.values()) for logs in likely]))
+
+
+class _Scores(NamedTuple):
+    """Log-probabilities in each place of an answer and behind it, shape (tokens + 1,)."""
+
+    own: NDArray[np.float64]
+    #: Those of the most probable tokens.
+    best: NDArray[np.float64]
 
 
 def _joined(first: Decoded, second: Decoded, place: int) -> Decoded:
