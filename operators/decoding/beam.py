@@ -108,7 +108,7 @@ def log_probabilities(rows: Logits) -> NDArray[np.float32]:
 
 
 def most_probable(row: NDArray[np.float32], count: int) -> Sequence[int]:
-    """So many tokens of a row, in any order."""
+    """The most probable tokens of a row, ``count`` at most, in any order."""
     if count >= len(row):
         return range(len(row))
     found: list[int] = np.argpartition(row, -count)[-count:].tolist()
