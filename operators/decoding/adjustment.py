@@ -16,8 +16,10 @@ from operators.decoding.forward import (
     Logits,
     Method,
     ModelRequest,
+    Request,
     Task,
     TreeForward,
+    observed,
 )
 from operators.decoding.pieces import spelled
 from operators.languages import SENTENCE_MARKS
@@ -28,21 +30,19 @@ Adjust = Callable[[Logits, tuple[int, ...]], None]
 
 def adjusted(method: Method, task: Task, adjust: Adjust) -> Method:
     """The method on the same task, with ``adjust`` called for each row that predicts an output token."""
-    try:
-        request = next(method)
-        while True:
-            rows = yield request
-            # The draft model only proposes.
-            if not isinstance(request, AskDraftModel):
-                # Nodes at the end of a tree may be left out.
-                pairs = list(zip(rows, outputs(request, len(task.prompt)), strict=False))
-                # The longest output first: what a rule found in it holds for those that it begins with.
-                for row, output in reversed(pairs):
-                    if output is not None:
-                        adjust(row, output)
-            request = method.send(rows)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+
+    def change(request: Request, rows: Logits) -> None:
+        # The draft model only proposes.
+        if isinstance(request, AskDraftModel):
+            return
+        # Nodes at the end of a tree may be left out.
+        pairs = list(zip(rows, outputs(request, len(task.prompt)), strict=False))
+        # The longest output first: what a rule found in it holds for those that it begins with.
+        for row, output in reversed(pairs):
+            if output is not None:
+                adjust(row, output)
+
+    return observed(method, change)
 
 
 def outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | None]:

@@ -6,7 +6,7 @@ segments into one batch: the method cannot tell. Three kinds of request are opti
 `TreeForward`, which may be answered in part, a `BeamForward` and an `AskDraftModel`, which may get no rows.
 """
 
-from collections.abc import Container, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -135,6 +135,18 @@ class Decoded(NamedTuple):
 
 
 Method = Generator[Request, Logits, Decoded]
+
+
+def observed(method: Method, see: Callable[[Request, Logits], None]) -> Method:
+    """The method, with ``see`` called for each answer before the method gets it; it may change the rows."""
+    try:
+        request = next(method)
+        while True:
+            rows = yield request
+            see(request, rows)
+            request = method.send(rows)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
 
 
 class Task(NamedTuple):

@@ -27,6 +27,7 @@ from operators.decoding.forward import (
     Task,
     TreeForward,
     TreeSession,
+    observed,
 )
 from operators.decoding.trace import Decoding, LogitsRow, Pass, Token, deciding
 from operators.decoding.tree import TokenTree
@@ -257,17 +258,9 @@ class Recorder:
     def method(self, task: Task) -> Method:
         """Decode like the observed method."""
         self._seen, self._passed = [], None
-        method = self._method(task)
-        try:
-            request = next(method)
-            while True:
-                logits = yield request
-                self._see(task, logits)
-                request = method.send(logits)
-        except StopIteration as end:
-            decoded: Decoded = end.value
-            self._decodings[self._key] = decoding(task, self._seen, decoded)
-            return decoded
+        decoded = yield from observed(self._method(task), lambda _request, logits: self._see(task, logits))
+        self._decodings[self._key] = decoding(task, self._seen, decoded)
+        return decoded
 
     @contextmanager
     def session(self, key: str) -> Iterator[Session]:

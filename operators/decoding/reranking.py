@@ -16,7 +16,16 @@ from operators.decoding.acceptance import EXACT, WorthAcceptance
 from operators.decoding.adjustment import outputs
 from operators.decoding.beam import log_probabilities, most_probable
 from operators.decoding.blockwise import PROPOSED
-from operators.decoding.forward import AskDraftModel, Decoded, Logits, Method, Request, Task, best_tokens
+from operators.decoding.forward import (
+    AskDraftModel,
+    Decoded,
+    Logits,
+    Method,
+    Request,
+    Task,
+    best_tokens,
+    observed,
+)
 from operators.decoding.ssbd import ssbd
 from operators.text import common_prefix
 
@@ -32,7 +41,7 @@ def reranked(task: Task, method: Method, price: float, beam: int = 1) -> Method:
     score the answers, of whose tokens each was chosen from a row that is remembered.
     """
     seen = _Seen(task, beam)
-    first = yield from _watched(method, seen)
+    first = yield from observed(method, seen.learn)
     # A token of another drafter may stand although it is not among the likely ones.
     if not first.accepted or first.cut is not None or (ours := seen.scores(first.tokens)) is None:
         return first
@@ -41,7 +50,7 @@ def reranked(task: Task, method: Method, price: float, beam: int = 1) -> Method:
     if place == len(first.tokens):
         return first
     other = task._replace(draft=first.tokens[:place], committed=place, kept=0)
-    second = yield from _watched(ssbd(other, EXACT, beam=beam), seen)
+    second = yield from observed(ssbd(other, EXACT, beam=beam), seen.learn)
     place = common_prefix(first.tokens, second.tokens)
     erased = common_prefix(task.draft, first.tokens) - common_prefix(task.draft, second.tokens)
     if second.cut is None and (theirs := seen.scores(second.tokens)) is not None:
@@ -49,17 +58,6 @@ def reranked(task: Task, method: Method, price: float, beam: int = 1) -> Method:
         if gained > price * erased:
             return _joined(first, second, place)
     return first._replace(passes=passes)
-
-
-def _watched(method: Method, seen: "_Seen") -> Method:
-    try:
-        request = next(method)
-        while True:
-            rows = yield request
-            seen.learn(request, rows)
-            request = method.send(rows)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
 
 
 class _Seen:
