@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from connectors.models.resolve import NAMES
+from flows.engine.judge import open_judge
 from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
@@ -23,8 +23,7 @@ from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
 from operators.events import parted
 from operators.languages import Direction, Language, direction_to, language
-from operators.models.continuations import Continuations, open_continuations
-from operators.models.llama_model import LlamaModel
+from operators.models.continuations import Continuations
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
@@ -58,24 +57,6 @@ def sentences_of(
         return Sentences(state, language, model(state.stream), bounds=bounds, spell=spell)
 
     return make
-
-
-def judge_of(engine: Engine, name: str) -> Continuations | None:
-    """What judges sentences by the engine's model, in a cache of its own; None if the model is not known to.
-
-    Models for captions and the base model are small and know whole sentences. Others might take seconds.
-
-    Args:
-        name: The model as the settings name it.
-
-    Raises:
-        InputError: there is no memory for the cache.
-    """
-    is_known = engine.prompt.knows_unfinished or name in NAMES
-    model = engine.model
-    if not is_known or not isinstance(model, LlamaModel) or model.is_recurrent:
-        return None
-    return open_continuations(model, engine.context.threads)
 
 
 Made = TypeVar("Made")
@@ -222,21 +203,25 @@ class Shared:
         return [one for one in every if one.translates]
 
     def _judge(self, stream: str) -> LanguageModel | None:
-        """What judges the sentences of a stream, by the model that translates it; None if none does."""
+        """What judges the sentences of a stream; None if nothing is translated, or rules alone decide."""
         settings, languages = self._settings, self._languages
         own = self._directions if languages is None else languages.directions_of(stream)
         # Sentences are found once: by the model of the first language that is translated.
-        code = next((one.code for one in own if one.translates), None)
-        if code is None:
+        direction = next((one for one in own if one.translates), None)
+        if direction is None:
             return None
         self.load()
         with self._lock:
-            engine = next((one for one in self._engines if code in one.prompts), None)
-            if engine is not None and engine.path not in self._judges:
+            engine = next((one for one in self._engines if direction.code in one.prompts), None)
+            if engine is None:
+                return None  # something else than a model translates
+            if engine.path not in self._judges:
                 # Those of other languages are not asked, and each has a cache.
-                self._judges[engine.path] = judge_of(engine, settings.translate.model)
-            # None where something else than a language model translates.
-            return None if engine is None else self._judges[engine.path]
+                with self._loading():
+                    self._judges[engine.path] = open_judge(
+                        engine, settings.translate.model, direction, self._progress
+                    )
+            return self._judges[engine.path]
 
     def _rooms_on(self, engine: Engine) -> SegmentRooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)
