@@ -31,16 +31,24 @@ class Conditioning(msgspec.Struct, frozen=True):
 
     def prepare(self, text: str, *, is_final: bool) -> str:
         """The text to translate; a final's is unchanged."""
-        if is_final:
-            return text
+        return text if is_final else self._likely(text) + self.added(text, is_final=is_final)
+
+    def added(self, text: str, *, is_final: bool) -> str:
+        """The full stop that `prepare` adds and nobody has said; often nothing."""
+        if is_final or self.strip_punctuation or not self.close:
+            return ""
+        return _full_stop(self._likely(text))
+
+    def _likely(self, text: str) -> str:
+        """Unfinished text without what may change soon."""
         words = text.split()
         # The first word never waits: a caption would vanish where a text is revised to few words, and text in
         # a script without spaces, one long word, would wait for the final.
         if self.hold_back and len(words) > 1:
             text = " ".join(words[: max(1, len(words) - self.hold_back)])
         if self.strip_punctuation:
-            return text.rstrip().rstrip(_CLOSING).rstrip()
-        return _closed(text.rstrip()) if self.close else text
+            text = text.rstrip().rstrip(_CLOSING)
+        return text.rstrip()
 
 
 def is_closing(text: str) -> bool:
@@ -48,11 +56,11 @@ def is_closing(text: str) -> bool:
     return bool(text) and all(sign in _CLOSING for sign in text)
 
 
-def _closed(text: str) -> str:
-    """The text with a full stop of its own script, if it ends in a letter or a digit."""
+def _full_stop(text: str) -> str:
+    """The full stop of the text's script, if it ends in a letter or a digit; otherwise nothing."""
     if not text or not text[-1].isalnum():
-        return text
-    return text + ("。" if _UNSPACED.match(text[-1]) else ".")
+        return ""
+    return "。" if _UNSPACED.match(text[-1]) else "."
 
 
 #: Punctuation that ends a sentence, in various scripts.

@@ -193,20 +193,23 @@ class Translator:
 
     def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
         """Like `update`, for a caller that runs the methods of several updates concurrently."""
-        text = self._settings.conditioning.prepare(cleaned(text), is_final=is_final)
+        heard, conditioning = cleaned(text), self._settings.conditioning
+        text = conditioning.prepare(heard, is_final=is_final)
+        # A full stop that was added for the model is not said to viewers.
+        is_open = bool(conditioning.added(heard, is_final=is_final))
         state = SegmentState(tuple(self._readable(window) for window in state.windows))
         try:
-            return (yield from self._update(key, state, text, is_final=is_final))
+            return (yield from self._update(key, state, text, is_open=is_open, is_final=is_final))
         except ModelTrouble as trouble:
             failed = trouble
         if is_final:
             try:
-                return (yield from self._update(key, state, text, is_final=True))
+                return (yield from self._update(key, state, text, is_open=False, is_final=True))
             except ModelTrouble as trouble:
                 failed = trouble
         return state, Output(*self._join(state.windows), Effort(), failed.kind, str(failed))
 
-    def _update(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+    def _update(self, key: str, state: SegmentState, text: str, *, is_open: bool, is_final: bool) -> Updating:
         answers: list[_Answer] = []
         left, is_cut = self._settings.max_windows, False
         # Even for a final of this length, no pass is spent on windows that did not change.
@@ -228,6 +231,8 @@ class Translator:
             raise
         self._release(key, len(answers), len(state.windows))
         windows = tuple(answer.window for answer in answers)
+        if is_open and windows and not is_cut:
+            windows = (*windows[:-1], self._opened(windows[-1]))
         if is_final:
             _add(self._recent, _within(key), [one.output for one in windows if one.output], _MAX_RECENT)
             _add(self._said, _within(key), [text], self._settings.context)
@@ -255,7 +260,7 @@ class Translator:
     ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
         settings = self._settings
         is_told = self._prompt.unfinished_tail is not None
-        looks_again = is_final and (settings.finals_differ or is_told)
+        looks_again = is_final and (settings.finals_differ or is_told or settings.conditioning.close)
         # A model trained to wait may have held back a sentence that turns out to be complete.
         must_speak = is_final and self._prompt.knows_unfinished and any(map(str.isalnum, text))
         must_end = must_speak and _UNMARKED.isdisjoint(settings.scripts)
@@ -360,6 +365,12 @@ class Translator:
         while end and is_closing(self._prompt.vocabulary.piece(draft[end - 1]).decode(errors="replace")):
             end -= 1
         return draft[:end]
+
+    def _opened(self, window: Window) -> Window:
+        """A window's translation without the marks at its end."""
+        output = self._open(window.output)
+        stood = window.stood[: len(output)]
+        return Window(window.source, output, stood, self._spelled(output), window.is_revised)
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:
         tokens: list[int] = []

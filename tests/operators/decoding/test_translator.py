@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
-from operators.decoding.conditioning import split_source
+from operators.decoding.conditioning import Conditioning, split_source
 from operators.decoding.decoder import OneAtATime
-from operators.decoding.forward import Logits, Method, Task
+from operators.decoding.forward import Decoded, Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
@@ -369,6 +369,30 @@ def test_a_full_stop_is_no_draft_for_what_was_said_since(is_final: bool, draft: 
     state = SegmentState((Window((1,), output, (0,) * 4, spelled),))
     Translator(prompt, OneAtATime(pool), method, settings).update("s/0", state, "a b", is_final=is_final)
     assert drafts == [draft]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_final", "shown"),
+    [("a b c", False, (2, 3)), ("a b c.", False, (2, 3, 6)), ("a b.", True, (2, 3, 6))],
+)
+def test_a_full_stop_that_only_the_model_was_told_is_not_shown(
+    text: str, is_final: bool, shown: tuple[int, ...]
+) -> None:
+    class Marks(ToyVocabulary):
+        def piece(self, token: int) -> bytes:
+            return b"." if token == 6 else super().piece(token)
+
+    def method(_task: Task) -> Method:
+        return Decoded((2, 3, 6), 0, 0)
+        yield
+
+    vocabulary = Marks()
+    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+    settings = TranslatorSettings(max_source=100, max_output=40, conditioning=Conditioning(close=True))
+    model = Translator(prompt, OneAtATime(SessionPool(ToyStore(3), prompt.head, 2)), method, settings)
+    before, _ = model.update("s/0", SegmentState(), "a b", is_final=False)
+    _, output = model.update("s/0", before, text, is_final=is_final)
+    assert output.tokens == shown
 
 
 def test_a_model_is_told_the_terms_of_its_text_or_else_what_its_stream_said_before() -> None:
