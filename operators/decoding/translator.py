@@ -45,10 +45,6 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     #: Whether any source revised the one before it, and did not only continue it.
     is_revised: bool = False
 
-    def revises(self, source: tuple[int, ...]) -> bool:
-        """Whether ``source`` does."""
-        return self.source != source[: len(self.source)]
-
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
     """Everything to remember about an open segment, small."""
@@ -328,7 +324,9 @@ class Translator:
         self, key: str, prompt: Prompt, source: tuple[int, ...], before: Window, *, is_final: bool
     ) -> Task:
         settings = self._settings
-        draft, revises = before.output, before.revises(source)
+        # A full stop that was added for the model is no word that the recogniser takes back.
+        heard = self._open(before.source) if settings.conditioning.close else before.source
+        draft, revises = before.output, heard != source[: len(heard)]
         if settings.drop_revised and revises:
             draft = ()
         if settings.draft_mask and not is_final:

@@ -146,7 +146,8 @@ def _by_default(run: PaperRun) -> list[str]:
     # The defaults depend on the model.
     usual = [columns_of(USUAL, knows_unfinished=knows) for knows in (True, False)]
     for row in run.rows:
-        if any(all(getattr(row, name) == one[name] for name in one) for one in usual):
+        # A text that grows is not revised, and so its finals are not reranked.
+        if any(all(getattr(row, name) == one[name] for name in one if name != "rerank") for one in usual):
             _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
             return [
                 f"surtitle as it runs by default: NE {ne}, A/D {drafted}, A/O {output}, TPS {tps}, "

@@ -11,7 +11,14 @@ from flows.engine.translation import translator_settings
 from flows.measuring.methods.command import columns_of, make_grid, make_plan
 from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
-from operators.decoding.acceptance import BIAS, RERANK_PRICE, WORTH, Rules, acceptance
+from operators.decoding.acceptance import (
+    BIAS,
+    OTHERS_RERANK_PRICE,
+    RERANK_PRICE,
+    WORTH,
+    Rules,
+    acceptance,
+)
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
@@ -90,7 +97,8 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
         return settings.rules(), settings.rules(knows_unfinished=True)
 
     untrained = Rules("bias", BIAS, WORTH, BIAS)
-    assert rules() == (untrained, Rules(WORTH, BIAS, WORTH, BIAS, RERANK_PRICE))
+    reranked = untrained._replace(rerank=OTHERS_RERANK_PRICE)
+    assert rules() == (reranked, Rules(WORTH, BIAS, WORTH, BIAS, RERANK_PRICE))
     assert rules(accept=WORTH) == (Rules(WORTH, BIAS, WORTH, BIAS),) * 2
     assert rules(bias=0.3) == (
         untrained._replace(bias=0.3, final_bias=0.3),
