@@ -126,7 +126,7 @@ class Shared:
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load what translates, if anything does; otherwise that happens on first use."""
+        """Load what translates, if anything does, and what judges; otherwise that happens on first use."""
         if not self._directions:
             return
         if self._settings.translates_together:
@@ -135,6 +135,8 @@ class Shared:
             self.translator()
         else:
             self.rooms()
+        if self._settings.sentences.method == "auto":
+            self._judge_of(self._directions[0])
 
     def translator(self) -> Translates:
         """The process's translator, loaded on first use; not with rooms."""
@@ -204,13 +206,17 @@ class Shared:
 
     def _judge(self, stream: str) -> LanguageModel | None:
         """What judges the sentences of a stream; None if nothing is translated, or rules alone decide."""
-        settings, languages = self._settings, self._languages
+        languages = self._languages
         own = self._directions if languages is None else languages.directions_of(stream)
         # Sentences are found once: by the model of the first language that is translated.
         direction = next((one for one in own if one.translates), None)
         if direction is None:
             return None
         self.load()
+        return self._judge_of(direction)
+
+    def _judge_of(self, direction: Direction) -> LanguageModel | None:
+        """What judges what is translated so, loaded on first use; the translator is loaded already."""
         with self._lock:
             engine = next((one for one in self._engines if direction.code in one.prompts), None)
             if engine is None:
@@ -219,7 +225,7 @@ class Shared:
                 # Those of other languages are not asked, and each has a cache.
                 with self._loading():
                     self._judges[engine.path] = open_judge(
-                        engine, settings.translate.model, direction, self._progress
+                        engine, self._settings.translate.model, direction, self._progress
                     )
             return self._judges[engine.path]
 

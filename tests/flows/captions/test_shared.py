@@ -108,7 +108,8 @@ def test_a_stream_is_translated_by_the_engine_for_its_languages(
     languages = SimpleNamespace(
         directions=(german, italian, spanish), direction=lambda stream: Direction.of("English", stream)
     )
-    settings = load_settings(None, {"translate": {"rooms": 2} if rooms else {}})
+    given: dict[str, Any] = {"translate": {"rooms": 2} if rooms else {}, "sentences": {"method": "off"}}
+    settings = load_settings(None, given)
     for stream in ("German", "Italian", "Spanish"):
         engines = [_Engine("en-de", "en-it"), _Engine("en-es")]
         monkeypatch.setattr(shared, "open_engines", lambda *_given, engines=engines: engines)
