@@ -156,7 +156,7 @@ def test_finals_that_a_speaker_saw_are_in_the_folder_however_the_server_ends(
 
     for is_killed in (True, False):
         before = written()
-        with serve("--captions-folder", folder, *small) as server:
+        with serve("--captions-folder", folder, "--sentences", "rules", *small) as server:
             with connect(f"ws://127.0.0.1:{server.port}/rooms", max_size=None) as socket:
                 socket.send('{"type": "open", "room": "Great hall"}')
                 stream = json.loads(socket.recv())["stream"]
