@@ -20,7 +20,8 @@ from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
 from flows.settings.schema import SentencesSettings, Settings
 from operators.decoding.decoder import Decoder
-from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
+from operators.decoding.translator import SegmentState, Translates
+from operators.decoding.translator_of_each import TranslatorOfEach
 from operators.events import parted
 from operators.languages import Direction, Language, direction_to, language
 from operators.models.continuations import Continuations

@@ -120,28 +120,6 @@ class Translates(Protocol):
         ...
 
 
-class TranslatorOfEach:
-    """Translates each stream with a translator of its own, as its languages require."""
-
-    def __init__(self, of: Callable[[str], Translates]) -> None:
-        """``of`` gives the translator of a stream."""
-        self._of = of
-
-    def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool
-    ) -> tuple[SegmentState, Output]:
-        """Translate the present text of segment ``key``."""
-        return self._of(_within(key)).update(key, state, text, is_final=is_final)
-
-    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
-        """Like `update`, for a caller that runs the methods of several updates concurrently."""
-        return self._of(_within(key)).updating(key, state, text, is_final=is_final)
-
-    def release(self, key: str, state: SegmentState) -> None:
-        """Free the sessions of a segment that has ended."""
-        self._of(_within(key)).release(key, state)
-
-
 class Translator:
     """Translates updates of segments with one model, one prompt and one decoding method."""
 

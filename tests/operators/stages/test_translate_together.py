@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from operators.clock import VirtualClock
-from operators.decoding.translator import SegmentState, TranslatorOfEach
+from operators.decoding.translator import SegmentState
+from operators.decoding.translator_of_each import TranslatorOfEach
 from operators.events import Partial, Translation, parted
 from operators.serving.segments import rooms_of
 from operators.stages.snapshots import unpack
