@@ -131,9 +131,9 @@ def percent(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
-def console(width: int = 140) -> Console:
-    """Standard output; ``width`` is used if it is not a terminal."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+def console() -> Console:
+    """Standard output; if it is no terminal, lines are as long as the tables need."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 
 
 def print_named(out: Console, values: Iterable[tuple[str, object]], width: int = 9) -> None:

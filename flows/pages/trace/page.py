@@ -286,7 +286,7 @@ _COUNTS = (
 
 def print_trace(trace: Trace, written: Sequence[object]) -> None:
     """Print a trace for a person, and which files were written."""
-    out = console(width=160)
+    out = console()
     labels = Labels(trace.pieces)
     title = f"How segment {trace.segment} of {safe(trace.stream)} was decoded"
     print_table(out, tabulated(title, trace.updates, _COUNTS))
