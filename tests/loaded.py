@@ -1,5 +1,6 @@
 """A process that has loaded the program and is forked for each run of it; `tests.program` asks it."""
 
+import faulthandler
 import gc
 import importlib
 import json
@@ -30,6 +31,7 @@ def begin(ask: dict[str, Any], handles: list[int]) -> list[str]:
     for number, handle in enumerate(handles):
         os.dup2(handle, number)
     os.closerange(3, 4096)
+    faulthandler.enable()  # where a library crashes, the test's message says in which
     os.chdir(ask["cwd"])
     os.environ.clear()
     os.environ.update(ask["environment"])
