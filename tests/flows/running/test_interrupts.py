@@ -105,7 +105,7 @@ def test_a_second_signal_ends_a_process_whose_main_thread_hears_nothing() -> Non
 def interrupted(program: str, *arguments: object) -> tuple[int, str]:
     """The exit code of a program that gets Ctrl-C once it is ready, and what it says to standard error."""
     with subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)],
+        [sys.executable, "-c", STEPS + program, *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals,
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -118,23 +118,31 @@ def interrupted(program: str, *arguments: object) -> tuple[int, str]:
     return process.returncode, stderr
 
 
+# A minute's work in short steps: a signal that comes just before one long sleep begins would not end it.
+STEPS = """
+import time
+
+def busy():
+    for _ in range(600):
+        time.sleep(0.1)
+"""
 # Loading the command line takes long, before and after there are messages.
 STARTING = """
-import os, signal, sys, time
+import os, signal, sys
 sys.argv = ["surtitle", "devices"]
 if {early}:
     import connectors.messages
-    connectors.messages.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
+    connectors.messages.begin_messages = lambda _format: (print("ready", flush=True), busy())
 else:
-    def busy():
+    def in_a_print():
         raise RuntimeError("reentrant call")
     class Slow:
         def find_spec(self, name, path, target=None):
             if name == "flows.cli.app":
                 # As it is for a signal that comes in the middle of a print.
-                sys.stdout.flush = busy
+                sys.stdout.flush = in_a_print
                 os.write(1, b"ready\\n")
-                time.sleep(60)
+                busy()
     sys.meta_path.insert(0, Slow())
 from flows.main import main
 main()
@@ -151,9 +159,9 @@ def test_ctrl_c_at_the_start_shows_nothing_of_the_program(*, early: bool, code: 
 
 # The address of the captions is told before the models are loaded.
 LOADING = """
-import sys, time
+import sys
 import flows.captions.runner
-flows.captions.runner.Shared.load = lambda _self: (print("ready", flush=True), time.sleep(60))
+flows.captions.runner.Shared.load = lambda _self: (print("ready", flush=True), busy())
 sys.argv = ["surtitle", *sys.argv[1:]]
 from flows.main import main
 main()
