@@ -15,7 +15,6 @@ _MAX_SNIPPET = 48
 
 def print_report(report: Report, written: Sequence[object]) -> None:
     """Print a report for a person, and which files were written."""
-    # Output that goes to a file is wide enough for every table.
     out = console()
     for table in tables(report):
         print_table(out, table)
