@@ -74,11 +74,11 @@ def _is_absent(model: str, direction: Direction) -> bool:
 
 
 def _facts_of(opened: OpenMarian) -> ModelFacts:
-    files = (opened.model.folder.encoder, opened.model.folder.decoder)
+    files = opened.model.files
     return ModelFacts(
         path=str(opened.path),
         name=opened.path.name,
-        architecture="marian",
+        architecture=opened.model.architecture,
         mb=sum(file.stat().st_size for file in files) / 1e6,
         can_keep=opened.model.is_causal,
         direction=str(opened.settings.direction),

@@ -20,10 +20,12 @@ from operators.models.pass_times import measure_costs
 from operators.models.pool import SessionPool
 from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
+from operators.seq2seq.contract import EncoderDecoder
+from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
 from operators.seq2seq.folder import is_marian, read_folder
 from operators.seq2seq.marian import MarianModel
-from operators.seq2seq.prompt import marian_prompt
-from operators.seq2seq.store import MarianStore
+from operators.seq2seq.prompt import pair_prompt
+from operators.seq2seq.store import PairStore
 
 #: Passes are not shared, so a token of another room costs what it costs alone.
 UNSHARED = PassCosts((1, 2), (1.0, 2.0))
@@ -35,7 +37,7 @@ class OpenMarian(NamedTuple):
     """A loaded model with its prompts; it has no sessions yet."""
 
     path: Path
-    model: MarianModel
+    model: EncoderDecoder
     settings: TranslateSettings
     #: By the codes of the directions.
     prompts: Mapping[str, Prompt]
@@ -48,22 +50,20 @@ class OpenMarian(NamedTuple):
 
     def open(self, settings: TranslateSettings) -> OpenModel:
         """As many sessions as ``settings`` ask for."""
-        keeps = settings.keep and self.model.is_causal
-        store = MarianStore(self.model, 1 + settings.sessions * (2 if keeps else 1))
+        keeps = settings.keep and self.model.can_shift
+        store = PairStore(self.model, 1 + settings.sessions * (2 if keeps else 1))
         least = _LEAST_KEPT if keeps else None
         return OpenModel(store, SessionPool(store, (), settings.sessions, least_kept=least))
 
     def costs(self) -> PassCosts:
         """The cost of passes on this machine, for methods that propose tokens."""
-        key = f"{tuning_key(self.model.folder.decoder)}-{self.context.threads}"
+        key = f"{tuning_key(self.model.files[-1])}-{self.context.threads}"
         return recalled(key, PassCosts, lambda: measure_costs(self._pass_s))
 
     def _pass_s(self, tokens: int) -> float:
-        store, folder = MarianStore(self.model, 1), self.model.folder
-        known = next(
-            one for one in range(self.model.vocabulary_size) if one not in (*folder.ends, folder.start)
-        )
-        held = [*[known] * _MEASURED, folder.ends[0], folder.start, *[known] * _MEASURED]
+        store, model = PairStore(self.model, 1), self.model
+        known = next(one for one in range(model.vocabulary_size) if one not in (*model.ends, model.start))
+        held = [*[known] * _MEASURED, model.ends[0], model.start, *[known] * _MEASURED]
         store.evaluate(0, held, 0, 1)
         began = perf_counter()
         store.evaluate(0, [known] * tokens, len(held), tokens)
@@ -78,7 +78,7 @@ _LEAST_KEPT = 16
 
 
 def marian_folder(name: str, direction: Direction, progress: Progress = silent) -> Path | None:
-    """The folder of a Marian model, if ``name`` is one; that of ``opus-mt`` for the direction is fetched.
+    """The folder of an encoder-decoder model, if ``name`` is one; what can be fetched for the direction is.
 
     Raises:
         InputError: its files cannot be read or fetched.
@@ -87,7 +87,7 @@ def marian_folder(name: str, direction: Direction, progress: Progress = silent) 
     if name == OPUS_MT:
         return fetch_opus(direction, progress)
     path = Path(name).expanduser() if name.startswith("~/") else Path(name)
-    return path if is_marian(path) else None
+    return path if is_firefox(path) or is_marian(path) else None
 
 
 def open_marian(
@@ -110,16 +110,22 @@ def open_marian(
         raise UsageError(
             f"{folder.name} is an encoder-decoder model, for which none drafts; leave out --draft-model"
         )
-    found = read_folder(folder)
+    progress("loading the model", None)
+    threads = settings.threads or usable_cores()
+    model = _load(folder, threads)
     needed = max(settings.max_source + _MORE, output_limit(settings.max_source) + 1)
-    if needed > found.positions:
+    if needed > model.positions:
         raise UsageError(
             f"translate.max_source = {settings.max_source} needs {needed} positions, and {folder.name} has "
-            f"{found.positions}: lower it"
+            f"{model.positions}: lower it"
         )
-    progress("loading the model", None)
-    model = MarianModel(found, threads := settings.threads or usable_cores())
     window = settings.max_source + _MORE + output_limit(settings.max_source)
     context = ContextSettings(cells=settings.sessions * window, sequences=settings.sessions, threads=threads)
-    prompts = {one.code: marian_prompt(model, one) for one in directions}
+    prompts = {one.code: pair_prompt(model, one) for one in directions}
     return OpenMarian(folder, model, settings, prompts, context)
+
+
+def _load(folder: Path, threads: int) -> EncoderDecoder:
+    if is_firefox(folder):
+        return FirefoxModel(read_firefox(folder), threads)
+    return MarianModel(read_folder(folder), threads)

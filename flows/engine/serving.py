@@ -14,7 +14,7 @@ from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import Footprint
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
-from operators.seq2seq.store import MarianStore
+from operators.seq2seq.store import PairStore
 from operators.serving.passes import fill_of
 from operators.serving.scheduler import Scheduler
 from operators.serving.segments import Translated
@@ -27,7 +27,7 @@ _LOGITS_BYTES = 1 << 28
 class OpenModel(NamedTuple):
     """A loaded model: its context, and the sessions in it."""
 
-    context: LlamaContext | MarianStore
+    context: LlamaContext | PairStore
     pool: SessionPool
 
 

@@ -43,7 +43,7 @@ from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.contract import EncoderDecoder
 from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
 
@@ -52,7 +52,7 @@ class Engine(NamedTuple):
     """A loaded model with a prompt, and the sessions that all its translators share."""
 
     path: Path
-    model: LlamaModel | MarianModel
+    model: LlamaModel | EncoderDecoder
     prompt: Prompt
     #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]

@@ -16,8 +16,6 @@ from connectors.machine.resources import cpu_name
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.corpus import Clip, Corpus
 from flows.settings.translate import TranslateSettings
-from operators.errors import is_folder
-from operators.seq2seq.folder import weights_of
 
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -40,7 +38,7 @@ def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
         # Code changes within a version.
         "code": _hash_of_code()[:12],
         "llama_cpp_python": version("llama-cpp-python"),
-        "model": identify(engine.path),
+        "model": identify(engine.path, getattr(engine.model, "files", ())),
         "draft_model": None if engine.draft is None else identify(engine.draft.path),
         "heads": None if asked.heads is None else identify(Path(asked.heads).expanduser()),
         "glossary": None if asked.terms is None else _name_glossary(Path(asked.terms)),
@@ -86,12 +84,12 @@ def of_clips(model: Path, clips: Sequence[Clip], threads: int, **own: Any) -> di
     )
 
 
-def identify(path: Path) -> dict[str, Any]:
+def identify(path: Path, files: Sequence[Path] = ()) -> dict[str, Any]:
     """The identity of the weights in a file: its name, its length in bytes, a hash. Raises `InputError`.
 
-    In the folder of an encoder-decoder model both files count.
+    In the folder of an encoder-decoder model all ``files`` of its weights count.
     """
-    files = weights_of(path) if is_folder(path) else (path,)
+    files = files or (path,)
     digests = [sha256_of(file) for file in files]
     digest = digests[0] if len(files) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     return {"file": path.name, "bytes": sum(file.stat().st_size for file in files), "sha256": digest[:16]}

@@ -4,42 +4,39 @@ Exports by transformers 4.48 and before were traced with a single token in the m
 several would see each other. That is tried at the start (`is_causal`).
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
-from operators.models.onnx_graphs import Held, MergedDecoder, OnnxGraph, own_thread
-from operators.seq2seq.folder import MarianFolder, TargetVocabulary
+from operators.models.onnx_graphs import MergedDecoder, OnnxGraph, own_thread
+from operators.seq2seq.contract import Held, Read, Writing
+from operators.seq2seq.folder import MarianFolder, read_vocabulary
 from operators.trouble import ModelTrouble
 
 _Array = NDArray[Any]
-#: Sources whose states are kept beside those of the open sequences: texts that come again.
-_SOURCES = 4
-
-
-class Read(NamedTuple):
-    """A source that was read: the encoder's states, and what cross-attention needs of them if known."""
-
-    states: _Array
-    mask: _Array
-    cross: dict[str, _Array]
 
 
 class MarianModel:
-    """The weights and the vocabularies of one model."""
+    """The weights and the vocabularies of one model, as an `EncoderDecoder`."""
 
     #: Its memory can be cut at any position.
     is_recurrent = False
+    architecture = "marian"
+    #: Outputs of different lengths cannot share a pass: the exported decoder has no mask for its own tokens.
+    shares_passes = False
 
     def __init__(self, folder: MarianFolder, threads: int) -> None:
         """Load the files; raises `InputError` if they are not those of a Marian model."""
-        self.folder = folder
         self.path = folder.path
-        self.vocabulary = TargetVocabulary(folder.path, folder.ends)
+        self.files: tuple[Path, ...] = (folder.encoder, folder.decoder)
+        self.languages = (folder.languages.source_lang, folder.languages.target_lang)
+        self.positions = folder.positions
+        self.start, self.ends = folder.start, folder.ends
+        self.vocabulary = read_vocabulary(folder.path, folder.ends)
         executor = own_thread()
         self._encoder = OnnxGraph(folder.encoder, threads, executor, keeps_memory=False)
         decoder = self._decoder = MergedDecoder(folder.decoder, threads, executor, keeps_memory=False)
@@ -47,26 +44,34 @@ class MarianModel:
         #: Bytes of a token's keys and values.
         self.token_bytes = len(decoder.own) * decoder.empty.shape[1] * decoder.empty.shape[3] * 4
         self._banned = list(folder.banned)
-        self._known: OrderedDict[tuple[int, ...], Read] = OrderedDict()
         #: Whether the second branch takes several tokens at a time.
         self.is_causal = self._is_causal()
+        # In cross-attention its tokens have no positions, so nothing is turned.
+        self.can_shift = self.is_causal
 
     def metadata(self, key: str) -> str | None:
         """As of a GGUF's header: the name."""
-        return {"general.name": self.path.name, "general.architecture": "marian"}.get(key)
+        return {"general.name": self.path.name, "general.architecture": self.architecture}.get(key)
 
-    def read(self, source: Sequence[int]) -> Read:
-        """Read a source, which ends with the end token. Raises `ModelTrouble` if ONNX Runtime fails."""
-        key = tuple(source)
-        read = self._known.pop(key, None)
-        if read is None:
-            mask = np.ones((1, len(key)), np.int64)
-            fed = {"input_ids": np.array([key], np.int64), "attention_mask": mask}
-            read = Read(next(iter(self._encoder.run(fed).values())), mask, {})
-        self._known[key] = read
-        while len(self._known) > _SOURCES:
-            self._known.popitem(last=False)
-        return read
+    def read(self, sources: Sequence[Sequence[int]]) -> list[Read]:
+        """Read sources one after the other. Raises `ModelTrouble` if ONNX Runtime fails."""
+        return [self._read(one) for one in sources]
+
+    def _read(self, source: Sequence[int]) -> Read:
+        mask = np.ones((1, len(source)), np.int64)
+        fed = {"input_ids": np.array([source], np.int64), "attention_mask": mask}
+        return Read(len(source), next(iter(self._encoder.run(fed).values())), {})
+
+    def write(self, parts: Sequence[Writing]) -> list[tuple[Logits, Held]]:
+        """Write parts one after the other. Raises `ModelTrouble` if ONNX Runtime fails."""
+        return [self._part(one) for one in parts]
+
+    def _part(self, part: Writing) -> tuple[Logits, Held]:
+        if part.held:
+            logits, held = self.go_on(part.read, part.held, part.tokens)
+        else:
+            logits, held = self.begin(part.read, part.tokens)
+        return logits[len(logits) - part.rows :], held
 
     def begin(self, read: Read, tokens: Sequence[int]) -> tuple[Logits, Held]:
         """Write ``tokens`` from the start token on: their logits, (tokens, vocabulary), keys and values."""
@@ -76,7 +81,7 @@ class MarianModel:
     def go_on(self, read: Read, held: Held, tokens: Sequence[int]) -> tuple[Logits, Held]:
         """Write ``tokens`` after what is held; only one, unless the model `is_causal`."""
         if not read.cross:
-            self.begin(read, [self.folder.start])
+            self.begin(read, [self.start])
         return self._pass(read, tokens, {**held, **read.cross}, is_first=False)
 
     def _pass(
@@ -86,7 +91,7 @@ class MarianModel:
             **past,
             "input_ids": np.array([list(tokens)], np.int64),
             "encoder_hidden_states": read.states,
-            "encoder_attention_mask": read.mask,
+            "encoder_attention_mask": np.ones((1, read.tokens), np.int64),
         }
         own, cross = self._decoder.own, self._decoder.cross
         wanted = [*own, *cross] if is_first and not read.cross else own
@@ -96,9 +101,9 @@ class MarianModel:
         return logits, held
 
     def _is_causal(self) -> bool:
-        start, end = self.folder.start, self.folder.ends[0]
+        start, end = self.start, self.ends[0]
         tokens = [start, *(number for number in range(10) if number not in (start, end, *self._banned))]
-        read = self.read([tokens[-1], end])
+        read = self._read([tokens[-1], end])
         whole, held = self.begin(read, tokens)
         held = {name: values[:, :, :1] for name, values in held.items()}
         try:

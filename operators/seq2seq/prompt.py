@@ -1,4 +1,4 @@
-"""The prompt of a Marian model: the source and its end, then the token that every output starts with.
+"""The prompt of an encoder-decoder model: the source, its end, and the token that every output starts with.
 
 A model of several target languages is told which by a token before the source, such as ``>>deu<<``.
 """
@@ -6,8 +6,8 @@ A model of several target languages is told which by a token before the source, 
 from operators.errors import UsageError
 from operators.languages import Direction, Language, is_language, language
 from operators.prompts.prompt import EndOfTurn, Prompt
-from operators.seq2seq.folder import LANGUAGE, TargetVocabulary
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.contract import EncoderDecoder
+from operators.seq2seq.vocabulary import LANGUAGE, PieceVocabulary
 
 #: ISO 639-3 codes by those of `Language`. OPUS-MT's models have either kind, or a script or region after it.
 _CODES = (
@@ -20,12 +20,12 @@ _LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
 _OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",), "zh-Hant": ("cmn_Hant",)}
 
 
-class MarianPrompt(Prompt):
+class PairPrompt(Prompt):
     """A prompt whose source has a vocabulary of its own."""
 
     def source(self, text: str) -> tuple[int, ...]:
         """Token ids of the recognised text; white space is folded."""
-        assert isinstance(self.vocabulary, TargetVocabulary)
+        assert isinstance(self.vocabulary, PieceVocabulary)
         return tuple(self.vocabulary.source.tokenize(self.lead + " ".join(text.split())))
 
     def size(self, part: str) -> int:
@@ -33,27 +33,27 @@ class MarianPrompt(Prompt):
         return len(self.source(part))
 
 
-def marian_prompt(model: MarianModel, direction: Direction) -> MarianPrompt:
+def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
     """The prompt for one direction. Raises `UsageError` if the model does not translate it."""
-    said = model.folder.languages
-    for name, wanted in ((said.source_lang, direction.source), (said.target_lang, direction.target)):
+    source, target = model.languages
+    for name, wanted in ((source, direction.source), (target, direction.target)):
         # Groups of languages, such as ROMANCE, have names that are none of a language.
         if name is not None and len(name) == 2 and is_language(name) and language(name) != wanted:
             raise UsageError(
-                f"{model.path.name} translates {said.source_lang} to {said.target_lang}, not {direction}: "
+                f"{model.path.name} translates {source} to {target}, not {direction}: "
                 "change --from and --to, or choose another model"
             )
-    return MarianPrompt(
+    return PairPrompt(
         vocabulary=model.vocabulary,
         head=_told(model, direction.target),
         lead=" ",
-        tail=(model.folder.ends[0], model.folder.start),
+        tail=(model.ends[0], model.start),
         stop=EndOfTurn(model.vocabulary),
         joint=direction.target.joint,
     )
 
 
-def _told(model: MarianModel, target: Language) -> tuple[int, ...]:
+def _told(model: EncoderDecoder, target: Language) -> tuple[int, ...]:
     """The token that tells the target language; none for a model of one."""
     known = {
         match[1]: number

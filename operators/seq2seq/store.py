@@ -1,22 +1,26 @@
-"""Marian models as a store of sequences, so that sessions, pools and rooms use them like llama.cpp.
+"""Encoder-decoder models as a store of sequences, so that sessions, pools and rooms use them like llama.cpp.
 
 A sequence holds the source, its end, the start token, and the output. The encoder reads the source anew when
 it has changed; then all of the output's tokens have to be evaluated again, unless they are put back as they
-were computed for the shorter source. In cross-attention such tokens have no positions, so nothing is turned.
+were computed for the shorter source.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 
 from operators.decoding.forward import Logits
-from operators.models.onnx_graphs import Held
+from operators.decoding.session import Evaluation
 from operators.models.store import Part
-from operators.seq2seq.marian import MarianModel, Read
+from operators.seq2seq.contract import EncoderDecoder, Held, Read, Writing
+
+#: Sources whose states are kept beside those of the open sequences: texts that come again.
+_SOURCES = 4
 
 
 class _Sequence:
-    """The tokens of a sequence, and the decoder's keys and values of those from the start token on."""
+    """The tokens of a sequence, and the what the decoder holds of those from the start token on."""
 
     def __init__(self) -> None:
         self.clear()
@@ -25,7 +29,7 @@ class _Sequence:
         self.tokens: list[int] = []
         #: Position of the first token; not 0 where only a part of an output waits to be put back.
         self.first = 0
-        #: Position of the first token with keys and values; None while there is none.
+        #: Position of the first token of which something is held; None while there is none.
         self.begin: int | None = None
         self.held: Held = {}
         #: The source before it, as the model has read it.
@@ -33,7 +37,7 @@ class _Sequence:
 
     @property
     def written(self) -> int:
-        """How many tokens have keys and values."""
+        """Of how many tokens something is held."""
         return next((values.shape[2] for values in self.held.values()), 0)
 
     def cut(self, length: int) -> None:
@@ -51,17 +55,15 @@ def _part(held: Held, start: int, end: int) -> Held:
     return {name: values[:, :, start:end] for name, values in held.items()}
 
 
-class MarianStore:
-    """A `SharedStore` and `ShiftingStore` on one model. Parts of a pass are evaluated one after the other.
-
-    Outputs of different lengths cannot share a pass: the exported decoder has no mask for its own tokens.
-    """
+class PairStore:
+    """A `SharedStore` and `ShiftingStore` on one model."""
 
     largest_pass = 512
 
-    def __init__(self, model: MarianModel, sequences: int) -> None:
+    def __init__(self, model: EncoderDecoder, sequences: int) -> None:
         self._model = model
         self._sequences = [_Sequence() for _ in range(sequences)]
+        self._known: OrderedDict[tuple[int, ...], Read] = OrderedDict()
 
     def close(self) -> None:
         """Free what the sequences hold."""
@@ -70,7 +72,7 @@ class MarianStore:
     @property
     def can_shift(self) -> bool:
         """Whether tokens can be kept behind a longer source."""
-        return self._model.is_causal
+        return self._model.can_shift
 
     def copy_sequence(self, source: int, target: int) -> None:
         """Let the empty sequence ``target`` hold what ``source`` holds."""
@@ -109,22 +111,48 @@ class MarianStore:
 
         Logits are of the tokens of an output. Raises `ModelTrouble` if the model fails.
         """
-        model, one = self._model, self._sequences[sequence]
-        assert start == len(one.tokens), "a pass continues where the sequence ends"
-        one.tokens += tokens
-        if model.folder.start not in one.tokens:
-            return np.empty((0, model.vocabulary_size), np.float32)
-        one.begin = one.tokens.index(model.folder.start)
-        read = one.read = one.read or model.read(one.tokens[: one.begin])
-        output = one.tokens[one.begin :]
-        new = output[one.written :]
-        # A pass over all of an output costs less than one for each token.
-        if one.written and (len(new) == 1 or model.is_causal):
-            logits, one.held = model.go_on(read, one.held, new)
-        else:
-            logits, one.held = model.begin(read, output)
-        return logits[len(logits) - rows :]
+        return self.evaluate_parts([Part(sequence, Evaluation(tokens, start, rows))])[0]
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
         """Evaluate each part; raises `ModelTrouble` for all if the model fails."""
-        return [self.evaluate(sequence, *evaluation) for sequence, evaluation in parts]
+        answers: list[Logits] = [np.empty((0, self._model.vocabulary_size), np.float32)] * len(parts)
+        places = [place for place, part in enumerate(parts) if self._append(part)]
+        self._read([self._sequences[parts[place].sequence] for place in places])
+        written = self._model.write([self._writing(parts[place]) for place in places]) if places else []
+        for place, (logits, held) in zip(places, written, strict=True):
+            answers[place] = logits
+            self._sequences[parts[place].sequence].held = held
+        return answers
+
+    def _append(self, part: Part) -> bool:
+        """Append the tokens; whether the output has begun."""
+        one, (tokens, start, _) = self._sequences[part.sequence], part.evaluation
+        assert start == len(one.tokens), "a pass continues where the sequence ends"
+        one.tokens += tokens
+        if self._model.start not in one.tokens:
+            return False
+        one.begin = one.tokens.index(self._model.start)
+        return True
+
+    def _read(self, sequences: Sequence[_Sequence]) -> None:
+        """Let these sequences have their sources read."""
+        lacking = [one for one in sequences if one.read is None]
+        sources = {tuple(one.tokens[: one.begin]) for one in lacking}
+        if new := [source for source in sources if source not in self._known]:
+            self._known.update(zip(new, self._model.read(new), strict=True))
+        for one in lacking:
+            one.read = self._known[tuple(one.tokens[: one.begin])]
+        for source in sources:
+            self._known.move_to_end(source)
+        while len(self._known) > _SOURCES:
+            self._known.popitem(last=False)
+
+    def _writing(self, part: Part) -> Writing:
+        one, rows = self._sequences[part.sequence], part.evaluation.rows
+        assert one.read is not None, "its source was read"
+        output = one.tokens[one.begin :]
+        new = output[one.written :]
+        # A pass over all of an output costs less than one for each token.
+        if one.written and (len(new) == 1 or self._model.is_causal):
+            return Writing(one.read, one.held, new, rows)
+        return Writing(one.read, {}, output, rows)

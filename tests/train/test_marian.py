@@ -16,8 +16,8 @@ from operators.decoding.greedy import retranslate
 from operators.languages import Direction
 from operators.seq2seq.folder import read_folder
 from operators.seq2seq.marian import MarianModel
-from operators.seq2seq.prompt import marian_prompt
-from operators.seq2seq.store import MarianStore
+from operators.seq2seq.prompt import pair_prompt
+from operators.seq2seq.store import PairStore
 from tests.marian_export import END, Size, train_pieces, write_export
 from tests.tiny_marian import TEXTS
 
@@ -47,7 +47,7 @@ def test_a_source_has_the_tokens_of_transformers(theirs: tuple[Path, MarianMTMod
     folder, _ = theirs
     with warnings.catch_warnings(action="ignore"):  # it asks for a normaliser that it does not apply
         tokenizer = MarianTokenizer.from_pretrained(folder)
-    prompt = marian_prompt(MarianModel(read_folder(folder), 1), Direction.of("en", "de"))
+    prompt = pair_prompt(MarianModel(read_folder(folder), 1), Direction.of("en", "de"))
     for text in (TEXT, "ﬁne ½", "Ünknown 東京", *TEXTS["source"]):
         assert [*prompt.source(text), END] == tokenizer(text).input_ids
     for text in TEXTS["target"]:
@@ -57,15 +57,15 @@ def test_a_source_has_the_tokens_of_transformers(theirs: tuple[Path, MarianMTMod
 def test_logits_are_those_of_transformers(theirs: tuple[Path, MarianMTModel]) -> None:
     folder, model = theirs
     ours = MarianModel(read_folder(folder), 1)
-    source, output = [5, 9, 3, 12, END], [ours.folder.start, 4, 8, 15, 16, 23, 42]
+    source, output = [5, 9, 3, 12, END], [ours.start, 4, 8, 15, 16, 23, 42]
     with torch.inference_mode():
         want = (
             model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([output]))
             .logits[0]
             .numpy()
         )
-    said = np.arange(ours.vocabulary_size) != ours.folder.start
-    store = MarianStore(ours, 1)
+    said = np.arange(ours.vocabulary_size) != ours.start
+    store = PairStore(ours, 1)
     whole = store.evaluate(0, [*source, *output], 0, len(output))
     np.testing.assert_allclose(whole[:, said], want[:, said], atol=1e-4)
     store.cut_sequence(0, len(source) + 2)

@@ -6,26 +6,18 @@ requested rows of logits: half the cost of a verified token is the output head.
 """
 
 from enum import Enum
-from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
+from operators.models.onnx_builder import Graph, Value
 from operators.recognizers.whisper.folder import Size
 from operators.recognizers.whisper.weights import Floats, Weights
 
-_OPSETS = {"": 20, "com.microsoft": 1}
-# Format that ONNX Runtime reads since 1.18; by default the package writes a newer one.
-_IR_VERSION = 10
 # Columns that share a scale in `Quantized.BLOCKS`.
 _BLOCK = 32
 # Rows rounded at a time.
 _ROWS = 256
-
-Value = str
-"""The name of a tensor in the graph."""
 
 
 class Quantized(Enum):
@@ -40,50 +32,12 @@ class Quantized(Enum):
     ROWS = "rows"
 
 
-class Graph:
-    """A graph under construction; each method appends nodes and returns their result."""
+class _Graph(Graph):
+    """A graph whose matrices are multiplied in one of these ways."""
 
     def __init__(self, name: str, quantized: Quantized) -> None:
-        self._name = name
+        super().__init__(name)
         self._quantized = quantized
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
-        self._inputs: list[onnx.ValueInfoProto] = []
-        self._outputs: list[onnx.ValueInfoProto] = []
-        self._count = 0
-
-    def input(self, name: str, *shape: int | str, is_index: bool = False) -> Value:
-        """An input of the graph: float32, or int64 for an index."""
-        kind = TensorProto.INT64 if is_index else TensorProto.FLOAT
-        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
-        return name
-
-    def output(self, name: str, value: Value, *shape: int | str) -> None:
-        """Make a float32 value an output of the graph."""
-        self._nodes.append(helper.make_node("Identity", [value], [name]))
-        self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
-
-    def constant(self, values: NDArray[Any]) -> Value:
-        """Values that are part of the model."""
-        name = self._new()
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
-        return name
-
-    def indices(self, *values: int) -> Value:
-        """Integers that are part of the graph."""
-        return self.constant(np.array(values, np.int64))
-
-    def op(self, kind: str, *inputs: Value, domain: str = "", **attributes: Any) -> Value:
-        """A node with one result."""
-        return self.ops(kind, 1, *inputs, domain=domain, **attributes)[0]
-
-    def ops(
-        self, kind: str, results: int, *inputs: Value, domain: str = "", **attributes: Any
-    ) -> list[Value]:
-        """A node with several results."""
-        names = [self._new() for _ in range(results)]
-        self._nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
-        return names
 
     def linear(self, x: Value, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None) -> Value:
         """``x`` of shape (n, k) times the transpose of ``weight``, (m, k), plus ``bias``, (m,)."""
@@ -98,14 +52,6 @@ class Graph:
             case Quantized.ROWS:
                 product = self._times_rows(x, weight)
         return product if bias is None else self.op("Add", product, self.constant(bias))
-
-    def bytes(self) -> bytes:
-        """The model in the file format. Raises `ValueError` if it is larger than the format allows."""
-        graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, self._constants)
-        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-        whole: bytes = model.SerializeToString()
-        return whole
 
     def _times_blocks(self, x: Value, weight: NDArray[np.float32]) -> Value:
         rows, columns = weight.shape
@@ -124,10 +70,6 @@ class Graph:
             "DynamicQuantizeMatMul", x, self.constant(whole.T), self.constant(scale), zero,
             domain="com.microsoft",
         )  # fmt: skip
-
-    def _new(self) -> Value:
-        self._count += 1
-        return f"node_{self._count}"
 
 
 def _rounded(
@@ -153,7 +95,7 @@ _EPSILON = 1e-5
 
 def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
     """Features (1, bands, frames) to ``states``; with others appended, (n, width), to keys and values."""
-    graph = Graph("encoder", quantized)
+    graph = _Graph("encoder", quantized)
     block = _Blocks(graph, weights, size.encoder_heads, size.width // size.encoder_heads)
     x = graph.input("features", 1, size.bands, "frames")
     for conv, stride in (("conv1", 1), ("conv2", 2)):
@@ -184,7 +126,7 @@ def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
 
 def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
     """Tokens after the held ones, to logits of some rows and the keys and values of all."""
-    graph = Graph("decoder", quantized)
+    graph = _Graph("decoder", quantized)
     block = _Blocks(graph, weights, size.heads, size.head_width)
     tokens, places = (graph.input(name, "new", is_index=True) for name in ("tokens", "places"))
     mask = graph.input("mask", "new", "all")
@@ -218,7 +160,7 @@ def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
 class _Blocks:
     """The parts of a transformer's layer; states have shape (n, width)."""
 
-    def __init__(self, graph: Graph, weights: Weights, heads: int, head_width: int) -> None:
+    def __init__(self, graph: _Graph, weights: Weights, heads: int, head_width: int) -> None:
         self._graph = graph
         self._weights = weights
         self._heads = heads

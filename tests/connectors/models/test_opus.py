@@ -16,7 +16,7 @@ from operators.extras import EXTRAS
 from operators.languages import LANGUAGES, Direction, language
 from operators.seq2seq.folder import read_folder
 from operators.seq2seq.marian import MarianModel
-from operators.seq2seq.prompt import marian_prompt
+from operators.seq2seq.prompt import pair_prompt
 from tests.connectors.models.hub import COMMIT, Hub, ask, connect
 from tests.connectors.models.test_hub import environment
 from tests.program import ROOT, SURTITLE
@@ -153,7 +153,7 @@ def test_every_language_of_the_models_of_many_has_its_token(tmp_path: Path) -> N
         for one in LANGUAGES
         if str(opus_repository(Direction(EN_DE.source, one))).endswith(("mul", "ROMANCE"))
     ]
-    heads = {marian_prompt(model, Direction(EN_DE.source, one)).head for one in targets}
+    heads = {pair_prompt(model, Direction(EN_DE.source, one)).head for one in targets}
     assert len(heads) == len(targets) == 15
 
 

@@ -15,8 +15,8 @@ from operators.languages import Direction
 from operators.models.pool import SessionPool
 from operators.seq2seq.folder import is_marian, read_folder
 from operators.seq2seq.marian import MarianModel
-from operators.seq2seq.prompt import marian_prompt
-from operators.seq2seq.store import MarianStore
+from operators.seq2seq.prompt import pair_prompt
+from operators.seq2seq.store import PairStore
 from operators.trouble import ModelTrouble
 from tests.tiny_marian import write_tiny
 
@@ -33,11 +33,11 @@ def opened(folder: Path, **options: object) -> MarianModel:
 
 
 def pool(model: MarianModel, sessions: int, least_kept: int | None = None) -> SessionPool:
-    return SessionPool(MarianStore(model, 1 + 2 * sessions), (), sessions, least_kept=least_kept)
+    return SessionPool(PairStore(model, 1 + 2 * sessions), (), sessions, least_kept=least_kept)
 
 
 def afresh(model: MarianModel, tokens: Sequence[int], rows: int) -> Logits:
-    return MarianStore(model, 1).evaluate(0, tokens, 0, rows)
+    return PairStore(model, 1).evaluate(0, tokens, 0, rows)
 
 
 words = st.lists(st.integers(1, 20), min_size=1, max_size=5)
@@ -50,7 +50,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(
 ) -> None:
     used = pool(model, 2)
     for key, source, output, unverified in requests:
-        prompt = [*source, model.folder.ends[0], model.folder.start]
+        prompt = [*source, model.ends[0], model.start]
         first = len(prompt) - 1 + min(unverified, len(output))
         with used.session(key) as session:
             rows = session.forward(Forward([*prompt, *output], first, len(prompt), 0))
@@ -62,8 +62,8 @@ def test_answers_do_not_depend_on_what_was_asked_before(
 def test_tokens_of_an_older_export_do_not_see_those_after_them(tmp_path: Path) -> None:
     model = opened(tmp_path, is_causal=False)
     assert not model.is_causal
-    prompt = [3, 4, model.folder.ends[0], model.folder.start]
-    store = MarianStore(model, 1)
+    prompt = [3, 4, model.ends[0], model.start]
+    store = PairStore(model, 1)
     first = store.evaluate(0, [*prompt, 5], 0, 1)
     again = store.evaluate(0, [6, 7], len(prompt) + 1, 2)
     np.testing.assert_allclose(first, afresh(model, [*prompt, 5], 1), atol=1e-4)
@@ -74,14 +74,14 @@ def test_kept_tokens_are_those_computed_for_the_shorter_source_and_the_rest_sees
     tmp_path: Path,
 ) -> None:
     model = opened(tmp_path)
-    end, start = model.folder.ends[0], model.folder.start
+    end, start = model.ends[0], model.start
     before, after, output = [3, 4, end, start], [3, 4, 5, end, start], [6, 7, 8, 9]
     with pool(model, 1, least_kept=1).session("a") as session:
         session.forward(Forward([*before, *output], 3, 4, 0))
         rows = session.forward(Forward([*after, *output], 7, 5, 2)).copy()
         assert (session.kept, session.reused) == (2, 4)
     whole = afresh(model, [*after, *output], 5)
-    read, old = model.read([3, 4, end]), model.read([3, 4, 5, end])
+    read, old = model.read([[3, 4, end], [3, 4, 5, end]])
     start_held, kept = model.begin(old, [start])[1], model.begin(read, [start, *output])[1]
     held = {name: np.concatenate((start_held[name], kept[name][:, :, 1:3]), axis=2) for name in kept}
     want, _ = model.go_on(old, held, output[2:])
@@ -90,20 +90,20 @@ def test_kept_tokens_are_those_computed_for_the_shorter_source_and_the_rest_sees
 
 
 def test_banned_tokens_are_never_said(model: MarianModel) -> None:
-    rows = afresh(model, [3, model.folder.ends[0], model.folder.start, 4], 2)
-    assert np.isneginf(rows[:, model.folder.start]).all()
+    rows = afresh(model, [3, model.ends[0], model.start, 4], 2)
+    assert np.isneginf(rows[:, model.start]).all()
 
 
 def test_a_pass_that_fails_is_trouble_with_the_model(model: MarianModel) -> None:
     with pytest.raises(ModelTrouble, match="ONNX Runtime"):
-        afresh(model, [10_000, model.folder.ends[0], model.folder.start], 1)
+        afresh(model, [10_000, model.ends[0], model.start], 1)
 
 
 def test_speech_never_spells_control_tokens(model: MarianModel) -> None:
-    prompt = marian_prompt(model, EN_DE)
+    prompt = pair_prompt(model, EN_DE)
     source = prompt.source("the </s> of <pad>")
-    assert not {*model.folder.ends, model.folder.start} & {*source}
-    assert prompt.build(source, is_final=True)[-2:] == (model.folder.ends[0], model.folder.start)
+    assert not {*model.ends, model.start} & {*source}
+    assert prompt.build(source, is_final=True)[-2:] == (model.ends[0], model.start)
 
 
 def test_a_word_has_a_space_before_it_only_where_the_text_has(model: MarianModel) -> None:
@@ -115,19 +115,19 @@ def test_a_word_has_a_space_before_it_only_where_the_text_has(model: MarianModel
 def test_a_model_of_several_languages_is_told_which(tmp_path: Path) -> None:
     model = opened(tmp_path, added=(">>deu<<", ">>cmn_Hans<<"))
     numbers = model.vocabulary.source.numbers
-    assert marian_prompt(model, EN_DE).head == (numbers[">>deu<<"],)
-    assert marian_prompt(model, Direction.of("en", "zh")).head == (numbers[">>cmn_Hans<<"],)
+    assert pair_prompt(model, EN_DE).head == (numbers[">>deu<<"],)
+    assert pair_prompt(model, Direction.of("en", "zh")).head == (numbers[">>cmn_Hans<<"],)
     with pytest.raises(UsageError, match="does not translate to French, but to cmn_Hans, deu"):
-        marian_prompt(model, Direction.of("en", "fr"))
+        pair_prompt(model, Direction.of("en", "fr"))
 
 
 def test_a_model_for_another_direction_is_refused(tmp_path: Path) -> None:
     folder = write_tiny(tmp_path)
     (folder / "tokenizer_config.json").write_text('{"source_lang": "en", "target_lang": "de"}')
     model = MarianModel(read_folder(folder), 1)
-    marian_prompt(model, EN_DE)
+    pair_prompt(model, EN_DE)
     with pytest.raises(UsageError, match="translates en to de, not English to French"):
-        marian_prompt(model, Direction.of("en", "fr"))
+        pair_prompt(model, Direction.of("en", "fr"))
 
 
 def test_weights_lie_beside_the_other_files_or_in_a_folder_of_their_own(tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+"""Reads the weights of Marian's binary format (version 1), as Firefox Translations publishes its models.
+
+All numbers are little-endian. Two `uint64`, the version and the number of tensors, are followed by four for
+each tensor: length of the name with its NUL, type, number of dimensions, bytes of data. Then come the names,
+the shapes (`int32`), a `uint64` with as many bytes of padding, and the data.
+
+A matrix in 8 bits is followed by one multiplier: value = integer / multiplier. Marian stores those that are
+multiplied with from the right as columns, but the embeddings as rows. ``…_QuantMultA`` is the multiplier by
+which the other factor was rounded when the model was trained for 8 bits (Bogoychev et al. 2020, section 3).
+"""
+
+import mmap
+import re
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.errors import InputError, unreadable
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.int8]
+
+_VERSION, _FLOAT, _INT8, _TEXT = 1, 0x404, 0x4101, 0x101
+_MAX_TENSORS, _MAX_DIMENSIONS, _MAX_NAME = 100_000, 8, 1024
+_SETTING = re.compile(r"^([\w-]+): *(\S.*?) *$", re.MULTILINE)
+
+
+class Matrix(NamedTuple):
+    """A matrix in 8 bits."""
+
+    #: Shape (inputs, outputs); of embeddings (tokens, width).
+    values: Bytes
+    #: An integer stands for its value times this.
+    scale: float
+
+
+class _Tensor(NamedTuple):
+    kind: int
+    shape: tuple[int, ...]
+    data: memoryview
+
+
+class Weights:
+    """The tensors of one file. Raises `InputError` if it is no such file, or is truncated."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as file:
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise InputError(unreadable(path, error)) from error
+        except ValueError as error:
+            raise InputError(f"{path}: the file is empty; fetch the model again") from error
+        try:
+            self._tensors = _read(memoryview(data))
+        except (struct.error, ValueError) as error:
+            raise self._damaged(f"it is not a complete model in Marian's binary format ({error})") from error
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tensors
+
+    def settings(self) -> Mapping[str, str]:
+        """The lines of the model's own configuration that hold a single value."""
+        text = bytes(self._tensor("special:model.yml", _TEXT).data).decode(errors="replace")
+        return dict(_SETTING.findall(text))
+
+    def floats(self, name: str) -> Floats:
+        """A vector in float32."""
+        tensor = self._tensor(name, _FLOAT)
+        count = int(np.prod(tensor.shape))
+        return np.frombuffer(tensor.data[: 4 * count], np.float32)
+
+    def range(self, name: str) -> float | None:
+        """Largest magnitude of what is multiplied with this matrix; None if the model does not say."""
+        key = f"{name}_QuantMultA"
+        multiplier = float(self.floats(key)[0]) if key in self else 0.0
+        return 127 / multiplier if multiplier > 0 else None
+
+    def matrix(self, name: str, *, is_embedding: bool = False) -> Matrix:
+        """A matrix in 8 bits."""
+        tensor = self._tensor(name, _INT8)
+        count = int(np.prod(tensor.shape))
+        values: Any = np.frombuffer(tensor.data[:count], np.int8)
+        rows, columns = tensor.shape
+        values = values.reshape(rows, columns) if is_embedding else values.reshape(columns, rows).T
+        multiplier = float(np.frombuffer(tensor.data[count : count + 4], np.float32)[0])
+        if not multiplier > 0:
+            raise self._damaged(f"{name} has no multiplier")
+        return Matrix(values, 1 / multiplier)
+
+    def _tensor(self, name: str, kind: int) -> _Tensor:
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            raise self._damaged(f"it has no tensor {name}")
+        if tensor.kind != kind:
+            raise self._damaged(f"{name} is of another type than expected ({tensor.kind:#x})")
+        return tensor
+
+    def _damaged(self, why: str) -> InputError:
+        return InputError(f"{self.path}: this model cannot be used, {why}; fetch it again")
+
+
+#: Bytes of a tensor besides its values, by type.
+_BESIDES = {_FLOAT: 0, _INT8: 4, _TEXT: 0}
+_WIDTH = {_FLOAT: 4, _INT8: 1, _TEXT: 1}
+
+
+def _read(data: memoryview) -> dict[str, _Tensor]:
+    """The tensors by name. Raises `ValueError` or `struct.error` if the bytes do not match the format."""
+    version, count = struct.unpack_from("<QQ", data)
+    if version != _VERSION or count > _MAX_TENSORS:
+        raise ValueError(f"version {version} with {count} tensors")
+    headers = [struct.unpack_from("<QQQQ", data, 16 + 32 * place) for place in range(count)]
+    at = 16 + 32 * count
+    names, shapes, tensors = [], [], {}
+    for length, *_ in headers:
+        if not 0 < length <= _MAX_NAME:
+            raise ValueError("a name has no length")
+        names.append(bytes(data[at : at + length - 1]).decode(errors="replace"))
+        at += length
+    for _, _, dimensions, _ in headers:
+        if dimensions > _MAX_DIMENSIONS:
+            raise ValueError("a tensor has too many dimensions")
+        shapes.append(struct.unpack_from(f"<{dimensions}i", data, at))
+        at += 4 * dimensions
+    at += 8 + struct.unpack_from("<Q", data, at)[0]
+    for name, shape, (_, kind, _, size) in zip(names, shapes, headers, strict=True):
+        tensors[name] = _Tensor(kind, shape, data[at : at + size])
+        # Others, such as a multiplier that is marked as a matrix, are not read.
+        needed = _needed(kind, shape)
+        if len(tensors[name].data) < size or size < needed:
+            raise ValueError(f"{name} is cut off")
+        at += size
+    return tensors
+
+
+def _needed(kind: int, shape: tuple[int, ...]) -> int:
+    if any(one < 0 for one in shape):
+        raise ValueError("a shape is negative")
+    cells = 1
+    for one in shape:
+        cells *= one
+    return cells * _WIDTH[kind] + _BESIDES[kind] if kind in _WIDTH else 0

@@ -1,0 +1,190 @@
+"""Graphs of Marian's small translators: a transformer's encoder, and a decoder with SSRU (Kim et al. 2019).
+
+A Simpler Simple Recurrent Unit stands in the place of the decoder's self-attention (section 3.1):
+f = σ(x·Wf + b), c_t = f_t·c_{t−1} + (1 − f_t)·(x·W), and the layer goes on with relu(c_t). The recurrence is
+elementwise, so tokens pass the matrices together, and only c is a running sum:
+c_i = exp(L_i)·c_0 + Σ_{k≤i} exp(L_i − L_k)·(1 − f_k)·(x_k·W), where L sums log f. The state behind a token is
+c of each layer.
+
+Activations are rounded to 8 bits by the ranges that the model was trained with. Each row is therefore
+computed alike whatever other rows share a pass.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from operators.models.onnx_builder import Graph, Value
+from operators.seq2seq.intgemm import Floats, Matrix, Weights
+
+# Marian's (src/layers/generic.h).
+_EPSILON = 1e-9
+
+
+class Size(NamedTuple):
+    """Measures of a model."""
+
+    width: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+    #: Tokens that it reads, and tokens that it writes.
+    source_tokens: int
+    target_tokens: int
+
+
+class _Layers(Graph):
+    """A graph of the layers of one model; states have shape (batch, tokens, width)."""
+
+    def __init__(self, name: str, weights: Weights, size: Size) -> None:
+        super().__init__(name)
+        self.weights = weights
+        self.size = size
+
+    def linear(self, x: Value, *names: str, scales: tuple[float, ...] = ()) -> Value:
+        """``x`` times matrices of the same input side by side, each times its scale, plus their biases."""
+        matrices = [self.weights.matrix(name) for name in names]
+        biases = [self._bias(name) for name in names]
+        for place, scale in enumerate(scales):
+            matrices[place] = matrices[place]._replace(scale=matrices[place].scale * scale)
+            biases[place] = biases[place] * np.float32(scale)
+        ranges = [one for one in map(self.weights.range, names) if one is not None]
+        return self.times(x, matrices, max(ranges) if ranges else None, np.concatenate(biases))
+
+    def times(self, x: Value, matrices: list[Matrix], reach: float | None, bias: Floats) -> Value:
+        """``x``, rounded to 8 bits from -reach to reach, times matrices side by side, plus ``bias``."""
+        whole = np.concatenate([one.values for one in matrices], axis=1)
+        scales = np.concatenate([np.full(one.values.shape[1], one.scale, np.float32) for one in matrices])
+        zeros = np.zeros(len(scales), np.int8)
+        if reach is None:
+            rounded, scale, zero = self.ops("DynamicQuantizeLinear", 3, x)
+        else:
+            # From 1 to 255 around 128: Marian's rounding is symmetric.
+            scale = self.constant(np.array(reach / 127, np.float32))
+            zero = self.constant(np.array(128, np.uint8))
+            rounded = self.op("QuantizeLinear", x, scale, zero)
+        return self.op(
+            "MatMulIntegerToFloat", rounded, self.constant(whole), scale, self.constant(scales), zero,
+            self.constant(zeros), self.constant(bias), domain="com.microsoft",
+        )  # fmt: skip
+
+    def added(self, x: Value, more: Value, name: str) -> Value:
+        """The norm of ``x`` and what a layer adds to it."""
+        gain, shift = (self.constant(self.weights.floats(f"{name}_ln_{part}")) for part in ("scale", "bias"))
+        return self.op(
+            "SkipLayerNormalization", x, more, gain, shift, domain="com.microsoft", epsilon=_EPSILON
+        )
+
+    def feed_forward(self, x: Value, layer: str) -> Value:
+        inner = self.op("Relu", self.linear(x, f"{layer}_ffn_W1"))
+        return self.added(x, self.linear(inner, f"{layer}_ffn_W2"), f"{layer}_ffn_ffn")
+
+    def attend(self, x: Value, parts: tuple[Value, Value, Value], mask: Value, name: str) -> Value:
+        """Attention of queries, which are scaled, to keys and values; ``mask`` is added to the scores."""
+        queries, keys, values = (self._split(part) for part in parts)
+        scores = self.op("MatMul", queries, self.op("Transpose", keys, perm=[0, 1, 3, 2]))
+        found = self.op("MatMul", self.op("Softmax", self.op("Add", scores, mask), axis=-1), values)
+        joined = self.op("Reshape", self.op("Transpose", found, perm=[0, 2, 1, 3]), self.indices(0, 0, -1))
+        return self.added(x, self.linear(joined, f"{name}_Wo"), f"{name}_Wo")
+
+    def _split(self, x: Value) -> Value:
+        """(batch, tokens, width) to (batch, heads, tokens, width of a head)."""
+        heads = self.op("Reshape", x, self.indices(0, 0, self.size.heads, -1))
+        return self.op("Transpose", heads, perm=[0, 2, 1, 3])
+
+    @property
+    def scale(self) -> float:
+        """What queries are multiplied by."""
+        return float((self.size.width // self.size.heads) ** -0.5)
+
+    def _bias(self, matrix: str) -> Floats:
+        # encoder_l1_ffn_W1 has encoder_l1_ffn_b1; an SSRU's W has none.
+        stem, _, letter = matrix.rpartition("W")
+        name = f"{stem}b{letter}"
+        columns = self.weights.matrix(matrix).values.shape[1]
+        return self.weights.floats(name) if name in self.weights else np.zeros(columns, np.float32)
+
+
+def encoder_graph(weights: Weights, size: Size) -> bytes:
+    """The encoder.
+
+    ``x`` (batch, source, width), ``mask`` (batch, 1, 1, source) to ``states`` like ``x``, and to ``memory``:
+    the keys and values of each layer of the decoder behind one another.
+    """
+    graph = _Layers("encoder", weights, size)
+    x = graph.input("x", "batch", "source", size.width)
+    mask = graph.input("mask", "batch", 1, 1, "source")
+    for layer in range(1, size.encoder_layers + 1):
+        name = f"encoder_l{layer}_self"
+        all_three = graph.linear(x, f"{name}_Wq", f"{name}_Wk", f"{name}_Wv", scales=(graph.scale,))
+        q, k, v = graph.ops("Split", 3, all_three, axis=2, num_outputs=3)
+        x = graph.attend(x, (q, k, v), mask, name)
+        x = graph.feed_forward(x, f"encoder_l{layer}")
+    graph.output("states", x, "batch", "source", size.width)
+    names = [
+        f"decoder_l{layer}_context_W{part}" for layer in range(1, size.decoder_layers + 1) for part in "kv"
+    ]
+    memory = graph.linear(x, *names)
+    graph.output("memory", memory, "batch", "source", 2 * size.decoder_layers * size.width)
+    return graph.bytes()
+
+
+def decoder_graph(weights: Weights, size: Size) -> bytes:
+    """The decoder.
+
+    ``x`` (batch, new, width), ``cells`` (batch, layers · width), ``causal`` (new, new, 1), ``memory`` and
+    ``mask`` of the encoder, ``rows`` (asked,) among all (batch · new), to ``logits`` (asked, tokens) and to
+    ``all_cells`` (batch, new, layers · width), the state behind each token.
+    """
+    graph = _Layers("decoder", weights, size)
+    layers, width = size.decoder_layers, size.width
+    x = graph.input("x", "batch", "new", width)
+    before = graph.ops(
+        "Split", layers, graph.input("cells", "batch", layers * width), axis=1, num_outputs=layers
+    )
+    causal = graph.input("causal", "new", "new", 1)
+    memory = graph.input("memory", "batch", "source", 2 * layers * width)
+    mask = graph.input("mask", "batch", 1, 1, "source")
+    rows = graph.input("rows", "asked", is_index=True)
+    parts = graph.ops("Split", 2 * layers, memory, axis=2, num_outputs=2 * layers)
+    cells = []
+    for layer in range(1, layers + 1):
+        name = f"decoder_l{layer}"
+        cell = _recurrent(graph, x, before[layer - 1], causal, f"{name}_rnn")
+        cells.append(cell)
+        x = graph.added(x, graph.op("Relu", cell), f"{name}_rnn_ffn")
+        q = graph.linear(x, f"{name}_context_Wq", scales=(graph.scale,))
+        x = graph.attend(x, (q, parts[2 * layer - 2], parts[2 * layer - 1]), mask, f"{name}_context")
+        x = graph.feed_forward(x, name)
+    graph.output("all_cells", graph.op("Concat", *cells, axis=2), "batch", "new", layers * width)
+    asked = graph.op("Gather", graph.op("Reshape", x, graph.indices(-1, width)), rows, axis=0)
+    graph.output("logits", _head(graph, asked), "asked", size.target_tokens)
+    return graph.bytes()
+
+
+def _recurrent(graph: _Layers, x: Value, before: Value, causal: Value, name: str) -> Value:
+    """The states c of an SSRU, (batch, new, width), after ``before``, (batch, width)."""
+    taken, gate = graph.ops("Split", 2, graph.linear(x, f"{name}_W", f"{name}_Wf"), axis=2, num_outputs=2)
+    # log σ(z) = −softplus(−z), and 1 − σ(z) = σ(−z).
+    closed = graph.op("Neg", gate)
+    log_kept = graph.op("CumSum", graph.op("Neg", graph.op("Softplus", closed)), graph.indices(1))
+    new = graph.op("Mul", graph.op("Sigmoid", closed), taken)
+    here = graph.op("Unsqueeze", log_kept, graph.indices(2))
+    since = graph.op("Sub", here, graph.op("Unsqueeze", log_kept, graph.indices(1)))
+    kept = graph.op("Exp", graph.op("Add", since, causal))
+    sums = graph.op(
+        "ReduceSum", graph.op("Mul", kept, graph.op("Unsqueeze", new, graph.indices(1))), graph.indices(2),
+        keepdims=0,
+    )  # fmt: skip
+    old = graph.op("Mul", graph.op("Exp", log_kept), graph.op("Unsqueeze", before, graph.indices(1)))
+    return graph.op("Add", old, sums)
+
+
+def _head(graph: _Layers, x: Value) -> Value:
+    """Logits: the embeddings of the target are also the output's matrix."""
+    weights = graph.weights
+    name = "decoder_Wemb" if "decoder_Wemb" in weights else "Wemb"
+    values, scale = weights.matrix(name, is_embedding=True)
+    bias = weights.floats("decoder_ff_logit_out_b")
+    # Marian has no name for the output of the last layer.
+    return graph.times(x, [Matrix(values.T, scale)], weights.range("none"), bias)
