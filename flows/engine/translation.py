@@ -298,7 +298,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         max_source=settings.max_source,
         max_output=output_limit(settings.max_source),
         scripts=language(settings.target).scripts,
-        conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
+        conditioning=conditioning(settings, prompt),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         keep=settings.keep,
         draft_mask=settings.draft_mask,
@@ -309,9 +309,10 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
     )
 
 
-def conditioning(settings: TranslateSettings, closes: bool) -> Conditioning:
+def conditioning(settings: TranslateSettings, prompt: Prompt) -> Conditioning:
     """The preprocessing of unfinished text for the model."""
-    return Conditioning(settings.strip_punctuation, settings.hold_back, closes)
+    hold_back = prompt.hold_back if settings.hold_back is None else settings.hold_back
+    return Conditioning(settings.strip_punctuation, hold_back, closes_unfinished(settings, prompt))
 
 
 def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:

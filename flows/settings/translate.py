@@ -129,9 +129,10 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         "Add a full stop to unfinished speech, so that the model invents no ending.",
         default="unless the model was trained on unfinished text",
     )] = None  # fmt: skip
-    hold_back: Annotated[
-        NotNegative, Option("Words at the end of unfinished speech that are held back until the next update.")
-    ] = 0
+    hold_back: Annotated[NotNegative | None, Option(
+        "Words at the end of unfinished speech that wait for the next update.",
+        default="1 with an encoder-decoder model, otherwise 0",
+    )] = None  # fmt: skip
     #: Drop the draft when the source is revised, as other implementations do.
     drop_revised: bool = False
     keep_up: Annotated[bool | None, Option(

@@ -281,8 +281,6 @@ WORTH = "worth-0.6"
 #: Nats for each erased token at which finals of speech whose recognition was corrected are reranked: what was
 #: translated from wrong words stands only where it is nearly as good (docs/decoding.md).
 RERANK_PRICE = 0.1
-#: The same for other models, whose translations of unfinished text change more (docs/marian.md).
-OTHERS_RERANK_PRICE = 0.2
 #: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
 FINAL_BLOCK = 7
 
@@ -346,7 +344,7 @@ def suited_rules(accept: str, bias: float | None, final_bias: float | None, know
     ``knows_unfinished`` says whether it was trained on unfinished text.
     """
     is_open = accept == "auto" and bias is None and final_bias is None
-    price = RERANK_PRICE if knows_unfinished else OTHERS_RERANK_PRICE
+    price = RERANK_PRICE if is_open and knows_unfinished else None
     if accept == "auto":
         accept = WORTH if is_open and knows_unfinished else "bias"
     bias = BIAS if bias is None else bias
@@ -356,4 +354,4 @@ def suited_rules(accept: str, bias: float | None, final_bias: float | None, know
     # leaning is a translation from scratch. Without a bias nothing leans.
     weighs = accept == "bias" and bias > 0.0 and not knows_unfinished
     final = WORTH if weighs else accept
-    return Rules(accept, bias, final, bias, price if is_open else None)
+    return Rules(accept, bias, final, bias, price)

@@ -1,8 +1,8 @@
 """How a source is given to the model: cut into windows; unfinished, only its likely part, closed.
 
 A recogniser may close a sentence that is not over, and guesses its last word; the next update revises both.
-But a language model that gets a text without an end invents one, and another one at each update. If the text
-ends with a full stop, the model translates only what is there.
+But a model that gets a text without an end invents one, and another one at each update. If the text ends with
+a full stop, the model translates only what is there. That of the answer is not shown.
 
 A source longer than the context is cut into windows of whole words, filled from the left, so a growing source
 keeps its existing windows.
@@ -17,6 +17,8 @@ from operators.languages import SENTENCE_MARKS
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
 _CLOSING = SENTENCE_MARKS + ",;:，、；：،"
+# Marks, and the spaces between them, in whose place unfinished text gets a full stop.
+_OPEN = " .…,;:。，、；：،"
 
 
 class Conditioning(msgspec.Struct, frozen=True):
@@ -26,18 +28,19 @@ class Conditioning(msgspec.Struct, frozen=True):
     strip_punctuation: bool = False
     #: Words at the end of unfinished text that wait for the next update.
     hold_back: int = 0
-    #: Add a full stop to unfinished text that ends without punctuation, unless punctuation is stripped.
+    #: End unfinished text with a full stop in place of other marks, unless punctuation is stripped. Marks of
+    #: questions and exclamations stay, as some languages say them also at the beginning.
     close: bool = False
 
     def prepare(self, text: str, *, is_final: bool) -> str:
         """The text to translate; a final's is unchanged."""
-        return text if is_final else self._likely(text) + self.added(text, is_final=is_final)
-
-    def added(self, text: str, *, is_final: bool) -> str:
-        """The full stop that `prepare` adds and nobody has said; often nothing."""
-        if is_final or self.strip_punctuation or not self.close:
-            return ""
-        return _full_stop(self._likely(text))
+        if is_final:
+            return text
+        text = self._likely(text)
+        if self.strip_punctuation or not self.close:
+            return text
+        open_text = text.rstrip(_OPEN)
+        return open_text + _full_stop(open_text) if open_text else text
 
     def _likely(self, text: str) -> str:
         """Unfinished text without what may change soon."""

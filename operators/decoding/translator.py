@@ -167,10 +167,10 @@ class Translator:
 
     def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
         """Like `update`, for a caller that runs the methods of several updates concurrently."""
-        heard, conditioning = cleaned(text), self._settings.conditioning
-        text = conditioning.prepare(heard, is_final=is_final)
+        conditioning = self._settings.conditioning
+        text = conditioning.prepare(cleaned(text), is_final=is_final)
         # A full stop that was added for the model is not said to viewers.
-        is_open = bool(conditioning.added(heard, is_final=is_final))
+        is_open = conditioning.close and not is_final
         state = SegmentState(tuple(self._readable(window) for window in state.windows))
         try:
             return (yield from self._update(key, state, text, is_open=is_open, is_final=is_final))

@@ -71,6 +71,8 @@ class Prompt(NamedTuple):
     #: makers foresee none.
     terms: Noted | None = None
     context: Noted | None = None
+    #: Words at the end of unfinished text that wait for the next update, unless the settings say otherwise.
+    hold_back: int = 0
 
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.

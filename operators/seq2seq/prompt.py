@@ -20,6 +20,10 @@ _LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
 _OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",), "zh-Hant": ("cmn_Hant",)}
 
 
+#: Words that wait: these models translate a half-heard word with conviction (docs/encoder-decoder.md).
+HOLD_BACK = 1
+
+
 class PairPrompt(Prompt):
     """A prompt whose source has a vocabulary of its own."""
 
@@ -50,6 +54,7 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
         tail=(model.ends[0], model.start),
         stop=EndOfTurn(model.vocabulary),
         joint=direction.target.joint,
+        hold_back=HOLD_BACK,
     )
 
 

@@ -87,7 +87,9 @@ GRID: Group = (
         parse=lambda _flag, path: (None, path),
     ),
     _crossed("dictionary", "Dictionaries: auto, none, or files.", parse=words),
-    _crossed("hold_back", "Words held back until the next update."),
+    _crossed(
+        "hold_back", "Words held back until the next update.", default="what suits the model", parse=integers
+    ),
     _crossed("strip_punctuation", "Add every method without the closing punctuation of unfinished text."),
     _crossed("drop_revised", "Add SSBD that drops its draft when the source is revised."),
 )  # fmt: skip

@@ -25,6 +25,7 @@ PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
 # As in the paper, all tokens are verified (no commits), a final has the bias of other updates, and all else
 # is decoded greedily.
 _SWEEP = make_grid(
+    hold_back=(0,),
     method=("retranslate", "ssbd", "continuous"),
     bias=BIASES,
     mask_k=(0, *MASKS),
@@ -141,13 +142,16 @@ def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
     )  # fmt: skip
 
 
+_UNUSED = {"rerank", "hold_back"}
+
+
 def _by_default(run: PaperRun) -> list[str]:
     """A line about the product with its defaults, if this run has measured it."""
     # The defaults depend on the model.
     usual = [columns_of(USUAL, knows_unfinished=knows) for knows in (True, False)]
     for row in run.rows:
-        # A text that grows is not revised, and so its finals are not reranked.
-        if any(all(getattr(row, name) == one[name] for name in one if name != "rerank") for one in usual):
+        # A text that grows is not revised, and so its finals are not reranked; nor are words held back.
+        if any(all(getattr(row, name) == one[name] for name in one.keys() - _UNUSED) for one in usual):
             _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
             return [
                 f"surtitle as it runs by default: NE {ne}, A/D {drafted}, A/O {output}, TPS {tps}, "

@@ -273,7 +273,7 @@ def _results(
         columns = {
             **columns_of(variant, knows_unfinished=signature["knows_unfinished"]),
             "comet": comet[which],
-            "delay_s": mean_delay_s(corpus.segments, conditioning(variant, signature["close_unfinished"])),
+            "delay_s": mean_delay_s(corpus.segments, conditioning(variant, engine.prompt)),
         }
         rows += [scorer.row(which, number, {**columns, "mask_k": k}) for number, k in enumerate(plan.masks)]
     signature, plain = {**signature, **scorer.signatures}, tables(rows)

@@ -79,7 +79,7 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool = False
     glossary: str | None = None
     dictionary: str = "auto"
-    hold_back: int
+    hold_back: int | None
     strip_punctuation: bool
     drop_revised: bool
     #: Speedup of the whole job over the baseline in paired wall time: median over the repeats, and range.

@@ -178,14 +178,14 @@ def test_conditioning_is_crossed_with_every_method_and_never_the_baselines() -> 
                 method=("retranslate", "ssbd"),
                 bias=(0.2,),
                 mask_k=(0,),
-                hold_back=(0, 1),
+                hold_back=(None, 1),
                 strip_punctuation=(False, True),
             )
         ],
     )
     found = [(one.method, one.hold_back, one.strip_punctuation) for one in plan.variants]
-    assert found[0] == ("retranslate", 0, False)
-    assert set(found) == set(product(("retranslate", "ssbd"), (0, 1), (False, True)))
+    assert found[0] == ("retranslate", None, False)
+    assert set(found) == set(product(("retranslate", "ssbd"), (None, 1), (False, True)))
     assert len(found) == 8
 
 

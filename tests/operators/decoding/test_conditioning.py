@@ -36,7 +36,9 @@ def test_what_is_given_is_the_beginning_of_the_text(text: str, hold_back: int) -
 def test_unfinished_text_is_closed_so_that_no_end_is_invented_for_it() -> None:
     closing = Conditioning(close=True)
     assert closing.prepare("It was the ", is_final=False) == "It was the."
-    assert closing.prepare("It was,", is_final=False) == "It was,"
+    assert closing.prepare("It was,", is_final=False) == "It was."
+    assert closing.prepare("Was it?", is_final=False) == "Was it?"
+    assert closing.prepare(", …", is_final=False) == ", …"
     assert closing.prepare("今日は", is_final=False) == "今日は。"
     assert closing.prepare("", is_final=False) == ""
     assert closing.prepare("It was the", is_final=True) == "It was the"
