@@ -16,7 +16,7 @@ import regex
 from operators.events import Partial
 from operators.languages import Language
 from operators.sentences.seam import LanguageModel, Seam, Verdict, by_rules, decide, has_own_capitals
-from operators.sentences.words import COMMAS, Spellings, parted, small_words
+from operators.sentences.words import COMMAS, Spellings, parted, small_words, without_inner_stops
 
 # Words that are said twice on purpose.
 _TWICE = frozenset({"had", "that", "no", "very", "so"})
@@ -214,7 +214,8 @@ class Sentences:
     def _take(self, partial: Partial) -> tuple[list[Partial], OpenSentence]:
         """The finals that end because of a partial, and the sentence that it now belongs to."""
         state, done = self.state, list[Partial]()
-        piece = Piece(partial.segment, partial.text, partial.start_s, partial.end_s, partial.is_final)
+        text = without_inner_stops(partial.text)
+        piece = Piece(partial.segment, text, partial.start_s, partial.end_s, partial.is_final)
         for sentence in state.open:
             for at, known in enumerate(sentence.pieces):
                 if known.segment == piece.segment:

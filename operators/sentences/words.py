@@ -15,6 +15,43 @@ _END = regex.compile(r"([\p{P}\s]*?)([\"'”’»)\]」』）]*)\s*\Z")
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.\-][\p{L}\p{M}\p{N}]+)*")
 
 
+# A full stop before a small letter, and the word that it follows.
+_INNER_STOP = regex.compile(r"(?<![\p{L}.])(\p{L}{2,})\.(?= \p{Ll})")
+_ABBREVIATIONS = frozenset(
+    [
+        "approx",
+        "corp",
+        "co",
+        "dept",
+        "dr",
+        "est",
+        "etc",
+        "gen",
+        "gov",
+        "inc",
+        "ltd",
+        "mr",
+        "mrs",
+        "ms",
+        "prof",
+        "rev",
+        "sen",
+        "st",
+        "vs",
+    ]
+)
+
+
+def without_inner_stops(text: str) -> str:
+    """The text with a comma for each full stop before a small letter: the recogniser heard a pause there."""
+
+    def comma(found: regex.Match[str]) -> str:
+        word: str = found[1]
+        return found[0] if word.casefold() in _ABBREVIATIONS else f"{word},"
+
+    return str(_INNER_STOP.sub(comma, text))
+
+
 class SmallWords(NamedTuple):
     """Function words of a language, in small letters."""
 
