@@ -17,29 +17,10 @@ _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.\-][\p{L}\p{M}\p{N}]+)*")
 
 # A full stop before a small letter, and the word that it follows.
 _INNER_STOP = regex.compile(r"(?<![\p{L}.])(\p{L}{2,})\.(?= \p{Ll})")
-_ABBREVIATIONS = frozenset(
-    [
-        "approx",
-        "corp",
-        "co",
-        "dept",
-        "dr",
-        "est",
-        "etc",
-        "gen",
-        "gov",
-        "inc",
-        "ltd",
-        "mr",
-        "mrs",
-        "ms",
-        "prof",
-        "rev",
-        "sen",
-        "st",
-        "vs",
-    ]
-)
+_ABBREVIATIONS = frozenset({
+    "approx", "co", "corp", "dept", "dr", "est", "etc", "gen", "gov", "inc", "ltd", "mr", "mrs", "ms", "prof",
+    "rev", "sen", "st", "vs",
+})  # fmt: skip
 
 
 def without_inner_stops(text: str) -> str:
