@@ -159,7 +159,7 @@ release: release-check lint test docs test-package sbom ## check everything, bui
 	@.ci/setup
 
 lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrade takes newer versions
-	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra bench --extra kafka --extra media --extra web \
+	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra kafka --extra media --extra web \
 		--group dev --group build \
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \

@@ -28,8 +28,6 @@ EXTRAS = {
     for one in (
         Extra("web", "captions in browsers, rooms", ("starlette", "uvicorn", "websockets")),
         Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
-        Extra("bench", "tokenizers of benchmarks", ("sentencepiece",)),
-        Extra("marian", "translation by Marian models such as OPUS-MT's", ("sentencepiece",)),
         Extra("media", "videos, and sound that libsndfile cannot read", ("av", "PIL")),
         Extra("train", "training of models", ("peft", "torch", "transformers")),
     )

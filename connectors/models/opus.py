@@ -16,7 +16,6 @@ from platformdirs import user_cache_path
 
 from connectors.models.hub import FolderFile, fetch_folder, fetched_folder
 from operators.errors import UsageError
-from operators.extras import EXTRAS, require_extra
 from operators.languages import Direction, language
 from operators.notifications import Progress, silent
 
@@ -80,7 +79,7 @@ def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
     """The folder of the model for a direction, fetched if the cache lacks it.
 
     Raises:
-        UsageError: there is none for the direction, or the package is missing that such a model needs.
+        UsageError: there is none for the direction.
         InputError, OutputError: those of `fetch_folder`.
     """
     repo = opus_repository(direction)
@@ -90,7 +89,6 @@ def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
             f"{OPUS_MT} does not translate {direction}, {_nearest(direction)}; "
             f"`surtitle models {pair}` lists other models"
         )
-    require_extra(EXTRAS["marian"], OPUS_MT)
     return _named(fetch_folder(repo, _FILES, progress), repo.partition("/")[2])
 
 

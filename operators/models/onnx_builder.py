@@ -7,9 +7,14 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from operators.models.onnx_graphs import Built
+
 _OPSETS = {"": 20, "com.microsoft": 1}
 # Format that ONNX Runtime reads since 1.18; by default the package writes a newer one.
 _IR_VERSION = 10
+
+# Smaller constants are in the graph: ONNX Runtime looks at the values of shapes, for instance.
+_MIN_WEIGHTS_BYTES = 1024
 
 Value = str
 """The name of a tensor in the graph."""
@@ -22,6 +27,7 @@ class Graph:
         self._name = name
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
+        self._weights: dict[Value, NDArray[Any]] = {}
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
         self._count = 0
@@ -39,8 +45,16 @@ class Graph:
 
     def constant(self, values: NDArray[Any]) -> Value:
         """Values that are part of the model."""
-        name = self._new()
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        name, values = self._new(), np.ascontiguousarray(values)
+        if values.nbytes < _MIN_WEIGHTS_BYTES:
+            self._constants.append(numpy_helper.from_array(values, name))
+            return name
+        kind = helper.np_dtype_to_tensor_dtype(values.dtype)
+        tensor = TensorProto(name=name, data_type=kind, dims=values.shape, data_location=TensorProto.EXTERNAL)
+        # No file: ONNX Runtime gets the values by this name.
+        tensor.external_data.add(key="location", value=name)
+        self._constants.append(tensor)
+        self._weights[name] = values
         return name
 
     def indices(self, *values: int) -> Value:
@@ -59,13 +73,12 @@ class Graph:
         self._nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names
 
-    def bytes(self) -> bytes:
-        """The model in the file format. Raises `ValueError` if it is larger than the format allows."""
+    def built(self) -> Built:
+        """The graph in the file format, and its weights."""
         graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, self._constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-        whole: bytes = model.SerializeToString()
-        return whole
+        return Built(model.SerializeToString(), self._weights)
 
     def _new(self) -> Value:
         self._count += 1

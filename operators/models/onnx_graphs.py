@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,6 +29,14 @@ def read_json(path: Path, kind: type[T], what: str) -> T:
         raise InputError(f"{path}: this is not {what}: {error}; fetch it again") from error
 
 
+class Built(NamedTuple):
+    """A graph, and apart from it the weights, so that they are not copied into the file format and back."""
+
+    model: bytes
+    #: By the names of the graph's tensors.
+    weights: Mapping[str, NDArray[Any]]
+
+
 def own_thread() -> Executor:
     """A thread for graphs that take turns: two that computed at once would compete for the cores.
 
@@ -46,7 +54,7 @@ class OnnxGraph:
         source: Path,
         threads: int,
         executor: Executor,
-        graph: bytes | None = None,
+        graph: Built | None = None,
         *,
         keeps_memory: bool = True,
     ) -> None:
@@ -65,10 +73,15 @@ class OnnxGraph:
         # Threads that spin while they wait take cores from other models.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4
-        try:
-            self._session = onnxruntime.InferenceSession(
-                graph or str(source), options, providers=["CPUExecutionProvider"]
+        model: bytes | str = str(source)
+        if graph is not None:
+            model = graph.model
+            wrap = onnxruntime.OrtValue.ortvalue_from_numpy
+            options.add_external_initializers(
+                list(graph.weights), [wrap(one) for one in graph.weights.values()]
             )
+        try:
+            self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the library's classes share no other base
             raise InputError(
                 f"{source}: the model cannot be loaded: {error}; fetch it again, or choose another"

@@ -88,8 +88,8 @@ class FirefoxModel:
             OnnxGraph(folder.weights, threads, executor, graph(weights, size), keeps_memory=False)
             for graph in (encoder_graph, decoder_graph)
         )
-        self._source = _embeddings(weights, "encoder_Wemb")
         self._target = _embeddings(weights, "decoder_Wemb")
+        self._source = _embeddings(weights, "encoder_Wemb") if "encoder_Wemb" in weights else self._target
 
     def metadata(self, key: str) -> str | None:
         """As of a GGUF's header: the name."""
@@ -204,7 +204,9 @@ def _size(weights: Weights) -> Size:
 
 
 def _embeddings(weights: Weights, name: str) -> Matrix:
-    return weights.matrix(name if name in weights else "Wemb", is_embedding=True)
+    values, scale = weights.matrix(name if name in weights else "Wemb", is_embedding=True)
+    # A copy, so that the file need not stay mapped.
+    return Matrix(values.copy(), scale)
 
 
 def _places(first: int, count: int, width: int) -> Floats:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from operators.models.onnx_builder import Graph, Value
+from operators.models.onnx_graphs import Built
 from operators.seq2seq.intgemm import Floats, Matrix, Weights
 
 # Marian's (src/layers/generic.h).
@@ -105,7 +106,7 @@ class _Layers(Graph):
         return self.weights.floats(name) if name in self.weights else np.zeros(columns, np.float32)
 
 
-def encoder_graph(weights: Weights, size: Size) -> bytes:
+def encoder_graph(weights: Weights, size: Size) -> Built:
     """The encoder.
 
     ``x`` (batch, source, width), ``mask`` (batch, 1, 1, source) to ``states`` like ``x``, and to ``memory``:
@@ -126,10 +127,10 @@ def encoder_graph(weights: Weights, size: Size) -> bytes:
     ]
     memory = graph.linear(x, *names)
     graph.output("memory", memory, "batch", "source", 2 * size.decoder_layers * size.width)
-    return graph.bytes()
+    return graph.built()
 
 
-def decoder_graph(weights: Weights, size: Size) -> bytes:
+def decoder_graph(weights: Weights, size: Size) -> Built:
     """The decoder.
 
     ``x`` (batch, new, width), ``cells`` (batch, layers · width), ``causal`` (new, new, 1), ``memory`` and
@@ -159,7 +160,7 @@ def decoder_graph(weights: Weights, size: Size) -> bytes:
     graph.output("all_cells", graph.op("Concat", *cells, axis=2), "batch", "new", layers * width)
     asked = graph.op("Gather", graph.op("Reshape", x, graph.indices(-1, width)), rows, axis=0)
     graph.output("logits", _head(graph, asked), "asked", size.target_tokens)
-    return graph.bytes()
+    return graph.built()
 
 
 def _recurrent(graph: _Layers, x: Value, before: Value, causal: Value, name: str) -> Value:

@@ -4,7 +4,6 @@ CTranslate2 itself returns no logits for given tokens, and decodes a prefix one 
 could not save anything. Only its file format is used here; ONNX Runtime runs the same weights.
 """
 
-from operators.extras import Extra
 from operators.languages import Language
 from operators.recognizers.part import Observe, RecognizerSettings, named_model, recognizer
 from operators.recognizers.protocol import Recognizer
@@ -18,8 +17,7 @@ def _check(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> No
 
 
 @recognizer(
-    "whisper", check=_check, extra=Extra("whisper", "recognition by Whisper", ("onnx",)),
-    is_windowed=True, is_multilingual=True,
+    "whisper", check=_check, is_windowed=True, is_multilingual=True,
 )  # fmt: skip
 def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     """The part for the settings."""

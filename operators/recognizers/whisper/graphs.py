@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.models.onnx_builder import Graph, Value
+from operators.models.onnx_graphs import Built
 from operators.recognizers.whisper.folder import Size
 from operators.recognizers.whisper.weights import Floats, Weights
 
@@ -93,7 +94,7 @@ def _rounded(
 _EPSILON = 1e-5
 
 
-def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
+def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> Built:
     """Features (1, bands, frames) to ``states``; with others appended, (n, width), to keys and values."""
     graph = _Graph("encoder", quantized)
     block = _Blocks(graph, weights, size.encoder_heads, size.width // size.encoder_heads)
@@ -121,10 +122,10 @@ def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
         k, v = graph.ops("Split", 2, both, axis=1, num_outputs=2)
         graph.output(f"key_{layer}", block.split(k, is_key=True), size.heads, size.head_width, "all")
         graph.output(f"value_{layer}", block.split(v), size.heads, "all", size.head_width)
-    return graph.bytes()
+    return graph.built()
 
 
-def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
+def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> Built:
     """Tokens after the held ones, to logits of some rows and the keys and values of all."""
     graph = _Graph("decoder", quantized)
     block = _Blocks(graph, weights, size.heads, size.head_width)
@@ -154,7 +155,7 @@ def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
     head = "decoder/projection/weight"
     logits = graph.linear(x, weights.floats(head) if head in weights else embeddings)
     graph.output("logits", logits, "asked", size.tokens)
-    return graph.bytes()
+    return graph.built()
 
 
 class _Blocks:

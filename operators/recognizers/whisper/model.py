@@ -14,10 +14,9 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.events import SAMPLE_RATE
-from operators.extras import installing
-from operators.models.onnx_graphs import OnnxGraph, own_thread
+from operators.models.onnx_graphs import Built, OnnxGraph, own_thread
 from operators.recognizers.whisper.folder import POSITIONS, WhisperFolder, read_folder
 from operators.recognizers.whisper.weights import Weights
 from operators.recognizers.windowed.segmenter import Samples
@@ -206,7 +205,6 @@ class WhisperModel:
 
     Raises:
         InputError: if the folder contains no such model.
-        UsageError: if the package that builds its graphs is not installed.
     """
 
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
@@ -258,13 +256,9 @@ def load_model(folder: str, threads: int) -> WhisperModel:
     return WhisperModel(Path(folder), threads)
 
 
-def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[bytes, bytes]:
-    try:
-        from operators.recognizers.whisper.graphs import Quantized, decoder_graph, encoder_graph
-    except ImportError as error:
-        raise UsageError(
-            f"the recogniser 'whisper' is not installed; install it with: {installing('whisper')}"
-        ) from error
+def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[Built, Built]:
+    from operators.recognizers.whisper.graphs import Quantized, decoder_graph, encoder_graph
+
     rows, blocks = (Quantized.NOT,) * 2 if is_exact else (Quantized.ROWS, Quantized.BLOCKS)
     try:
         return (

@@ -10,13 +10,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
-from operators.models.onnx_graphs import OnnxGraph, own_thread
+from operators.models.onnx_graphs import Built, OnnxGraph, own_thread
 
 SIZE = 64
 
 
 @pytest.fixture
-def product() -> bytes:
+def product() -> Built:
     """A graph that multiplies two matrices of bytes."""
     weights = np.arange(SIZE * SIZE, dtype=np.int8).reshape(SIZE, SIZE)
     graph = helper.make_graph(
@@ -27,15 +27,15 @@ def product() -> bytes:
         [numpy_helper.from_array(weights, "right")],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    return bytes(made.SerializeToString())
+    return Built(made.SerializeToString(), {})
 
 
 def test_llama_cpp_says_the_same_after_onnx_runtime_multiplied_in_8_bits_in_its_thread(
-    model: LlamaModel, product: bytes
+    model: LlamaModel, product: Built
 ) -> None:
     asked = open_continuations(model, 1)
     assert asked is not None
-    session = onnxruntime.InferenceSession(product, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(product.model, providers=["CPUExecutionProvider"])
     (before,) = asked.log_probabilities("The book is printed in letters", [" which were"])
     session.run(None, {"left": np.ones((SIZE, SIZE), np.uint8)})
     # Another question, as the first one is not asked again; its answer begins with the first one's.
@@ -44,7 +44,7 @@ def test_llama_cpp_says_the_same_after_onnx_runtime_multiplied_in_8_bits_in_its_
 
 
 def test_a_graph_does_not_compute_in_the_callers_thread(
-    product: bytes, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    product: Built, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = OnnxGraph(tmp_path, 1, own_thread(), product)
     computed = []

@@ -1,7 +1,6 @@
 """Whisper's graphs compute what CTranslate2 computes, whatever passes the tokens come in."""
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.recognizers.whisper.model import Encoded, WhisperModel, log_mel
 from tests.near_ties import agree
 from tests.operators.recognizers.speaking import samples
@@ -176,12 +175,3 @@ def test_weights_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     odd |= {"decoder/num_heads": np.array(2, np.int16), "encoder/num_heads": np.array(2, np.int16)}
     with pytest.raises(InputError, match="the model has no encoder/conv1/bias"):
         WhisperModel(copy_of_tiny_en(tmp_path / "odder", model=model_file(odd)), 1)
-
-
-def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    for module in ("graphs", "onnx_graph"):
-        monkeypatch.delitem(sys.modules, f"operators.recognizers.whisper.{module}", raising=False)
-
-    with pytest.raises(UsageError, match=r"pip install 'surtitle\[whisper\]'"):
-        WhisperModel(TINY_EN, 1)
