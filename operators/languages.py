@@ -116,6 +116,10 @@ def is_language(name: str) -> bool:
     return True
 
 
+#: The language over which others are translated.
+ENGLISH = language("English")
+
+
 class Direction(NamedTuple):
     """The source and target language."""
 

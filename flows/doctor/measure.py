@@ -5,12 +5,14 @@ from contextlib import closing
 from statistics import median
 from time import perf_counter
 
+from msgspec.structs import replace
+
 from connectors.audio.decoder import AudioDecoder
 from connectors.machine.resources import available_mb, others_s, resident_mb, usable_cores
 from connectors.models.captions_folder import captions_folder, directions
 from connectors.models.catalog import catalog
 from connectors.models.hub import HUB_PREFIX, is_fetched
-from connectors.models.resolve import models_for, resolve_model
+from connectors.models.resolve import models_for, resolve_model, steps
 from flows.doctor.model import ModelFacts, SpeedFacts
 from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, advice, candidates
 from flows.engine.costs import measured_here
@@ -32,6 +34,27 @@ from operators.recognizers.protocol import Hypothesis
 def load(*named: str) -> ModelFacts:
     """Load a model, and choose its prompt; it is ``named`` by the settings of `_settings`."""
     settings = _settings(*named)
+    try:
+        ((meant, own),) = models_for(settings.model, [settings.direction])
+        models = steps(meant, own)
+    except SurtitleError as error:
+        return ModelFacts(error=str(error))
+    if len(models) == 1:
+        return _load(settings)
+    facts = [_load(_settings(name, one.source.name, one.target.name)) for name, (one,) in models]
+    if failed := [one for one in facts if one.error or one.is_absent]:
+        return failed[0]
+    return replace(
+        facts[-1],
+        name=" and ".join(one.name for one in facts),
+        mb=sum(one.mb for one in facts),
+        can_keep=all(one.can_keep for one in facts),
+        direction=str(own[0]),
+        is_for_captions=False,
+    )
+
+
+def _load(settings: TranslateSettings) -> ModelFacts:
     try:
         direction = settings.direction
         if _is_absent(settings.model, direction):

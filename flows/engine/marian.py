@@ -1,6 +1,6 @@
 """Builds what an engine needs of an encoder-decoder model: its weights, its prompts, its sessions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -90,13 +90,21 @@ def marian_folder(name: str, direction: Direction, progress: Progress = silent) 
     return path if is_firefox(path) or is_marian(path) else None
 
 
+def load_pair_model(folder: Path, threads: int) -> EncoderDecoder:
+    """Load the model in a folder; raises `InputError` if it is none."""
+    if is_firefox(folder):
+        return FirefoxModel(read_firefox(folder), threads)
+    return MarianModel(read_folder(folder), threads)
+
+
 def open_marian(
     folder: Path,
     settings: TranslateSettings,
     directions: Sequence[Direction],
     progress: Progress = silent,
+    load: Callable[[Path, int], EncoderDecoder] = load_pair_model,
 ) -> OpenMarian:
-    """Load the model in a folder for any number of directions.
+    """Load the model in a folder for any number of directions, with ``load`` if it may be loaded already.
 
     Raises:
         InputError: it is no such model.
@@ -112,7 +120,7 @@ def open_marian(
         )
     progress("loading the model", None)
     threads = settings.threads or usable_cores()
-    model = _load(folder, threads)
+    model = load(folder, threads)
     needed = max(settings.max_source + _MORE, output_limit(settings.max_source) + 1)
     if needed > model.positions:
         raise UsageError(
@@ -123,9 +131,3 @@ def open_marian(
     context = ContextSettings(cells=settings.sessions * window, sequences=settings.sessions, threads=threads)
     prompts = {one.code: pair_prompt(model, one) for one in directions}
     return OpenMarian(folder, model, settings, prompts, context)
-
-
-def _load(folder: Path, threads: int) -> EncoderDecoder:
-    if is_firefox(folder):
-        return FirefoxModel(read_firefox(folder), threads)
-    return MarianModel(read_folder(folder), threads)

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.contents import read_toml
-from connectors.models.resolve import models_for, resolve_model
+from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_glossary
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
-from flows.engine.marian import UNSHARED, OpenMarian, marian_folder, open_marian
+from flows.engine.marian import UNSHARED, OpenMarian, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import OpenModel, check_memory, make_scheduler, share_passes
 from flows.settings.methods import METHODS
@@ -28,11 +28,12 @@ from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
+from operators.decoding.pivot import PivotTranslator
 from operators.decoding.translator import Translates, Translator, TranslatorSettings
 from operators.decoding.tree import MAX_NODES
-from operators.errors import InputError
+from operators.errors import InputError, UsageError
 from operators.glossary import Dictionary, Glossary
-from operators.languages import Direction, language
+from operators.languages import ENGLISH, Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import Footprint, footprint, recurrent_memory
@@ -73,12 +74,23 @@ class Engine(NamedTuple):
     draft_costs: Callable[[], PassCosts | None]
     #: The same for passes that many segments share.
     fill_costs: Callable[[], PassCosts]
+    #: What translates to English, from which this one translates; None if it translates what is spoken.
+    first: "Engine | None" = None
 
-    def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translator:
+    def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translates:
         """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
 
-        Its methods run in ``decoder``, or one after the other.
+        Its methods run in ``decoder``, or one after the other, as do those of a first engine.
         """
+        if self.first is None:
+            return self._translator(settings, decoder)
+        source, target = settings.direction
+        to_english = to_direction(settings, Direction(source, ENGLISH))
+        # All of the English is given on: the first model's draft keeps it steady (docs/marian.md).
+        from_english = replace(to_direction(settings, Direction(ENGLISH, target)), hold_back=0)
+        return PivotTranslator(self.first.translator(to_english), self._translator(from_english, decoder))
+
+    def _translator(self, settings: TranslateSettings, decoder: Decoder | None) -> Translator:
         prompt = self.prompts.get(settings.direction.code, self.prompt)
         return Translator(
             prompt,
@@ -192,22 +204,44 @@ def open_engines(
         if own.terms is not None:
             glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
         open_dictionary(own, lexicon)
-    loaded = [_load(name, settings, own, progress) for name, own in models_for(settings.model, directions)]
-    check_memory(settings, [one.footprint for one in loaded])
+    named = models_for(settings.model, directions)
+    load = cache(load_pair_model)
+    loaded = [
+        [_load(step, settings, its, progress, load) for step, its in steps(name, own)] for name, own in named
+    ]
+    check_memory(settings, [one.footprint for models in loaded for one in models])
+    engines = [[_open(one, glossary, lexicon, progress) for one in models] for models in loaded]
     return [
-        _open_marian(one, glossary, lexicon)
-        if isinstance(one, OpenMarian)
-        else _open(one, glossary, lexicon, progress)
-        for one in loaded
+        last if not first else _behind(first[0], last, own[0], settings)
+        for (*first, last), (_, own) in zip(engines, named, strict=True)
     ]
 
 
+def _behind(first: Engine, last: Engine, direction: Direction, settings: TranslateSettings) -> Engine:
+    """``last``, which translates what ``first`` has translated to English.
+
+    Raises `UsageError` for words of languages that neither of them translates.
+    """
+    own = to_direction(settings, direction)
+    for file in (own.terms, own.words):
+        if file not in (None, "auto", "none"):
+            raise UsageError(
+                f"{file} has words of {direction}, which is translated over English: leave it out, or choose "
+                "one model for both languages"
+            )
+    return last._replace(first=first, prompts={direction.code: last.prompt})
+
+
 def _load(
-    name: str, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
+    name: str,
+    settings: TranslateSettings,
+    directions: Sequence[Direction],
+    progress: Progress,
+    load: Callable[[Path, int], EncoderDecoder],
 ) -> _Loaded | OpenMarian:
     if (folder := marian_folder(name, directions[0], progress)) is not None:
         settings = with_sessions(to_direction(settings, directions[0]), len(directions))
-        return open_marian(folder, settings, directions, progress)
+        return open_marian(folder, settings, directions, progress, load)
     path = resolve_model(name, directions[0], progress=progress)
     own = with_sessions(to_direction(settings, directions[0]), len(directions))
     # Its context also holds the terms of the other directions.
@@ -229,8 +263,13 @@ def _load(
 
 
 def _open(
-    loaded: _Loaded, glossary: Callable[[Path], Glossary], lexicon: OpenLexicon, progress: Progress
+    loaded: _Loaded | OpenMarian,
+    glossary: Callable[[Path], Glossary],
+    lexicon: OpenLexicon,
+    progress: Progress,
 ) -> Engine:
+    if isinstance(loaded, OpenMarian):
+        return _open_marian(loaded, glossary, lexicon)
     path, model, settings, prompts, memory, context, fill_costs = loaded
     heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
     with _usable(path):

@@ -38,7 +38,8 @@ def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
         # Code changes within a version.
         "code": _hash_of_code()[:12],
         "llama_cpp_python": version("llama-cpp-python"),
-        "model": identify(engine.path, getattr(engine.model, "files", ())),
+        "model": _identify_model(engine),
+        **({} if engine.first is None else {"model_to_english": _identify_model(engine.first)}),
         "draft_model": None if engine.draft is None else identify(engine.draft.path),
         "heads": None if asked.heads is None else identify(Path(asked.heads).expanduser()),
         "glossary": None if asked.terms is None else _name_glossary(Path(asked.terms)),
@@ -93,6 +94,10 @@ def identify(path: Path, files: Sequence[Path] = ()) -> dict[str, Any]:
     digests = [sha256_of(file) for file in files]
     digest = digests[0] if len(files) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     return {"file": path.name, "bytes": sum(file.stat().st_size for file in files), "sha256": digest[:16]}
+
+
+def _identify_model(engine: Engine) -> dict[str, Any]:
+    return identify(engine.path, getattr(engine.model, "files", ()))
 
 
 def _name_glossary(path: Path) -> str:

@@ -54,7 +54,10 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     )] = False  # fmt: skip
     model: Annotated[
         str,
-        Option("A name of `surtitle models`, a GGUF file, a folder (Marian), or hub:OWNER/REPO:FILE.gguf."),
+        Option(
+            "A name of `surtitle models`, a GGUF file, a folder (Marian), hub:OWNER/REPO:FILE.gguf, or two "
+            "with a + between them, over English."
+        ),
     ] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
         "A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.",

@@ -50,6 +50,8 @@ class SegmentState(msgspec.Struct, frozen=True, array_like=True):
     """Everything to remember about an open segment, small."""
 
     windows: tuple[Window, ...] = ()
+    #: The windows in the pivot language, for a `PivotTranslator`.
+    pivot: tuple[Window, ...] = ()
 
 
 class Output(NamedTuple):

@@ -63,7 +63,7 @@ STATES = {
     "OpenSentence": "pieces revision text",
     "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence",
     "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
-    "SegmentState": "windows",
+    "SegmentState": "windows pivot",
     "SentencesState": "stream open arrival_s ended earlier spellings",
     "Spellings": "is_capital",
     "StageState": "open pending",

@@ -24,7 +24,7 @@ from flows.measuring.methods.tables import plots, tables
 from flows.measuring.results import Results, Runner, files_of, publish, running
 from flows.measuring.signature import of_engine, of_texts, sign
 from operators.decoding.forward import Forward
-from operators.decoding.translator import SegmentState, Translator
+from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
@@ -74,7 +74,7 @@ class Likelihood:
 
 def run_trials(
     corpus: Corpus,
-    translators: Sequence[Translator],
+    translators: Sequence[Translates],
     repeats: int,
     masks: Sequence[Callable[[tuple[str, ...]], str]],
     done: set[tuple[int, int]],
@@ -101,7 +101,7 @@ def run_trials(
             yield SegmentTrial(repeat, number, tuple(results))
 
 
-def warm_up(corpus: Corpus, translators: Sequence[Translator]) -> None:
+def warm_up(corpus: Corpus, translators: Sequence[Translates]) -> None:
     """Run the first update with each method, unmeasured: the first passes read the weights from disk."""
     segment = corpus.segments[0]
     for translator in translators:
@@ -111,7 +111,7 @@ def warm_up(corpus: Corpus, translators: Sequence[Translator]) -> None:
 
 def _translate(
     segment: BenchSegment,
-    translator: Translator,
+    translator: Translates,
     masks: Sequence[Callable[[tuple[str, ...]], str]],
     go_on: Callable[[], None] = lambda: None,
     likelihood: Likelihood | None = None,
@@ -168,6 +168,10 @@ def benchmark(job: BenchJob, plan: Plan) -> None:
     with running() as runner:
         engine = open_engine(asked, runner.doing)
         signature = _sign(corpus, engine, job, plan, tokenizer=name, comet=comet)
+        if job.likelihood and engine.first is not None:
+            raise UsageError(
+                "no model knows how likely a translation over English is: leave out --likelihood"
+            )
         judge = Likelihood(engine.prompt, engine.pool, common.max_source) if job.likelihood else None
         key = mixing_key(signature, *plan)
         place = user_cache_path("surtitle") / "bench" / f"{key}.jsonl"
@@ -218,7 +222,7 @@ def mixing_key(signature: dict[str, Any], variants: Sequence[object], masks: Seq
 
 def _measure(
     corpus: Corpus,
-    translators: Sequence[Translator],
+    translators: Sequence[Translates],
     job: BenchJob,
     plan: Plan,
     journal: Journal[SegmentTrial],

@@ -29,7 +29,10 @@ def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.Monk
         pool = SimpleNamespace(usage=Usage(1, 4, 10))
         return [
             SimpleNamespace(
-                pool=pool, one_at_a_time=lambda: None, translator=lambda _settings, _decoder: object()
+                pool=pool,
+                first=None,
+                one_at_a_time=lambda: None,
+                translator=lambda _settings, _decoder: object(),
             )
         ]
 
@@ -81,6 +84,7 @@ class _Engine:
         self.prompts = dict.fromkeys(codes)
         self.pool = SimpleNamespace(usage=Usage(1, 4, 10))
         self.store = ToyStore(3)
+        self.first = None
         #: Languages of the translators that were made.
         self.targets: list[str] = []
 

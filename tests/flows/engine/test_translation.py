@@ -13,7 +13,7 @@ from flows.engine.recognition import tell_terms
 from flows.engine.translation import open_engine, translator_settings
 from flows.measuring.methods.command import columns_of
 from flows.settings.translate import TranslateSettings
-from operators.decoding.translator import SegmentState, Translator
+from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError, UsageError
 from operators.glossary import Wanted
 from operators.models.terms import Limit
@@ -29,7 +29,7 @@ CHATML = """{% for message in messages %}<|im_start|>{{ message.role }}
 """
 
 
-def translator_of(settings: TranslateSettings) -> Translator:
+def translator_of(settings: TranslateSettings) -> Translates:
     return open_engine(settings).translator(settings)
 
 
