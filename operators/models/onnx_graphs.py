@@ -1,7 +1,9 @@
 """Models in ONNX Runtime: their graphs, the merged decoder among them, and what is said of them in JSON."""
 
+import ctypes
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -86,6 +88,7 @@ class OnnxGraph:
             raise InputError(
                 f"{source}: the model cannot be loaded: {error}; fetch it again, or choose another"
             ) from error
+        _return_memory()
         self._executor = executor
         #: The shapes of what it takes and of what it makes, by name.
         self.inputs = {one.name: one.shape for one in self._session.get_inputs()}
@@ -103,6 +106,12 @@ class OnnxGraph:
             return dict(zip(made, self._executor.submit(run, made, given).result(), strict=True))
         except Exception as error:  # the library's classes share no other base
             raise ModelTrouble(Trouble.FAILED_PASS, f"ONNX Runtime failed: {error}") from error
+
+
+def _return_memory() -> None:
+    """Give the system back what loading a graph took: glibc keeps it for later otherwise."""
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class MergedDecoder(OnnxGraph):
