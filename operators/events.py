@@ -142,6 +142,8 @@ class Partial(SegmentEvent, frozen=True, kw_only=True, omit_defaults=True):
     arrival_s: Seconds
     #: True for a sentence, false for a recogniser's segment, which ends at a pause.
     is_sentence: bool = False
+    #: True if the recogniser has ended all segments of the sentence: it may go on, but no word is revised.
+    is_stable: bool = False
     # Partials from elsewhere may say by ``language`` what is spoken.
     language: CaptionLanguage = msgspec.field(name="caption_language", default=msgspec.UNSET)
 
@@ -223,6 +225,8 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     effort: Effort = Effort()
     #: What went wrong with the model; if it gave no answer, this is the translation of an earlier update.
     trouble: Trouble | None = None
+    #: Copied from the `Partial`.
+    is_stable: bool = False
 
 
 class Caption(SegmentEvent, frozen=True, kw_only=True):

@@ -316,7 +316,8 @@ def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
         first = parts.languages.directions_of(translation.stream)[0].target.code
         if translation.language and translation.language != first:
             return None
-        partial = Partial(**moment_of(translation), text=translation.source, is_sentence=True)
+        moment, is_stable = moment_of(translation), translation.is_stable
+        partial = Partial(**moment, text=translation.source, is_sentence=True, is_stable=is_stable)
         return replace(partial, language=UNSET) if translation.language else partial
 
     return partial_of

@@ -297,12 +297,17 @@ class Sentences:
         return msgspec.structs.replace(final, is_final=True)
 
     def _update(self, sentence: OpenSentence) -> list[Partial]:
-        """The update of an open sentence, if its words changed: whether a full stop stays, the final says."""
+        """The update of an open sentence, if its words changed or are stable now.
+
+        A full stop alone is no change: whether it stays, the final says.
+        """
         text = self._joined(sentence.pieces)
         text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)
-        if text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0:
+        is_known = text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0
+        if is_known and not sentence.waits:
             return []
         update = self._partial(sentence, sentence.pieces, text)
+        update = msgspec.structs.replace(update, is_stable=sentence.waits)
         sentence.text = text
         sentence.revision += 1
         return [update]

@@ -46,7 +46,8 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
 def caption(translation: Translation, mask_k: int) -> Caption:
     """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final."""
     text = translation.text
-    visible = len(text) if translation.is_final else mask_tail(translation.pieces, mask_k)
+    is_shown = translation.is_final or translation.is_stable
+    visible = len(text) if is_shown else mask_tail(translation.pieces, mask_k)
     return Caption(
         **moment_of(translation),
         source=translation.source,

@@ -56,4 +56,5 @@ def _passed(partial: Partial, clock: Clock) -> Translation:
         pieces=tuple(_PIECE.findall(partial.text)),
         started_s=ready_s,
         ready_s=ready_s,
+        is_stable=partial.is_stable,
     )

@@ -82,4 +82,5 @@ class Update(NamedTuple):
             overtaken=self.overtaken,
             effort=output.effort.with_total(total_s),
             trouble=output.trouble,
+            is_stable=partial.is_stable,
         )
