@@ -256,7 +256,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     shown_s: Seconds | None = None
     effort: Effort = Effort()
     trouble: Trouble | None = None
-    #: Tokens that are withheld while the translation is unfinished; absent in files that do not say.
+    #: Tokens that are withheld while words may be revised; absent in files that do not say.
     mask_k: Count | None = None
 
     @property

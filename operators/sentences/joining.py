@@ -303,9 +303,11 @@ class Sentences:
         """
         text = self._joined(sentence.pieces)
         text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)
-        is_known = text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0
-        if is_known and not sentence.waits:
-            return []
+        if text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0:
+            if not sentence.waits:
+                return []
+            # The model need not read the same text again.
+            text = sentence.text
         update = self._partial(sentence, sentence.pieces, text)
         update = msgspec.structs.replace(update, is_stable=sentence.waits)
         sentence.text = text

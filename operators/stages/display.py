@@ -1,8 +1,8 @@
 """The display stage: display-only mask-k.
 
 The next update most likely rewrites the last k tokens of an unfinished translation. They are withheld from
-the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). A final shows
-everything.
+the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). A stable
+translation, behind which the speaker pauses, shows all words; a final shows everything.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 
 from operators.events import Caption, Translation, moment_of
+from operators.languages import SENTENCE_MARKS
 from operators.text import CLUSTER
 
 
@@ -44,10 +45,15 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
 
 
 def caption(translation: Translation, mask_k: int) -> Caption:
-    """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final."""
+    """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final or stable."""
     text = translation.text
-    is_shown = translation.is_final or translation.is_stable
-    visible = len(text) if is_shown else mask_tail(translation.pieces, mask_k)
+    if translation.is_final:
+        visible = len(text)
+    elif translation.is_stable:
+        # Whether the sentence ends here is not known yet.
+        visible = len(text.rstrip(SENTENCE_MARKS))
+    else:
+        visible = mask_tail(translation.pieces, mask_k)
     return Caption(
         **moment_of(translation),
         source=translation.source,

@@ -112,6 +112,7 @@ def test_a_sentence_grows_over_a_pause_on_the_same_line() -> None:
         (4, "The earliest book printed with movable type of the and Gutenberg", False),
     ]
     assert [one.revision for one in shown] == [0, 1, 2, 3]
+    assert [one.is_stable for one in shown] == [False, True, False, True]
     assert (shown[-1].start_s, shown[-1].end_s) == (0.0, 3.5)
     assert texts(sentences.end(5.0)) == [
         (4, "The earliest book printed with movable type of the and Gutenberg.", True)
@@ -120,9 +121,26 @@ def test_a_sentence_grows_over_a_pause_on_the_same_line() -> None:
 
 def test_an_update_that_differs_by_a_full_stop_only_is_not_passed_on() -> None:
     sentences = joiner()
-    assert texts(sentences.hear(says(0, "We come home.", 0.0, 1.0))) == [(0, "We come home.", False)]
-    assert sentences.hear(says(0, "We come home.", 0.0, 1.2, is_final=True)) == []
-    assert texts(sentences.end()) == [(0, "We come home.", True)]
+    assert texts(sentences.hear(says(0, "We come home", 0.0, 1.0))) == [(0, "We come home", False)]
+    assert sentences.hear(says(0, "We come home.", 0.0, 1.2)) == []
+
+
+def test_words_that_become_stable_are_passed_on_again_as_they_were() -> None:
+    sentences = joiner()
+    (first,) = sentences.hear(says(0, "We come home.", 0.0, 1.0))
+    (stable,) = sentences.hear(says(0, "We come home", 0.0, 1.2, is_final=True))
+    assert (first.text, first.is_stable) == ("We come home.", False)
+    assert (stable.text, stable.is_stable) == ("We come home.", True)
+
+
+def test_words_are_stable_once_the_segment_has_ended_and_whether_the_stop_stays_the_final_says() -> None:
+    sentences = joiner()
+    (first,) = sentences.hear(says(0, "We come", 0.0, 1.0))
+    (stable,) = sentences.hear(says(0, "We come home.", 0.0, 1.2, is_final=True))
+    assert texts([stable]) == [(0, "We come home", False)]
+    (final,) = sentences.end()
+    assert texts([final]) == [(0, "We come home.", True)]
+    assert [one.is_stable for one in (first, stable, final)] == [False, True, False]
 
 
 def test_a_long_pause_ends_a_sentence_when_it_became_long() -> None:

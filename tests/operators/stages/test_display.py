@@ -12,7 +12,7 @@ from operators.stages.display import caption, mask_tail
 pieces = st.lists(st.text("ab \u0301👍🏽\u200dक्", max_size=3), max_size=8).map(tuple)
 
 
-def translation(pieces: tuple[str, ...], *, is_final: bool = False) -> Translation:
+def translation(pieces: tuple[str, ...], *, is_final: bool = False, is_stable: bool = False) -> Translation:
     return Translation(
         stream="s",
         segment=0,
@@ -26,6 +26,7 @@ def translation(pieces: tuple[str, ...], *, is_final: bool = False) -> Translati
         end_s=0,
         arrival_s=0,
         ready_s=0,
+        is_stable=is_stable,
     )
 
 
@@ -36,6 +37,11 @@ def test_the_last_tokens_of_an_unfinished_translation_are_withheld() -> None:
 
 def test_a_final_shows_everything() -> None:
     assert caption(translation(("Das", " ist"), is_final=True), 3).shown == "Das ist"
+
+
+def test_a_stable_translation_shows_all_words_but_not_the_stop_that_only_a_final_confirms() -> None:
+    shown = caption(translation(("Das", " ist", " ein", " Haus", "."), is_stable=True), 3)
+    assert (shown.shown, shown.withheld) == ("Das ist ein Haus", ".")
 
 
 def test_with_mask_zero_everything_is_shown() -> None:
