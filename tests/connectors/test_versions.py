@@ -45,9 +45,9 @@ FIRST: dict[str, dict[str, Any]] = {
 #: The order in which the fields of an event are written: files of two versions can be compared byte by byte.
 #: (A ``language`` is only written where there are several.)
 ORDER = {
-    "partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence",
+    "partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence is_stable",
     "translation": "stream segment revision is_final language source text tokens pieces start_s end_s "
-    "arrival_s started_s ready_s overtaken effort trouble",
+    "arrival_s started_s ready_s overtaken effort trouble is_stable",
     "caption": "stream segment revision is_final language source shown withheld start_s end_s arrival_s "
     "started_s ready_s overtaken shown_s effort trouble mask_k",
 }
@@ -61,7 +61,7 @@ STATES = {
     "NumberingState": "stream next_segment unfinished heard_s",
     "OpenSegment": "segment waiting overtaken",
     "OpenSentence": "pieces revision text",
-    "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence",
+    "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence is_stable",
     "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
     "SegmentState": "windows pivot",
     "SentencesState": "stream open arrival_s ended earlier spellings",

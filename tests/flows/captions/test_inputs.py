@@ -37,9 +37,9 @@ def test_a_replay_does_not_wait_for_updates_that_change_no_sentence(tmp_path: Pa
     partials = [
         {
             "stream": "talk", "segment": segment, "revision": revision, "text": "a b the",
-            "is_final": revision == 2, "start_s": segment, "end_s": segment + 0.8, "arrival_s": segment + 0.8,
+            "is_final": revision == 3, "start_s": segment, "end_s": segment + 0.8, "arrival_s": segment + 0.8,
         }
-        for segment in range(60) for revision in range(3)
+        for segment in range(60) for revision in range(4)
     ]  # fmt: skip
     (tmp_path / "speech.jsonl").write_text("\n".join(map(json.dumps, partials)))
     finish(start(settings(tmp_path, f'partials = "{tmp_path}/speech.jsonl"', recovery=False)))
