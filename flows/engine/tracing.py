@@ -77,7 +77,9 @@ def record(
     state, updates = SegmentState(), list[UpdateTrace]()
     for number, partial in enumerate(partials):
         progress("tracing", number / len(partials))
-        state, output = translator.update(partial.key, state, partial.text, is_final=partial.is_final)
+        state, output = translator.update(
+            partial.key, state, partial.text, is_final=partial.is_final, is_stable=partial.is_stable
+        )
         made = recorder.take()
         windows = (
             made.get(f"{partial.key}/{place}") or unchanged(window.output)

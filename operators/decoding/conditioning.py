@@ -32,23 +32,23 @@ class Conditioning(msgspec.Struct, frozen=True):
     #: questions and exclamations stay, as some languages say them also at the beginning.
     close: bool = False
 
-    def prepare(self, text: str, *, is_final: bool) -> str:
-        """The text to translate; a final's is unchanged."""
+    def prepare(self, text: str, *, is_final: bool, is_stable: bool = False) -> str:
+        """The text to translate; a final's is unchanged, and of stable text no word waits."""
         if is_final:
             return text
-        text = self._likely(text)
+        text = self._likely(text, 0 if is_stable else self.hold_back)
         if self.strip_punctuation or not self.close:
             return text
         open_text = text.rstrip(_OPEN)
         return open_text + _full_stop(open_text) if open_text else text
 
-    def _likely(self, text: str) -> str:
+    def _likely(self, text: str, hold_back: int) -> str:
         """Unfinished text without what may change soon."""
         words = text.split()
         # The first word never waits: a caption would vanish where a text is revised to few words, and text in
         # a script without spaces, one long word, would wait for the final.
-        if self.hold_back and len(words) > 1:
-            text = " ".join(words[: max(1, len(words) - self.hold_back)])
+        if hold_back and len(words) > 1:
+            text = " ".join(words[: max(1, len(words) - hold_back)])
         if self.strip_punctuation:
             text = text.rstrip().rstrip(_CLOSING)
         return text.rstrip()

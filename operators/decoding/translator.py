@@ -108,12 +108,14 @@ class Translates(Protocol):
     """Translates updates of segments; the methods are those of `Translator`."""
 
     def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> tuple[SegmentState, Output]:
-        """Translate the present text of segment ``key``."""
+        """Translate the present text of segment ``key``; of a stable one, no word will be revised."""
         ...
 
-    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+    def updating(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
+    ) -> Updating:
         """Like `update`, for a caller that runs the methods of several updates concurrently."""
         ...
 
@@ -146,14 +148,14 @@ class Translator:
         self._said: dict[str, deque[str]] = {}
 
     def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> tuple[SegmentState, Output]:
         """Translate the present text of segment ``key``.
 
         If the model fails, state and output stay as they were before. A final is tried once more, because no
         later update can repair it.
         """
-        updating = self.updating(key, state, text, is_final=is_final)
+        updating = self.updating(key, state, text, is_final=is_final, is_stable=is_stable)
         try:
             asked = next(updating)
             while True:
@@ -167,10 +169,12 @@ class Translator:
             done: tuple[SegmentState, Output] = end.value
             return done
 
-    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+    def updating(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
+    ) -> Updating:
         """Like `update`, for a caller that runs the methods of several updates concurrently."""
         conditioning = self._settings.conditioning
-        text = conditioning.prepare(cleaned(text), is_final=is_final)
+        text = conditioning.prepare(cleaned(text), is_final=is_final, is_stable=is_stable)
         # A full stop that was added for the model is not said to viewers.
         is_open = conditioning.close and not is_final
         state = SegmentState(tuple(self._readable(window) for window in state.windows))

@@ -13,14 +13,16 @@ class TranslatorOfEach:
         self._of = of
 
     def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> tuple[SegmentState, Output]:
         """Translate the present text of segment ``key``."""
-        return self._of(_stream(key)).update(key, state, text, is_final=is_final)
+        return self._of(_stream(key)).update(key, state, text, is_final=is_final, is_stable=is_stable)
 
-    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+    def updating(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
+    ) -> Updating:
         """Like `update`, for a caller that runs the methods of several updates concurrently."""
-        return self._of(_stream(key)).updating(key, state, text, is_final=is_final)
+        return self._of(_stream(key)).updating(key, state, text, is_final=is_final, is_stable=is_stable)
 
     def release(self, key: str, state: SegmentState) -> None:
         """Free the sessions of a segment that has ended."""

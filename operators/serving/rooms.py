@@ -34,6 +34,8 @@ class Update(NamedTuple):
     #: When it arrived, in seconds; and the number that the caller gave it.
     arrival_s: float = 0.0
     number: int = 0
+    #: Whether none of its words will be revised.
+    is_stable: bool = False
 
     @property
     def key(self) -> str:

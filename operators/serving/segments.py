@@ -26,8 +26,9 @@ def rooms_of(scheduler: Scheduler, translator: Translates, *, keep_up: bool) -> 
     def work(waiting: Waiting, state: SegmentState | None) -> Working[SegmentState, Translated]:
         began, update = perf_counter(), waiting.update
         updating = translator.updating(
-            update.key, state or SegmentState(), update.text, is_final=update.is_final
-        )
+            update.key, state or SegmentState(), update.text,
+            is_final=update.is_final, is_stable=update.is_stable,
+        )  # fmt: skip
         after, output = yield from updating
         return after, Translated(output, perf_counter() - began)
 

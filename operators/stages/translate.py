@@ -152,7 +152,9 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         began = perf_counter()
         state = self._open.get(partial.segment, OpenSegment())
         before = state.segment
-        after, output = self._translator.update(partial.key, before, partial.text, is_final=partial.is_final)
+        after, output = self._translator.update(
+            partial.key, before, partial.text, is_final=partial.is_final, is_stable=partial.is_stable
+        )
         # Moved to the end, so that each of several waiting segments gets its turn.
         self._open.pop(partial.segment, None)
         self._waited.discard(partial.segment)

@@ -46,7 +46,7 @@ def snapshots(folder: Path) -> dict[tuple[str, str], int]:
 class _Verbose:
     """A translator whose tokens have nothing in common; it says six for five that it reads."""
 
-    def update(self, _key: str, _state: SegmentState, text: str, *, is_final: bool) -> Any:  # noqa: ARG002
+    def update(self, _key: str, _state: SegmentState, text: str, **_how: bool) -> Any:
         random, windows = Random(0), list[Window]()
         tokens = 7 * len(text.split()) // 6
         for begin in range(0, tokens, 192):

@@ -14,6 +14,7 @@ def test_the_closing_punctuation_of_unfinished_text_is_not_believed() -> None:
 def test_the_last_words_wait_for_the_next_update() -> None:
     assert Conditioning(hold_back=1).prepare("It was the best.", is_final=False) == "It was the"
     assert Conditioning(hold_back=2).prepare("It was the best.", is_final=False) == "It was"
+    assert Conditioning(hold_back=1).prepare("It was", is_final=False, is_stable=True) == "It was"
 
 
 @given(st.lists(st.sampled_from(["a", "今日は良い天気です。"]), min_size=1, max_size=5), st.integers(0, 6))

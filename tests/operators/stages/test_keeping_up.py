@@ -29,7 +29,7 @@ class Simulation:
         #: Seconds between arrival and the moment when the model took a partial up.
         self.waits_s: list[float] = []
 
-    def update(self, _key: str, state: SegmentState, text: str, *, is_final: bool) -> Any:  # noqa: ARG002
+    def update(self, _key: str, state: SegmentState, text: str, **_how: bool) -> Any:
         self.began_s = self.now_s
         self.now_s += self.step_s
         return state, Output((1,), (text,), Effort())

@@ -9,9 +9,11 @@ from bytewax import operators as op
 from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink, TestingSource, cluster_main, run_main
+from msgspec.structs import replace
 
 from operators.clock import VirtualClock
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Translator, TranslatorSettings
@@ -32,14 +34,16 @@ def partials(*texts: str, segment: int = 0, stream: str = "s") -> list[Partial]:
     ]  # fmt: skip
 
 
-def toy_translator(store: ToyStore, *, max_source: int = 50) -> Translator:
+def toy_translator(store: ToyStore, *, max_source: int = 50, hold_back: int = 0) -> Translator:
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     return Translator(
         prompt,
         OneAtATime(SessionPool(store, prompt.head, 3)),
         lambda task: ssbd(task, BiasedAcceptance(0.2)),
-        TranslatorSettings(max_source=max_source, max_output=40),
+        TranslatorSettings(
+            max_source=max_source, max_output=40, conditioning=Conditioning(hold_back=hold_back)
+        ),
     )
 
 
@@ -63,6 +67,15 @@ def test_every_partial_is_translated_in_order_and_carries_what_later_stages_need
         assert len(one.pieces) == len(one.tokens)
         assert one.ready_s >= one.arrival_s == partial.arrival_s
     assert out[1].effort.drafted == len(out[0].tokens)
+
+
+def test_no_word_of_stable_text_waits() -> None:
+    out: list[Translation] = []
+    first, stable = partials("a b c", "a b c")
+    given = [first, replace(stable, is_final=False, is_stable=True)]
+    run_main(flow(given, out, toy_translator(ToyStore(4), hold_back=1)))  # type: ignore[no-untyped-call]
+    assert out[0].effort.prompt_tokens < out[1].effort.prompt_tokens
+    assert [one.is_stable for one in out] == [False, True]
 
 
 def test_a_segment_that_has_ended_leaves_nothing_in_the_cache() -> None:

@@ -15,16 +15,17 @@ from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink, TestingSource, cluster_main, run_main
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from typing_extensions import override
 
 from connectors.recovery import forget_unfinished
 from operators.clock import VirtualClock
 from operators.decoding.forward import Logits
-from operators.decoding.translator import SegmentState
-from operators.events import Partial, Translation
+from operators.decoding.translator import Output, SegmentState
+from operators.events import Effort, Partial, Translation
 from operators.models.store import Part
 from operators.serving.rooms import Update
-from operators.serving.segments import Translated
+from operators.serving.segments import Translated, rooms_of
 from operators.serving.thread import RoomsThread
 from operators.stages import translate_rooms as translate_rooms_stage
 from operators.stages.translate import translate
@@ -102,6 +103,30 @@ def run(given: Sequence[Any], served: ToyRooms, batch: int = 2, workers: int = 1
         cluster_main(dataflow, [], 0, worker_count_per_proc=workers)  # type: ignore[no-untyped-call]
     served.close()
     return out
+
+
+class Learning:
+    """A translator that says nothing and notes what it is told about a text."""
+
+    def __init__(self) -> None:
+        self.learned: list[dict[str, bool]] = []
+
+    def updating(self, _key: str, state: SegmentState, _text: str, **how: bool) -> Any:
+        self.learned.append(how)
+        return state, Output((), (), Effort())
+        yield
+
+    def release(self, _key: str, _state: SegmentState) -> None:
+        """Nothing is held."""
+
+
+def test_the_translator_learns_which_text_is_stable() -> None:
+    translator: Any = Learning()
+    stable = replace(partial("a b"), is_stable=True)
+    served = RoomsThread(rooms_of(scheduler(1, 16), translator, keep_up=False))
+    out = run([partial("a b"), stable, partial("a b", is_final=True)], served)
+    assert [how["is_stable"] for how in translator.learned] == [False, True, False]
+    assert [one.is_stable for one in out] == [False, True, False]
 
 
 def by_segment(out: Iterable[Translation]) -> Segments:
