@@ -24,17 +24,21 @@ class PivotTranslator:
         self._second = second
 
     def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> tuple[SegmentState, Output]:
         """Translate the present text of segment ``key``."""
-        pivot, said = self._first.update(key, _pivot(state), text, is_final=is_final)
-        made = self._second.update(key, state, "".join(said.pieces), is_final=is_final)
+        pivot, said = self._first.update(key, _pivot(state), text, is_final=is_final, is_stable=is_stable)
+        made = self._second.update(key, state, "".join(said.pieces), is_final=is_final, is_stable=is_stable)
         return _joined(pivot, said, *made)
 
-    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+    def updating(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
+    ) -> Updating:
         """Like `update`, for a caller that runs the second one's methods of several updates concurrently."""
-        pivot, said = self._first.update(key, _pivot(state), text, is_final=is_final)
-        made = yield from self._second.updating(key, state, "".join(said.pieces), is_final=is_final)
+        pivot, said = self._first.update(key, _pivot(state), text, is_final=is_final, is_stable=is_stable)
+        made = yield from self._second.updating(
+            key, state, "".join(said.pieces), is_final=is_final, is_stable=is_stable
+        )
         return _joined(pivot, said, *made)
 
     def release(self, key: str, state: SegmentState) -> None:

@@ -29,7 +29,7 @@ def translator(first: int, pool: SessionPool | None = None) -> Translator:
         Prompt(Letters(), (first, 2), " ", (3,), EndOfTurn(Letters())),
         OneAtATime(pool or pool_of(ToyStore(3))),
         lambda task: ssbd(task, BiasedAcceptance(0.2)),
-        TranslatorSettings(max_source=30, max_output=12, conditioning=Conditioning(close=True)),
+        TranslatorSettings(max_source=30, max_output=12, conditioning=Conditioning(hold_back=1, close=True)),
     )
 
 
@@ -44,11 +44,12 @@ def test_it_says_what_both_say_by_hand_and_goes_on_from_a_stored_state(updates: 
     inner, outer, state = SegmentState(), SegmentState(), SegmentState()
     for number, text in enumerate(updates):
         is_final = number == len(updates) - 1
-        inner, english = first.update(KEY, inner, text, is_final=is_final)
-        outer, want = second.update(KEY, outer, "".join(english.pieces), is_final=is_final)
+        how = {"is_final": is_final, "is_stable": number % 2 == 1}
+        inner, english = first.update(KEY, inner, text, **how)
+        outer, want = second.update(KEY, outer, "".join(english.pieces), **how)
         # Another process goes on: its models hold nothing.
         stored = unpack(pack(state), SegmentState)
-        state, got = pivot().update(KEY, stored, text, is_final=is_final)
+        state, got = pivot().update(KEY, stored, text, **how)
         assert (got.tokens, got.pieces) == (want.tokens, want.pieces)
         assert (state.pivot, state.windows) == (inner.windows, outer.windows)
         both = english.effort + want.effort
@@ -60,7 +61,7 @@ def test_both_models_draft_from_what_they_said_before() -> None:
     model, state = pivot(), SegmentState()
     for text in ("a b c", "a b c d"):
         before = state
-        state, output = model.update(KEY, before, text, is_final=False)
+        state, output = model.update(KEY, before, text, is_final=False, is_stable=True)
     assert before.pivot[0].output
     assert before.windows[0].output
     assert output.effort.drafted == len(before.pivot[0].output) + len(before.windows[0].output)
@@ -69,9 +70,9 @@ def test_both_models_draft_from_what_they_said_before() -> None:
 def test_where_the_first_model_fails_the_last_output_stays_and_the_failure_is_told() -> None:
     store, second = ToyStore(3), ToyStore(3)
     model = PivotTranslator(translator(1, pool_of(store)), translator(4, pool_of(second)))
-    state, good = model.update(KEY, SegmentState(), "a b c", is_final=False)
+    state, good = model.update(KEY, SegmentState(), "a b c", is_final=False, is_stable=True)
     store.before = second.before = fail
-    after, output = model.update(KEY, state, "a b c d", is_final=False)
+    after, output = model.update(KEY, state, "a b c d", is_final=False, is_stable=True)
     assert good.pieces
     assert (after, output.pieces) == (state, good.pieces)
     assert (output.trouble, output.why) == (Trouble.FAILED_PASS, "no luck")
