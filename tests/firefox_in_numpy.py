@@ -12,13 +12,14 @@ Array = NDArray[Any]
 
 
 class Reference:
-    """A model with one vocabulary, whose activations are rounded as in training."""
+    """A model whose activations are rounded as in training."""
 
     def __init__(self, weights: Weights, heads: int = 8) -> None:
         self._weights = weights
         self._heads = heads
-        self._embeddings = self._matrix("Wemb", is_embedding=True)
-        self._width = self._embeddings.shape[1]
+        names = ("encoder_Wemb", "decoder_Wemb") if "encoder_Wemb" in weights else ("Wemb", "Wemb")
+        self._source, self._target = (self._matrix(name, is_embedding=True) for name in names)
+        self._width = self._source.shape[1]
 
     def logits(self, source: Sequence[int], output: Sequence[int]) -> Array:
         """Those behind the start and behind each token of ``output``."""
@@ -27,7 +28,7 @@ class Reference:
         cells = {layer: np.zeros(self._width) for layer in layers}
         rows = []
         for place, token in enumerate([None, *output]):
-            x = np.zeros(self._width) if token is None else self._embed(token)
+            x = np.zeros(self._width) if token is None else self._embed(self._target, token)
             x = x + self._place(place)
             for layer in layers:
                 name = f"decoder_l{layer}"
@@ -37,11 +38,11 @@ class Reference:
                 x = self._attend(x[None], memory, f"{name}_context")[0]
                 x = self._feed_forward(x, name)
             rounded = self._rounded(x, "none")
-            rows.append(rounded @ self._embeddings.T + self._weights.floats("decoder_ff_logit_out_b"))
+            rows.append(rounded @ self._target.T + self._weights.floats("decoder_ff_logit_out_b"))
         return np.array(rows)
 
     def _encode(self, source: Sequence[int]) -> Array:
-        x = np.array([self._embed(token) + self._place(place) for place, token in enumerate(source)])
+        x = np.array([self._embed(self._source, token) + self._place(place) for place, token in enumerate(source)])
         layer = 1
         while f"encoder_l{layer}_self_Wq" in self._weights:
             x = self._attend(x, x, f"encoder_l{layer}_self")
@@ -87,8 +88,8 @@ class Reference:
         values, scale = self._weights.matrix(name, is_embedding=is_embedding)
         return values.astype(float) * scale
 
-    def _embed(self, token: int) -> Array:
-        return np.asarray(self._embeddings[token] * np.sqrt(self._width))
+    def _embed(self, embeddings: Array, token: int) -> Array:
+        return np.asarray(embeddings[token] * np.sqrt(self._width))
 
     def _place(self, place: int) -> Array:
         frequencies = 10_000.0 ** (-np.arange(self._width // 2) / (self._width // 2 - 1))
