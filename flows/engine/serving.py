@@ -80,7 +80,7 @@ def share_passes(
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
     second = None if draft is None else SharedSessions(draft.context, draft.pool)
-    first = SharedSessions(opened.context, opened.pool)
+    first = SharedSessions(opened.context if isinstance(opened.context, LlamaContext) else None, opened.pool)
     return Scheduler(first, second, fill=fill, costs=costs, most=most)
 
 

@@ -198,9 +198,6 @@ class SessionPool:
         #: How often the heads have been evaluated: more than once only after failures.
         self.head_evaluations = 0
         self._evaluate_heads()
-        #: Usage at the last count; it can be read on any thread.
-        self.usage = Usage()
-        self.count()
 
     @property
     def is_recurrent(self) -> bool:
@@ -222,8 +219,6 @@ class SessionPool:
                 self.succeed()
                 if isinstance(session, BranchingSession):
                     session.settle()
-            finally:
-                self.count()
 
     def refresh(self) -> None:
         """Evaluate the heads again if repeated failures suggest that they are broken.
@@ -270,7 +265,6 @@ class SessionPool:
         with self._lock:
             if key in self._open:
                 self._drop(key)
-            self.count()
 
     def drop_oldest(self, keys: Collection[str]) -> bool:
         """Drop half of the sessions, the oldest first, but none of ``keys``; whether there were any."""
@@ -282,11 +276,13 @@ class SessionPool:
     def _drop_oldest_others(self, number: int) -> bool:
         return self.drop_oldest([key for key, one in self._open.items() if one.sequence.number == number])
 
-    def count(self) -> None:
-        """Update `usage` with what is held now."""
+    @property
+    def usage(self) -> Usage:
+        """What is held now; it can be read on any thread."""
+        opened = tuple(self._open.values())
         heads = sum(len(head.tokens) for head in self._heads)
-        own = sum(max(0, one.session.held - one.shared) for one in self._open.values())
-        self.usage = Usage(len(self._open), self.most, heads + own)
+        own = sum(max(0, one.session.held - one.shared) for one in opened)
+        return Usage(len(opened), self.most, heads + own)
 
     def _head_of(self, tokens: Sequence[int]) -> _Head:
         if len(self._heads) == 1:

@@ -16,10 +16,11 @@ class SharedSessions:
     """The `Passes` of a model; for use by one thread.
 
     With recurrent memory, sessions are answered one after the other, because each one splits its passes where
-    states must be saved. A request larger than a pass is also answered alone.
+    states must be saved. So they are without a ``store`` that shares passes. A request larger than a pass is
+    also answered alone.
     """
 
-    def __init__(self, store: SharedStore, sessions: SessionPool) -> None:
+    def __init__(self, store: SharedStore | None, sessions: SessionPool) -> None:
         self._store = store
         self._sessions = sessions
         #: Maximum number of sessions.
@@ -38,7 +39,6 @@ class SharedSessions:
             return
         together = self._together(asked)
         yield from together if together is not None else map(self._alone, asked)
-        self._sessions.count()
 
     def succeed(self) -> None:
         """Record that an answer was used completely."""
@@ -65,7 +65,8 @@ class SharedSessions:
 
     def _together(self, asked: Sequence[Asked]) -> list[Answered] | None:
         """All answers from one pass; None if each request must be answered alone."""
-        if len(asked) == 1 or self._sessions.is_recurrent:
+        store = self._store
+        if store is None or len(asked) == 1 or self._sessions.is_recurrent:
             return None
         widths = (len(one.request.paths) for one in asked if isinstance(one.request, BeamForward))
         if max(widths, default=0) > self._sessions.beams:
@@ -75,12 +76,12 @@ class SharedSessions:
         sizes = (
             one.session.size(request.request, keeps=keeps) for one, request in zip(opened, asked, strict=True)
         )
-        if sum(sizes) > self._store.largest_pass:
+        if sum(sizes) > store.largest_pass:
             return None
         try:
             while True:
                 try:
-                    return self._pass(asked, opened, keeps=keeps)
+                    return _pass(store, asked, opened, keeps=keeps)
                 except NoRoom:
                     if not self._sessions.drop_oldest({one.key for one in asked}):
                         return None
@@ -96,28 +97,29 @@ class SharedSessions:
         movable = (one.session.movable(request.request) for one, request in zip(opened, asked, strict=True))
         return least is not None and sum(movable) >= least
 
-    def _pass(self, asked: Sequence[Asked], opened: Sequence[OpenSession], *, keeps: bool) -> list[Answered]:
-        firsts = [
-            Part(one.sequence.number, _begin(one, request.request, keeps=keeps))
-            for one, request in zip(opened, asked, strict=True)
-        ]
-        # Sources that have grown before tokens that are kept: these wait for a pass of their own.
-        if leads := [one for one in firsts if one.evaluation.tokens and not one.evaluation.rows]:
-            self._store.evaluate_parts(leads)
-        parts = [
-            _rest(one, first, request.request)
-            for one, first, request in zip(opened, firsts, asked, strict=True)
-        ]
-        made = iter(self._store.evaluate_parts([part for several in parts for part in several]))
-        answers = [[next(made) for _ in several] for several in parts]
-        for one, request in zip(opened, asked, strict=True):
-            one.session.end(request.request)
-        return [
-            Answered(
-                rows[0] if len(rows) == 1 else np.concatenate(rows), one.session.reused, one.session.kept
-            )
-            for rows, one in zip(answers, opened, strict=True)
-        ]
+
+def _pass(
+    store: SharedStore, asked: Sequence[Asked], opened: Sequence[OpenSession], *, keeps: bool
+) -> list[Answered]:
+    """All answers; raises `ModelTrouble` for all if the model fails."""
+    firsts = [
+        Part(one.sequence.number, _begin(one, request.request, keeps=keeps))
+        for one, request in zip(opened, asked, strict=True)
+    ]
+    # Sources that have grown before tokens that are kept: these wait for a pass of their own.
+    if leads := [one for one in firsts if one.evaluation.tokens and not one.evaluation.rows]:
+        store.evaluate_parts(leads)
+    parts = [
+        _rest(one, first, request.request) for one, first, request in zip(opened, firsts, asked, strict=True)
+    ]
+    made = iter(store.evaluate_parts([part for several in parts for part in several]))
+    answers = [[next(made) for _ in several] for several in parts]
+    for one, request in zip(opened, asked, strict=True):
+        one.session.end(request.request)
+    return [
+        Answered(rows[0] if len(rows) == 1 else np.concatenate(rows), one.session.reused, one.session.kept)
+        for rows, one in zip(answers, opened, strict=True)
+    ]
 
 
 def _begin(one: OpenSession, request: Forward | BeamForward, *, keeps: bool) -> Evaluation:

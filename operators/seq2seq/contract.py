@@ -23,7 +23,7 @@ class Read(NamedTuple):
 
 
 class Writing(NamedTuple):
-    """One sequence's part of a pass of the decoder."""
+    """A pass of the decoder."""
 
     read: Read
     #: What stands before ``tokens``; empty if they begin with the start token.
@@ -56,13 +56,11 @@ class EncoderDecoder(Protocol):
     is_causal: bool
     #: Whether what was written behind one source is kept behind a longer one.
     can_shift: bool
-    #: Whether parts of a pass are evaluated together.
-    shares_passes: bool
 
-    def read(self, sources: Sequence[Sequence[int]]) -> list[Read]:
-        """Read sources, each with its end token. Raises `ModelTrouble` if that fails."""
+    def read(self, source: Sequence[int]) -> Read:
+        """Read a source with its end token. Raises `ModelTrouble` if that fails."""
         ...
 
-    def write(self, parts: Sequence[Writing]) -> list[tuple[Logits, Held]]:
+    def write(self, writing: Writing) -> tuple[Logits, Held]:
         """Logits, (rows, vocabulary), and all that is held then. Raises `ModelTrouble` if that fails."""
         ...

@@ -7,14 +7,13 @@ can be cut anywhere.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from operators.decoding.forward import NO_ROWS, Logits
+from operators.decoding.forward import Logits
 from operators.errors import InputError, is_folder
 from operators.models.onnx_graphs import OnnxGraph, own_thread
 from operators.seq2seq.contract import Held, Read, Writing
@@ -62,7 +61,6 @@ class FirefoxModel:
     is_recurrent = False
     is_causal = True
     can_shift = False
-    shares_passes = True
     architecture = "Firefox Translations"
     # There is no limit but that of training.
     positions = 1024
@@ -88,91 +86,47 @@ class FirefoxModel:
             OnnxGraph(folder.weights, threads, executor, graph(weights, size), keeps_memory=False)
             for graph in (encoder_graph, decoder_graph)
         )
-        self._target = _embeddings(weights, "decoder_Wemb")
+        self._target = _embeddings(weights, "decoder_Wemb", 1 + self.start)
         self._source = _embeddings(weights, "encoder_Wemb") if "encoder_Wemb" in weights else self._target
+        self._places = _places(self.positions, size.width)
+        self._causal = _causal(_TOGETHER)
+        self._first = np.zeros((1, size.width * size.decoder_layers), np.float32)
 
     def metadata(self, key: str) -> str | None:
         """As of a GGUF's header: the name."""
         return {"general.name": self.path.name, "general.architecture": self.architecture}.get(key)
 
-    def read(self, sources: Sequence[Sequence[int]]) -> list[Read]:
-        """Read sources together, each with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
-        longest = max(map(len, sources))
-        x = np.zeros((len(sources), longest, self._size.width), np.float32)
-        for row, source in zip(x, sources, strict=True):
-            row[: len(source)] = self._embed(self._source, source)
-        x += _places(0, longest, self._size.width)
-        made = self._encoder.run({"x": x, "mask": _mask(sources, longest)})
-        return [
-            Read(len(one), states[: len(one)], {"memory": memory[: len(one)]})
-            for one, states, memory in zip(sources, made["states"], made["memory"], strict=True)
-        ]
+    def read(self, source: Sequence[int]) -> Read:
+        """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
+        made = self._encoder.run({"x": self._embed(self._source, source, 0)})
+        return Read(len(source), made["states"], {"memory": made["memory"]})
 
-    def write(self, parts: Sequence[Writing]) -> list[tuple[Logits, Held]]:
-        """Write parts of about the same length together. Raises `ModelTrouble` if ONNX Runtime fails."""
-        answers: list[tuple[Logits, Held]] = [(NO_ROWS, {})] * len(parts)
-        for places in _alike(parts):
-            made = self._write([parts[place] for place in places])
-            for place, one in zip(places, made, strict=True):
-                answers[place] = one
-        return answers
+    def write(self, writing: Writing) -> tuple[Logits, Held]:
+        """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
+        # The first state, before all tokens, is 0.
+        cells = writing.held[_CELLS][0, 0] if writing.held else self._first[:0]
+        logits, unasked = list[Logits](), len(writing.tokens) - writing.rows
+        for first in range(0, len(writing.tokens), _TOGETHER):
+            tokens = writing.tokens[first : first + _TOGETHER]
+            made = self._decoder.run({
+                "x": self._embed(self._target, tokens, len(cells)),
+                "cells": cells[-1:] if len(cells) else self._first,
+                "causal": self._causal[: len(tokens), : len(tokens)],
+                "memory": writing.read.cross["memory"],
+                "rows": np.arange(max(0, unasked - first), len(tokens)),
+            })  # fmt: skip
+            cells = np.concatenate((cells, made["all_cells"]))
+            logits.append(made["logits"])
+        rows: Logits = logits[0] if len(logits) == 1 else np.concatenate(logits)
+        rows[:, _UNKNOWN] = -np.inf
+        return rows, {_CELLS: cells[None, None]}
 
-    def _write(self, parts: Sequence[Writing]) -> list[tuple[Logits, Held]]:
-        width = self._size.width * self._size.decoder_layers
-        cells = [part.held[_CELLS][0, 0] if part.held else np.zeros((0, width), np.float32) for part in parts]
-        rows: list[list[Logits]] = [[] for _ in parts]
-        memory, mask = _padded([part.read for part in parts])
-        longest = max(len(part.tokens) for part in parts)
-        for first in range(0, longest, _TOGETHER):
-            self._pass(parts, first, (memory, mask), cells, rows)
-        return [
-            (np.concatenate(logits) if logits else NO_ROWS, {_CELLS: all_cells[None, None]})
-            for logits, all_cells in zip(rows, cells, strict=True)
-        ]
-
-    def _pass(
-        self,
-        parts: Sequence[Writing],
-        first: int,
-        heard: tuple[Floats, Floats],
-        cells: list[Floats],
-        rows: list[list[Logits]],
-    ) -> None:
-        """Evaluate the tokens of each part from ``first`` on; append to its cells and rows."""
-        new = [part.tokens[first : first + _TOGETHER] for part in parts]
-        longest, width = max(map(len, new)), self._size.width
-        x = np.zeros((len(parts), longest, width), np.float32)
-        before = np.zeros((len(parts), cells[0].shape[1]), np.float32)
-        asked: list[int] = []
-        counts: list[int] = []
-        for number, (part, tokens) in enumerate(zip(parts, new, strict=True)):
-            written = len(cells[number])
-            x[number, : len(tokens)] = self._embed(self._target, tokens)
-            x[number] += _places(written, longest, width)
-            if written:
-                before[number] = cells[number][-1]
-            skipped = max(0, len(part.tokens) - part.rows - first)
-            wanted = range(skipped, len(tokens))
-            asked += [number * longest + place for place in wanted]
-            counts.append(len(wanted))
-        made = self._decoder.run({
-            "x": x, "cells": before, "causal": _causal(longest), "memory": heard[0], "mask": heard[1],
-            "rows": np.array(asked, np.int64),
-        })  # fmt: skip
-        logits = made["logits"]
-        logits[:, _UNKNOWN] = -np.inf
-        for number, (tokens, its) in enumerate(
-            zip(new, np.split(logits, np.cumsum(counts)[:-1]), strict=True)
-        ):
-            cells[number] = np.concatenate((cells[number], made["all_cells"][number, : len(tokens)]))
-            if len(its):
-                rows[number].append(its)
-
-    def _embed(self, embeddings: Matrix, tokens: Sequence[int]) -> Floats:
-        known = np.array([0 if one == self.start else one for one in tokens], np.int64)
-        rows = embeddings.values[known].astype(np.float32)
-        rows *= embeddings.scale * self._size.width**0.5
-        rows[[one == self.start for one in tokens]] = 0
+    def _embed(self, embeddings: Matrix, tokens: Sequence[int], first: int) -> Floats:
+        """Embeddings of tokens from position ``first`` on, (tokens, width)."""
+        rows: Floats = embeddings.values[np.array(tokens)] * np.float32(
+            embeddings.scale * self._size.width**0.5
+        )
+        rows += self._places[first : first + len(tokens)]
         return rows
 
 
@@ -203,45 +157,20 @@ def _size(weights: Weights) -> Size:
     return Size(source[1], heads, encoder, decoder, source[0], target[0])
 
 
-def _embeddings(weights: Weights, name: str) -> Matrix:
+def _embeddings(weights: Weights, name: str, tokens: int = 0) -> Matrix:
+    """The embeddings, and zeros for further tokens up to ``tokens``."""
     values, scale = weights.matrix(name if name in weights else "Wemb", is_embedding=True)
     # A copy, so that the file need not stay mapped.
-    return Matrix(values.copy(), scale)
+    return Matrix(np.pad(values, ((0, max(0, tokens - len(values))), (0, 0))), scale)
 
 
-def _places(first: int, count: int, width: int) -> Floats:
+def _places(count: int, width: int) -> Floats:
     """Sinusoids of positions: the sines first, then the cosines, as Marian has them."""
     frequencies = 10_000.0 ** (-np.arange(width // 2) / (width // 2 - 1))
-    angles = np.arange(first, first + count)[:, None] * frequencies
+    angles = np.arange(count)[:, None] * frequencies
     return np.concatenate((np.sin(angles), np.cos(angles)), axis=1).astype(np.float32)
-
-
-def _mask(sources: Sequence[Sequence[int]] | Sequence[int], longest: int) -> Floats:
-    """What is added to attention's scores, (batch, 1, 1, longest): nothing, or -inf after a source's end."""
-    lengths = np.array([one if isinstance(one, int) else len(one) for one in sources])
-    is_there = np.arange(longest) < lengths[:, None]
-    return np.where(is_there, np.float32(0), np.float32(-np.inf))[:, None, None, :]
-
-
-def _padded(reads: Sequence[Read]) -> tuple[Floats, Floats]:
-    """What was read, as one array, and its mask."""
-    longest = max(one.tokens for one in reads)
-    memory = np.zeros((len(reads), longest, reads[0].cross["memory"].shape[1]), np.float32)
-    for row, one in zip(memory, reads, strict=True):
-        row[: one.tokens] = one.cross["memory"]
-    return memory, _mask([one.tokens for one in reads], longest)
 
 
 def _causal(count: int) -> Floats:
     """-inf where a token would see one after it, (count, count, 1)."""
     return np.where(np.tri(count, dtype=bool), np.float32(0), np.float32(-np.inf))[:, :, None]
-
-
-def _alike(parts: Sequence[Writing]) -> Iterator[list[int]]:
-    """Numbers of parts that differ in length by less than half: padding is computed, too."""
-
-    def size(place: int) -> int:
-        return len(parts[place].tokens).bit_length()
-
-    for _, places in groupby(sorted(range(len(parts)), key=size), key=size):
-        yield list(places)

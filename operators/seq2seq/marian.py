@@ -26,8 +26,6 @@ class MarianModel:
     #: Its memory can be cut at any position.
     is_recurrent = False
     architecture = "marian"
-    #: Outputs of different lengths cannot share a pass: the exported decoder has no mask for its own tokens.
-    shares_passes = False
 
     def __init__(self, folder: MarianFolder, threads: int) -> None:
         """Load the files; raises `InputError` if they are not those of a Marian model."""
@@ -53,25 +51,17 @@ class MarianModel:
         """As of a GGUF's header: the name."""
         return {"general.name": self.path.name, "general.architecture": self.architecture}.get(key)
 
-    def read(self, sources: Sequence[Sequence[int]]) -> list[Read]:
-        """Read sources one after the other. Raises `ModelTrouble` if ONNX Runtime fails."""
-        return [self._read(one) for one in sources]
-
-    def _read(self, source: Sequence[int]) -> Read:
+    def read(self, source: Sequence[int]) -> Read:
+        """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
         mask = np.ones((1, len(source)), np.int64)
         fed = {"input_ids": np.array([source], np.int64), "attention_mask": mask}
         return Read(len(source), next(iter(self._encoder.run(fed).values())), {})
 
-    def write(self, parts: Sequence[Writing]) -> list[tuple[Logits, Held]]:
-        """Write parts one after the other. Raises `ModelTrouble` if ONNX Runtime fails."""
-        return [self._part(one) for one in parts]
-
-    def _part(self, part: Writing) -> tuple[Logits, Held]:
-        if part.held:
-            logits, held = self.go_on(part.read, part.held, part.tokens)
-        else:
-            logits, held = self.begin(part.read, part.tokens)
-        return logits[len(logits) - part.rows :], held
+    def write(self, writing: Writing) -> tuple[Logits, Held]:
+        """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
+        read, held, tokens, rows = writing
+        logits, held = self.go_on(read, held, tokens) if held else self.begin(read, tokens)
+        return logits[len(logits) - rows :], held
 
     def begin(self, read: Read, tokens: Sequence[int]) -> tuple[Logits, Held]:
         """Write ``tokens`` from the start token on: their logits, (tokens, vocabulary), keys and values."""
@@ -103,7 +93,7 @@ class MarianModel:
     def _is_causal(self) -> bool:
         start, end = self.start, self.ends[0]
         tokens = [start, *(number for number in range(10) if number not in (start, end, *self._banned))]
-        read = self._read([tokens[-1], end])
+        read = self.read([tokens[-1], end])
         whole, held = self.begin(read, tokens)
         held = {name: values[:, :, :1] for name, values in held.items()}
         try:

@@ -35,7 +35,7 @@ class Size(NamedTuple):
 
 
 class _Layers(Graph):
-    """A graph of the layers of one model; states have shape (batch, tokens, width)."""
+    """A graph of the layers of one model; states have shape (tokens, width)."""
 
     def __init__(self, name: str, weights: Weights, size: Size) -> None:
         super().__init__(name)
@@ -80,18 +80,18 @@ class _Layers(Graph):
         inner = self.op("Relu", self.linear(x, f"{layer}_ffn_W1"))
         return self.added(x, self.linear(inner, f"{layer}_ffn_W2"), f"{layer}_ffn_ffn")
 
-    def attend(self, x: Value, parts: tuple[Value, Value, Value], mask: Value, name: str) -> Value:
-        """Attention of queries, which are scaled, to keys and values; ``mask`` is added to the scores."""
+    def attend(self, x: Value, parts: tuple[Value, Value, Value], name: str) -> Value:
+        """Attention of queries, which are scaled, to keys and values."""
         queries, keys, values = (self._split(part) for part in parts)
-        scores = self.op("MatMul", queries, self.op("Transpose", keys, perm=[0, 1, 3, 2]))
-        found = self.op("MatMul", self.op("Softmax", self.op("Add", scores, mask), axis=-1), values)
-        joined = self.op("Reshape", self.op("Transpose", found, perm=[0, 2, 1, 3]), self.indices(0, 0, -1))
+        scores = self.op("MatMul", queries, self.op("Transpose", keys, perm=[0, 2, 1]))
+        found = self.op("MatMul", self.op("Softmax", scores, axis=-1), values)
+        joined = self.op("Reshape", self.op("Transpose", found, perm=[1, 0, 2]), self.indices(0, -1))
         return self.added(x, self.linear(joined, f"{name}_Wo"), f"{name}_Wo")
 
     def _split(self, x: Value) -> Value:
-        """(batch, tokens, width) to (batch, heads, tokens, width of a head)."""
-        heads = self.op("Reshape", x, self.indices(0, 0, self.size.heads, -1))
-        return self.op("Transpose", heads, perm=[0, 2, 1, 3])
+        """(tokens, width) to (heads, tokens, width of a head)."""
+        heads = self.op("Reshape", x, self.indices(0, self.size.heads, -1))
+        return self.op("Transpose", heads, perm=[1, 0, 2])
 
     @property
     def scale(self) -> float:
@@ -109,45 +109,41 @@ class _Layers(Graph):
 def encoder_graph(weights: Weights, size: Size) -> Built:
     """The encoder.
 
-    ``x`` (batch, source, width), ``mask`` (batch, 1, 1, source) to ``states`` like ``x``, and to ``memory``:
-    the keys and values of each layer of the decoder behind one another.
+    ``x`` (source, width) to ``states`` like ``x``, and to ``memory``: the keys and values of each layer of
+    the decoder behind one another.
     """
     graph = _Layers("encoder", weights, size)
-    x = graph.input("x", "batch", "source", size.width)
-    mask = graph.input("mask", "batch", 1, 1, "source")
+    x = graph.input("x", "source", size.width)
     for layer in range(1, size.encoder_layers + 1):
         name = f"encoder_l{layer}_self"
         all_three = graph.linear(x, f"{name}_Wq", f"{name}_Wk", f"{name}_Wv", scales=(graph.scale,))
-        q, k, v = graph.ops("Split", 3, all_three, axis=2, num_outputs=3)
-        x = graph.attend(x, (q, k, v), mask, name)
+        q, k, v = graph.ops("Split", 3, all_three, axis=1, num_outputs=3)
+        x = graph.attend(x, (q, k, v), name)
         x = graph.feed_forward(x, f"encoder_l{layer}")
-    graph.output("states", x, "batch", "source", size.width)
+    graph.output("states", x, "source", size.width)
     names = [
         f"decoder_l{layer}_context_W{part}" for layer in range(1, size.decoder_layers + 1) for part in "kv"
     ]
     memory = graph.linear(x, *names)
-    graph.output("memory", memory, "batch", "source", 2 * size.decoder_layers * size.width)
+    graph.output("memory", memory, "source", 2 * size.decoder_layers * size.width)
     return graph.built()
 
 
 def decoder_graph(weights: Weights, size: Size) -> Built:
     """The decoder.
 
-    ``x`` (batch, new, width), ``cells`` (batch, layers · width), ``causal`` (new, new, 1), ``memory`` and
-    ``mask`` of the encoder, ``rows`` (asked,) among all (batch · new), to ``logits`` (asked, tokens) and to
-    ``all_cells`` (batch, new, layers · width), the state behind each token.
+    ``x`` (new, width), ``cells`` (1, layers · width), ``causal`` (new, new, 1), ``memory`` of the encoder,
+    ``rows`` (asked,) among the new ones, to ``logits`` (asked, tokens) and to ``all_cells`` (new, layers ·
+    width), the state behind each token.
     """
     graph = _Layers("decoder", weights, size)
     layers, width = size.decoder_layers, size.width
-    x = graph.input("x", "batch", "new", width)
-    before = graph.ops(
-        "Split", layers, graph.input("cells", "batch", layers * width), axis=1, num_outputs=layers
-    )
+    x = graph.input("x", "new", width)
+    before = graph.ops("Split", layers, graph.input("cells", 1, layers * width), axis=1, num_outputs=layers)
     causal = graph.input("causal", "new", "new", 1)
-    memory = graph.input("memory", "batch", "source", 2 * layers * width)
-    mask = graph.input("mask", "batch", 1, 1, "source")
+    memory = graph.input("memory", "source", 2 * layers * width)
     rows = graph.input("rows", "asked", is_index=True)
-    parts = graph.ops("Split", 2 * layers, memory, axis=2, num_outputs=2 * layers)
+    parts = graph.ops("Split", 2 * layers, memory, axis=1, num_outputs=2 * layers)
     cells = []
     for layer in range(1, layers + 1):
         name = f"decoder_l{layer}"
@@ -155,30 +151,24 @@ def decoder_graph(weights: Weights, size: Size) -> Built:
         cells.append(cell)
         x = graph.added(x, graph.op("Relu", cell), f"{name}_rnn_ffn")
         q = graph.linear(x, f"{name}_context_Wq", scales=(graph.scale,))
-        x = graph.attend(x, (q, parts[2 * layer - 2], parts[2 * layer - 1]), mask, f"{name}_context")
+        x = graph.attend(x, (q, parts[2 * layer - 2], parts[2 * layer - 1]), f"{name}_context")
         x = graph.feed_forward(x, name)
-    graph.output("all_cells", graph.op("Concat", *cells, axis=2), "batch", "new", layers * width)
-    asked = graph.op("Gather", graph.op("Reshape", x, graph.indices(-1, width)), rows, axis=0)
-    graph.output("logits", _head(graph, asked), "asked", size.target_tokens)
+    graph.output("all_cells", graph.op("Concat", *cells, axis=1), "new", layers * width)
+    graph.output("logits", _head(graph, graph.op("Gather", x, rows, axis=0)), "asked", size.target_tokens)
     return graph.built()
 
 
 def _recurrent(graph: _Layers, x: Value, before: Value, causal: Value, name: str) -> Value:
-    """The states c of an SSRU, (batch, new, width), after ``before``, (batch, width)."""
-    taken, gate = graph.ops("Split", 2, graph.linear(x, f"{name}_W", f"{name}_Wf"), axis=2, num_outputs=2)
+    """The states c of an SSRU, (new, width), after ``before``, (1, width)."""
+    taken, gate = graph.ops("Split", 2, graph.linear(x, f"{name}_W", f"{name}_Wf"), axis=1, num_outputs=2)
     # log σ(z) = −softplus(−z), and 1 − σ(z) = σ(−z).
     closed = graph.op("Neg", gate)
-    log_kept = graph.op("CumSum", graph.op("Neg", graph.op("Softplus", closed)), graph.indices(1))
+    log_kept = graph.op("CumSum", graph.op("Neg", graph.op("Softplus", closed)), graph.indices(0))
     new = graph.op("Mul", graph.op("Sigmoid", closed), taken)
-    here = graph.op("Unsqueeze", log_kept, graph.indices(2))
-    since = graph.op("Sub", here, graph.op("Unsqueeze", log_kept, graph.indices(1)))
+    since = graph.op("Sub", graph.op("Unsqueeze", log_kept, graph.indices(1)), log_kept)
     kept = graph.op("Exp", graph.op("Add", since, causal))
-    sums = graph.op(
-        "ReduceSum", graph.op("Mul", kept, graph.op("Unsqueeze", new, graph.indices(1))), graph.indices(2),
-        keepdims=0,
-    )  # fmt: skip
-    old = graph.op("Mul", graph.op("Exp", log_kept), graph.op("Unsqueeze", before, graph.indices(1)))
-    return graph.op("Add", old, sums)
+    sums = graph.op("ReduceSum", graph.op("Mul", kept, new), graph.indices(1), keepdims=0)
+    return graph.op("Add", graph.op("Mul", graph.op("Exp", log_kept), before), sums)
 
 
 def _head(graph: _Layers, x: Value) -> Value:

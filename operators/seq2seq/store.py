@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from operators.decoding.forward import Logits
-from operators.decoding.session import Evaluation
-from operators.models.store import Part
 from operators.seq2seq.contract import EncoderDecoder, Held, Read, Writing
 
 #: Sources whose states are kept beside those of the open sequences: texts that come again.
@@ -56,9 +54,7 @@ def _part(held: Held, start: int, end: int) -> Held:
 
 
 class PairStore:
-    """A `SharedStore` and `ShiftingStore` on one model."""
-
-    largest_pass = 512
+    """A `ShiftingStore` on one model. Each sequence has passes of its own."""
 
     def __init__(self, model: EncoderDecoder, sequences: int) -> None:
         self._model = model
@@ -111,48 +107,26 @@ class PairStore:
 
         Logits are of the tokens of an output. Raises `ModelTrouble` if the model fails.
         """
-        return self.evaluate_parts([Part(sequence, Evaluation(tokens, start, rows))])[0]
-
-    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        """Evaluate each part; raises `ModelTrouble` for all if the model fails."""
-        answers: list[Logits] = [np.empty((0, self._model.vocabulary_size), np.float32)] * len(parts)
-        places = [place for place, part in enumerate(parts) if self._append(part)]
-        self._read([self._sequences[parts[place].sequence] for place in places])
-        written = self._model.write([self._writing(parts[place]) for place in places]) if places else []
-        for place, (logits, held) in zip(places, written, strict=True):
-            answers[place] = logits
-            self._sequences[parts[place].sequence].held = held
-        return answers
-
-    def _append(self, part: Part) -> bool:
-        """Append the tokens; whether the output has begun."""
-        one, (tokens, start, _) = self._sequences[part.sequence], part.evaluation
+        one = self._sequences[sequence]
         assert start == len(one.tokens), "a pass continues where the sequence ends"
         one.tokens += tokens
         if self._model.start not in one.tokens:
-            return False
+            return np.empty((0, self._model.vocabulary_size), np.float32)
         one.begin = one.tokens.index(self._model.start)
-        return True
-
-    def _read(self, sequences: Sequence[_Sequence]) -> None:
-        """Let these sequences have their sources read."""
-        lacking = [one for one in sequences if one.read is None]
-        sources = {tuple(one.tokens[: one.begin]) for one in lacking}
-        if new := [source for source in sources if source not in self._known]:
-            self._known.update(zip(new, self._model.read(new), strict=True))
-        for one in lacking:
-            one.read = self._known[tuple(one.tokens[: one.begin])]
-        for source in sources:
-            self._known.move_to_end(source)
-        while len(self._known) > _SOURCES:
-            self._known.popitem(last=False)
-
-    def _writing(self, part: Part) -> Writing:
-        one, rows = self._sequences[part.sequence], part.evaluation.rows
-        assert one.read is not None, "its source was read"
+        if one.read is None:
+            one.read = self._read(tuple(one.tokens[: one.begin]))
         output = one.tokens[one.begin :]
         new = output[one.written :]
         # A pass over all of an output costs less than one for each token.
-        if one.written and (len(new) == 1 or self._model.is_causal):
-            return Writing(one.read, one.held, new, rows)
-        return Writing(one.read, {}, output, rows)
+        goes_on = one.written and (len(new) == 1 or self._model.is_causal)
+        writing = Writing(one.read, one.held, new, rows) if goes_on else Writing(one.read, {}, output, rows)
+        logits, one.held = self._model.write(writing)
+        return logits
+
+    def _read(self, source: tuple[int, ...]) -> Read:
+        if source not in self._known:
+            self._known[source] = self._model.read(source)
+        self._known.move_to_end(source)
+        while len(self._known) > _SOURCES:
+            self._known.popitem(last=False)
+        return self._known[source]

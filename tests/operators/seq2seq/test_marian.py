@@ -81,7 +81,7 @@ def test_kept_tokens_are_those_computed_for_the_shorter_source_and_the_rest_sees
         rows = session.forward(Forward([*after, *output], 7, 5, 2)).copy()
         assert (session.kept, session.reused) == (2, 4)
     whole = afresh(model, [*after, *output], 5)
-    read, old = model.read([[3, 4, end], [3, 4, 5, end]])
+    read, old = model.read([3, 4, end]), model.read([3, 4, 5, end])
     start_held, kept = model.begin(old, [start])[1], model.begin(read, [start, *output])[1]
     held = {name: np.concatenate((start_held[name], kept[name][:, :, 1:3]), axis=2) for name in kept}
     want, _ = model.go_on(old, held, output[2:])
