@@ -42,7 +42,9 @@ class Reference:
         return np.array(rows)
 
     def _encode(self, source: Sequence[int]) -> Array:
-        x = np.array([self._embed(self._source, token) + self._place(place) for place, token in enumerate(source)])
+        x = np.array(
+            [self._embed(self._source, token) + self._place(place) for place, token in enumerate(source)]
+        )
         layer = 1
         while f"encoder_l{layer}_self_Wq" in self._weights:
             x = self._attend(x, x, f"encoder_l{layer}_self")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
+from numpy.typing import NDArray
 
 SOURCE = ["the weather in the hills is fine today", "we met on Monday at noon", "good day to you all"]
 TARGET = ["das Wetter in den Bergen ist heute schön", "wir trafen uns am Montag", "„guten Tag (Berge)“"]
@@ -29,7 +30,10 @@ def write_tiny_firefox(folder: Path, measures: Measures = Measures(), pair: str 
     if measures.is_shared:
         counts = [_train(folder / f"vocab.{pair}.spm", [*SOURCE, *TARGET])] * 2
     else:
-        counts = [_train(folder / f"srcvocab.{pair}.spm", SOURCE), _train(folder / f"trgvocab.{pair}.spm", TARGET)]
+        counts = [
+            _train(folder / f"srcvocab.{pair}.spm", SOURCE),
+            _train(folder / f"trgvocab.{pair}.spm", TARGET),
+        ]
     tensors = _tensors(measures, counts[0], counts[1])
     (folder / f"model.{pair}.intgemm.alphas.bin").write_bytes(_file(tensors))
     return folder
@@ -39,7 +43,7 @@ def _train(path: Path, lines: list[str]) -> int:
     with path.open("wb") as file:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines), model_writer=file, vocab_size=64, hard_vocab_limit=False,
-            model_type="char", eos_id=0, unk_id=1, bos_id=-1, minloglevel=2, normalization_rule_name="identity",
+            model_type="char", normalization_rule_name="identity", eos_id=0, unk_id=1, bos_id=-1, minloglevel=2,
         )  # fmt: skip
     return len(sentencepiece.SentencePieceProcessor(model_file=str(path)))
 
@@ -47,56 +51,72 @@ def _train(path: Path, lines: list[str]) -> int:
 _Tensor = tuple[int, tuple[int, ...], bytes]
 
 
-def _tensors(measures: Measures, source: int, target: int) -> dict[str, _Tensor]:
-    width, inner = measures.width, measures.inner
-    noise, made = np.random.default_rng(1), dict[str, _Tensor]()
+class _Writer:
+    """Random tensors by name."""
 
-    def floats(name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> None:
-        made[name] = (0x404, (1, values.size), values.astype("<f4").tobytes())
+    def __init__(self, measures: Measures) -> None:
+        self.width = measures.width
+        self.has_ranges = measures.has_ranges
+        self.noise = np.random.default_rng(1)
+        self.made: dict[str, _Tensor] = {}
 
-    def matrix(name: str, rows: int, columns: int, *, is_embedding: bool = False) -> None:
-        values = np.clip(np.rint(noise.normal(size=(rows, columns)) * 40), -127, 127).astype(np.int8)
-        stored = values if is_embedding else values.T
-        made[name] = (0x4101, (rows, columns), stored.tobytes() + struct.pack("<f", 40 * np.sqrt(width)))
-        if measures.has_ranges and not is_embedding:
-            floats(f"{name}_QuantMultA", np.array([127 / 6]))
+    def floats(self, name: str, values: NDArray[np.float64]) -> None:
+        self.made[name] = (0x404, (1, values.size), values.astype("<f4").tobytes())
 
-    def layer(name: str, parts: str, rows: int, columns: int) -> None:
+    def ranges(self, name: str) -> None:
+        if self.has_ranges:
+            self.floats(f"{name}_QuantMultA", np.array([127 / 6]))
+
+    def embeddings(self, name: str, tokens: int) -> None:
+        self._matrix(name, self._values(tokens, self.width))
+
+    def layer(self, name: str, parts: str, rows: int, columns: int, *, has_bias: bool = True) -> None:
         for part in parts:
-            matrix(f"{name}W{part}", rows, columns)
-            floats(f"{name}b{part}", noise.normal(size=columns) * 0.1)
+            values = self._values(rows, columns)
+            self._matrix(f"{name}W{part.strip()}", values, values.T)
+            self.ranges(f"{name}W{part.strip()}")
+            if has_bias:
+                self.floats(f"{name}b{part}", self.noise.normal(size=columns) * 0.1)
 
-    def norm(name: str) -> None:
-        floats(f"{name}_ln_scale", 1 + noise.normal(size=width) * 0.1)
-        floats(f"{name}_ln_bias", noise.normal(size=width) * 0.1)
+    def norm(self, name: str) -> None:
+        self.floats(f"{name}_ln_scale", 1 + self.noise.normal(size=self.width) * 0.1)
+        self.floats(f"{name}_ln_bias", self.noise.normal(size=self.width) * 0.1)
 
-    for side, tokens in (("encoder", source), ("decoder", target)):
-        if side == "encoder" or not measures.is_shared:
-            matrix("Wemb" if measures.is_shared else f"{side}_Wemb", tokens, width, is_embedding=True)
-    floats("decoder_ff_logit_out_b", noise.normal(size=target) * 0.1)
-    if measures.has_ranges:
-        floats("none_QuantMultA", np.array([127 / 6]))
-    for side, count, attention in (
-        ("encoder", measures.encoder_layers, "self"), ("decoder", measures.decoder_layers, "context"),
-    ):  # fmt: skip
-        for number in range(1, count + 1):
-            name = f"{side}_l{number}"
-            layer(f"{name}_{attention}_", "qkvo", width, width)
-            norm(f"{name}_{attention}_Wo")
-            layer(f"{name}_ffn_", "1", width, inner)
-            layer(f"{name}_ffn_", "2", inner, width)
-            norm(f"{name}_ffn_ffn")
-            if side == "decoder":
-                matrix(f"{name}_rnn_W", width, width)
-                layer(f"{name}_rnn_", "f", width, width)
-                norm(f"{name}_rnn_ffn")
+    def _values(self, rows: int, columns: int) -> NDArray[np.int8]:
+        return np.clip(np.rint(self.noise.normal(size=(rows, columns)) * 40), -127, 127).astype(np.int8)
+
+    def _matrix(self, name: str, values: NDArray[np.int8], stored: NDArray[np.int8] | None = None) -> None:
+        data = (values if stored is None else stored).tobytes()
+        self.made[name] = (0x4101, values.shape, data + struct.pack("<f", 40 * self.width**0.5))
+
+
+def _tensors(measures: Measures, source: int, target: int) -> dict[str, _Tensor]:
+    one, width, inner = _Writer(measures), measures.width, measures.inner
+    if measures.is_shared:
+        one.embeddings("Wemb", source)
+    else:
+        one.embeddings("encoder_Wemb", source)
+        one.embeddings("decoder_Wemb", target)
+    one.floats("decoder_ff_logit_out_b", one.noise.normal(size=target) * 0.1)
+    one.ranges("none")
+    layers = [(f"encoder_l{number + 1}", "self") for number in range(measures.encoder_layers)]
+    layers += [(f"decoder_l{number + 1}", "context") for number in range(measures.decoder_layers)]
+    for name, attention in layers:
+        one.layer(f"{name}_{attention}_", "qkvo", width, width)
+        one.norm(f"{name}_{attention}_Wo")
+        one.layer(f"{name}_ffn_", "1", width, inner)
+        one.layer(f"{name}_ffn_", "2", inner, width)
+        one.norm(f"{name}_ffn_ffn")
+        if attention == "context":
+            one.layer(f"{name}_rnn_", " ", width, width, has_bias=False)
+            one.layer(f"{name}_rnn_", "f", width, width)
+            one.norm(f"{name}_rnn_ffn")
     said = {
         "type": "transformer", "dec-cell": "ssru", "transformer-postprocess": "dan", "transformer-heads": 8,
         "enc-depth": measures.encoder_layers, "dec-depth": measures.decoder_layers,
     }  # fmt: skip
     text = "".join(f"{name}: {value}\n" for name, value in said.items()).encode()
-    made["special:model.yml"] = (0x101, (len(text),), text)
-    return made
+    return {**one.made, "special:model.yml": (0x101, (len(text),), text)}
 
 
 def _file(tensors: dict[str, _Tensor]) -> bytes:

@@ -119,7 +119,8 @@ def open_marian(
             f"{folder.name} is an encoder-decoder model, for which none drafts; leave out --draft-model"
         )
     progress("loading the model", None)
-    threads = settings.threads or usable_cores()
+    # One thread computes a small model nearly as fast as two, and leaves the others to the recogniser.
+    threads = settings.threads or (1 if is_firefox(folder) else usable_cores())
     model = load(folder, threads)
     needed = max(settings.max_source + _MORE, output_limit(settings.max_source) + 1)
     if needed > model.positions:

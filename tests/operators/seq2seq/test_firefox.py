@@ -16,6 +16,7 @@ from operators.seq2seq.intgemm import Weights
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import PairStore
 from tests.firefox_in_numpy import Reference
+from tests.tiny_firefox import Measures, write_tiny_firefox
 
 EN_PT = Direction.of("English", "Portuguese")
 SHORT = (
@@ -125,6 +126,30 @@ def test_what_it_says_is_what_firefox_says_away_from_near_ties(model: FirefoxMod
             assert said == theirs.translate(text)
             clear += 1
     assert clear >= 5
+
+
+@pytest.mark.parametrize(
+    "measures",
+    [
+        Measures(width=16, encoder_layers=3, decoder_layers=2),
+        Measures(width=24, encoder_layers=2, decoder_layers=4),
+        Measures(width=16, encoder_layers=1, decoder_layers=2, is_shared=False),
+    ],
+    ids=["tiny", "base-memory", "two vocabularies"],
+)
+def test_a_model_of_any_shape_computes_what_the_formulas_say(tmp_path: Path, measures: Measures) -> None:
+    model = FirefoxModel(read_firefox(write_tiny_firefox(tmp_path, measures)), 1)
+    source, output = tokens(model, "the hills"), model.vocabulary.tokenize(" wir trafen")
+    want = np.delete(Reference(Weights(model.files[0])).logits(source, output), 1, axis=1)
+    np.testing.assert_allclose(written(model, "the hills", output), want, atol=1e-3)
+
+
+def test_a_model_without_the_ranges_of_its_activations_is_rounded_by_what_is_seen(tmp_path: Path) -> None:
+    model = FirefoxModel(read_firefox(write_tiny_firefox(tmp_path, Measures(has_ranges=False))), 1)
+    rows = written(model, "the hills", model.vocabulary.tokenize(" wir"))
+    (tmp_path / "ranges").mkdir()
+    near = FirefoxModel(read_firefox(write_tiny_firefox(tmp_path / "ranges")), 1)
+    np.testing.assert_allclose(rows, written(near, "the hills", near.vocabulary.tokenize(" wir")), atol=0.2)
 
 
 def test_the_unknown_token_is_never_said(model: FirefoxModel) -> None:
