@@ -43,7 +43,8 @@ def _train(path: Path, lines: list[str]) -> int:
     with path.open("wb") as file:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines), model_writer=file, vocab_size=64, hard_vocab_limit=False,
-            model_type="char", normalization_rule_name="identity", eos_id=0, unk_id=1, bos_id=-1, minloglevel=2,
+            model_type="char", normalization_rule_name="identity",
+            eos_id=0, unk_id=1, bos_id=-1, minloglevel=2,
         )  # fmt: skip
     return len(sentencepiece.SentencePieceProcessor(model_file=str(path)))
 
