@@ -13,6 +13,7 @@ import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.contents import read_toml
 from connectors.models.resolve import models_for, resolve_model
 from connectors.terminology import read_glossary
+from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
@@ -192,7 +193,9 @@ def open_engines(
         if own.terms is not None:
             glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
         open_dictionary(own, lexicon)
-    loaded = [_load(name, settings, own, progress) for name, own in models_for(settings.model, directions)]
+    fetch_chosen(settings, directions, progress)
+    named = [(chosen_model(settings, one), one) for one in directions]
+    loaded = [_load(name, settings, own, progress) for name, own in models_for(named)]
     check_memory(settings, [one.footprint for one in loaded])
     return [
         _open_marian(one, glossary, lexicon)
@@ -205,7 +208,7 @@ def open_engines(
 def _load(
     name: str, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
 ) -> _Loaded | OpenMarian:
-    if (folder := marian_folder(name, directions[0], progress)) is not None:
+    if (folder := marian_folder(name, directions[0], settings, progress)) is not None:
         settings = with_sessions(to_direction(settings, directions[0]), len(directions))
         return open_marian(folder, settings, directions, progress)
     path = resolve_model(name, directions[0], progress=progress)
