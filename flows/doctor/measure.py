@@ -11,10 +11,12 @@ from connectors.audio.decoder import AudioDecoder
 from connectors.machine.resources import available_mb, others_s, resident_mb, usable_cores
 from connectors.models.captions_folder import captions_folder, directions
 from connectors.models.catalog import catalog
+from connectors.models.firefox import has_firefox
 from connectors.models.hub import HUB_PREFIX, is_fetched
-from connectors.models.resolve import models_for, resolve_model, steps
+from connectors.models.resolve import resolve_model, steps
 from flows.doctor.model import ModelFacts, SpeedFacts
 from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, advice, candidates
+from flows.engine.choice import chosen_model
 from flows.engine.costs import measured_here
 from flows.engine.marian import OpenMarian, marian_folder, open_marian
 from flows.engine.recognition import make_recognizer
@@ -35,8 +37,8 @@ def load(*named: str) -> ModelFacts:
     """Load a model, and choose its prompt; it is ``named`` by the settings of `_settings`."""
     settings = _settings(*named)
     try:
-        ((meant, own),) = models_for(settings.model, [settings.direction])
-        models = steps(meant, own)
+        own = settings.direction
+        models = steps(chosen_model(settings, own), [own])
     except SurtitleError as error:
         return ModelFacts(error=str(error))
     if len(models) == 1:
@@ -49,7 +51,7 @@ def load(*named: str) -> ModelFacts:
         name=" and ".join(one.name for one in facts),
         mb=sum(one.mb for one in facts),
         can_keep=all(one.can_keep for one in facts),
-        direction=str(own[0]),
+        direction=str(own),
         is_for_captions=False,
     )
 
@@ -59,9 +61,10 @@ def _load(settings: TranslateSettings) -> ModelFacts:
         direction = settings.direction
         if _is_absent(settings.model, direction):
             return ModelFacts(name=settings.model, is_absent=True)
-        if (folder := marian_folder(settings.model, direction)) is not None:
+        meant = chosen_model(settings, direction)
+        if (folder := marian_folder(meant, direction, settings)) is not None:
             return _facts_of(open_marian(folder, settings, [direction]))
-        path = resolve_model(settings.model, direction)
+        path = resolve_model(meant, direction)
         model = LlamaModel(path, lambda _fraction: None)
         prompt = select_prompt(model, "auto", settings.source, settings.target)
         with closing(LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1))) as context:
@@ -79,6 +82,7 @@ def _load(settings: TranslateSettings) -> ModelFacts:
         mb=path.stat().st_size / 1e6,
         is_for_captions=prompt.knows_unfinished,
         can_keep=can_keep,
+        better=str(direction) if settings.model == "default" and has_firefox(direction) else "",
         direction=str(direction),
         captioned=tuple(map(str, directions(captions_folder()))),
     )
@@ -105,7 +109,6 @@ def _facts_of(opened: OpenMarian) -> ModelFacts:
         mb=sum(file.stat().st_size for file in files) / 1e6,
         can_keep=opened.model.is_causal,
         direction=str(opened.settings.direction),
-        captioned=tuple(map(str, directions(captions_folder()))),
     )
 
 
@@ -144,7 +147,7 @@ def _advice(engine: Engine, settings: TranslateSettings, updates: list[float]) -
     """Which named model to take, by what this one took."""
     if not updates:
         return ""
-    ((meant, _),) = models_for(settings.model, [settings.direction])
+    meant = chosen_model(settings, settings.direction)
     own = catalog().get(meant)
     weights = own.weights if own else engine.path.stat().st_size * WEIGHTS_PER_BYTE
     took = Reference(median(updates), weights, engine.prompt.knows_unfinished)

@@ -6,12 +6,13 @@ from typing import Self
 import msgspec
 
 from connectors.models.catalog import FLOWS_MS
+from connectors.models.firefox import OFFLINE_VARIABLE
 from flows.doctor.child import in_child
 from flows.doctor.finding import Finding, advised, from_error
 from flows.settings.translate import TranslateSettings
 
 # No check uses the network: a model of the hub is used only if it was fetched before.
-_OFFLINE = {"HF_HUB_OFFLINE": "1"}
+_OFFLINE = {"HF_HUB_OFFLINE": "1", OFFLINE_VARIABLE: "1"}
 
 
 class ModelFacts(msgspec.Struct, frozen=True):
@@ -28,6 +29,8 @@ class ModelFacts(msgspec.Struct, frozen=True):
     name: str = ""
     architecture: str = ""
     mb: float = 0.0
+    #: The direction of a better model that a run downloads; empty if there is none, or it is this one.
+    better: str = ""
     #: Whether it was trained for captions.
     is_for_captions: bool = False
     #: Whether tokens of a draft can be kept when the source grows.
@@ -51,7 +54,7 @@ class ModelFacts(msgspec.Struct, frozen=True):
         if self.is_absent:
             return [
                 Finding.warning(
-                    f"{self.name} was not fetched from the hub yet",
+                    f"{self.name} was not fetched yet",
                     "start a run with it: that downloads it once",
                 )
             ]
@@ -60,9 +63,13 @@ class ModelFacts(msgspec.Struct, frozen=True):
         sentence = f"{self.name or self.path} ({self.architecture}, {self.mb:,.0f} MB) can be loaded"
         if not self.can_keep:
             sentence += "; its memory cannot shift, so each update evaluates the whole draft"
+        better = [
+            Finding.ok(f"a run with a network downloads Firefox's model for {self.better} once, and takes it")
+        ] * bool(self.better)
         if self.is_for_captions:
-            return [Finding.ok(f"{sentence}; it was trained for captions, {self.direction}")]
-        found = [Finding.ok(f"{sentence}; it translates {self.direction}, but was not trained for captions")]
+            return [Finding.ok(f"{sentence}; it was trained for captions, {self.direction}"), *better]
+        translates = f"{sentence}; it translates {self.direction}, but was not trained for captions"
+        found = [Finding.ok(translates), *better]
         if self.captioned and self.direction not in self.captioned:
             found.append(Finding.ok(f"models trained for captions come for {', '.join(self.captioned)}"))
         return found
@@ -104,6 +111,7 @@ class SpeedFacts(msgspec.Struct, frozen=True):
             cls, "measure.measure", settings.model, settings.source, settings.target, limit_s=limit_s,
             failed="the measured run {}; start it again with surtitle doctor",
             late="the measured run {}; choose a smaller model with --model",
+            environment=_OFFLINE,
         )  # fmt: skip
 
     @property

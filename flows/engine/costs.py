@@ -6,9 +6,12 @@ import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.machine.resources import others_s, usable_cores
 from connectors.machine.tuning import recalled, remembered, tuning_key
 from connectors.models.catalog import catalog
+from connectors.models.firefox import FIREFOX, firefox_folder, is_firefox_here
 from connectors.models.resolve import resolve_model
 from flows.engine.candidates import Reference, update_ms
+from flows.engine.marian import open_marian
 from flows.engine.serving import largest_fill
+from flows.settings.translate import TranslateSettings
 from operators.decoding.pass_cost import PassCosts
 from operators.languages import Direction
 from operators.models.llama import BATCH, ContextSettings
@@ -127,4 +130,9 @@ def measured_here(
             costs = measured_costs(resolve_model(one.name))
             if costs is not None:
                 measured[one.name] = update_ms(costs, is_for_captions=one.is_for_captions)
+    pair = direction or Direction.of("en", "pt")
+    if is_firefox_here(pair):
+        settings = TranslateSettings(source=pair.source.name, target=pair.target.name)
+        costs = open_marian(firefox_folder(pair), settings, [pair], progress).costs()
+        measured[FIREFOX] = update_ms(costs, is_for_captions=False)
     return Reference(took_ms, own.weights, own.is_for_captions, is_steady), measured

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from connectors.models.captions_folder import captions_lexicon
-from connectors.models.resolve import is_captions_model
 from connectors.terminology import read_dictionary
+from flows.engine.choice import chosen_model
 from flows.settings.translate import TranslateSettings
 from operators.glossary import Dictionary, Lexicon
 from operators.languages import Direction, language
@@ -32,7 +32,7 @@ def open_dictionary(settings: TranslateSettings, opened: OpenLexicon) -> Diction
     direction = settings.direction
     words = settings.words
     is_file = words not in ("auto", "none")
-    if words == "none" or not (is_file or is_captions_model(settings.model, direction)):
+    if words == "none" or not (is_file or chosen_model(settings, direction) == "captions"):
         return None
     own = opened(Path(words).expanduser(), direction) if is_file else None
     shipped = opened(None, direction)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from connectors.machine.resources import usable_cores
 from connectors.machine.tuning import recalled, tuning_key
+from connectors.models.firefox import FIREFOX, firefox_folder
 from connectors.models.opus import OPUS_MT, fetch_opus
 from flows.engine.serving import OpenModel
 from flows.settings.translate import TranslateSettings
@@ -77,13 +78,17 @@ _MEASURED = 24
 _LEAST_KEPT = 16
 
 
-def marian_folder(name: str, direction: Direction, progress: Progress = silent) -> Path | None:
+def marian_folder(
+    name: str, direction: Direction, settings: TranslateSettings, progress: Progress = silent
+) -> Path | None:
     """The folder of an encoder-decoder model, if ``name`` is one; what can be fetched for the direction is.
 
     Raises:
-        InputError: its files cannot be read or fetched.
-        UsageError: ``opus-mt`` does not translate the direction.
+        InputError, OutputError: its files cannot be read, fetched or stored.
+        UsageError: ``firefox`` or ``opus-mt`` does not translate the direction.
     """
+    if name == FIREFOX:
+        return firefox_folder(direction, progress, registry=settings.registry, offline=settings.offline)
     if name == OPUS_MT:
         return fetch_opus(direction, progress)
     path = Path(name).expanduser() if name.startswith("~/") else Path(name)

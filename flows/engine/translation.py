@@ -13,6 +13,7 @@ import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.contents import read_toml
 from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_glossary
+from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
@@ -204,7 +205,8 @@ def open_engines(
         if own.terms is not None:
             glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
         open_dictionary(own, lexicon)
-    named = models_for(settings.model, directions)
+    fetch_chosen(settings, directions, progress)
+    named = models_for([(chosen_model(settings, one), one) for one in directions])
     load = cache(load_pair_model)
     loaded = [
         [_load(step, settings, its, progress, load) for step, its in steps(name, own)] for name, own in named
@@ -239,7 +241,7 @@ def _load(
     progress: Progress,
     load: Callable[[Path, int], EncoderDecoder],
 ) -> _Loaded | OpenMarian:
-    if (folder := marian_folder(name, directions[0], progress)) is not None:
+    if (folder := marian_folder(name, directions[0], settings, progress)) is not None:
         settings = with_sessions(to_direction(settings, directions[0]), len(directions))
         return open_marian(folder, settings, directions, progress, load)
     path = resolve_model(name, directions[0], progress=progress)

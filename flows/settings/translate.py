@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from connectors.models.firefox import REGISTRY
 from flows.settings.methods import METHODS
 from flows.settings.stage import ELSEWHERE, NotNegative, Positive, Probability, Stage
 from flows.settings.terminology import Named, of_direction, parted
@@ -59,6 +60,12 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
             "with a + between them, over English."
         ),
     ] = "default"
+    offline: Annotated[bool, Option(
+        "Download no model that the default model would be; SURTITLE_OFFLINE=1 says so for all runs.",
+        "--offline",
+    )] = False  # fmt: skip
+    #: Address of the registry of Firefox's models: Mozilla's own, or that of a copy.
+    registry: Annotated[str, Meta(pattern=r"^https?://", description="an address of the web")] = REGISTRY
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
         "A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.",
     )] = "auto"  # fmt: skip
@@ -169,6 +176,11 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     def directions(self) -> tuple[Direction, ...]:
         """The source and each of the target languages; raises the same."""
         return tuple(Direction.of(self.source, one) for one in (self.target, *self.more_targets))
+
+    @property
+    def needs_language_model(self) -> bool:
+        """Whether something is asked for that only a language model can do."""
+        return self.template != "auto" or self.draft_model is not None or self.heads is not None
 
     @property
     def terms(self) -> str | None:

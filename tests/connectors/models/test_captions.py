@@ -17,7 +17,7 @@ from connectors.models.captions_folder import (
     captions_lexicon,
     directions,
 )
-from connectors.models.resolve import models_for, resolve_model
+from connectors.models.resolve import language_model, models_for, resolve_model
 from connectors.models.vocabulary import list_file
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
@@ -181,14 +181,13 @@ def test_each_captions_model_is_for_one_direction_and_any_other_model_for_the_re
     en_es, en_it = (Direction.of("English", to) for to in ("Spanish", "Italian"))
     all_of_them = (EN_FR, EN_DE, en_it, en_es)
     shutil.copytree(ours / "en-de", ours / "en-es")
-    assert models_for("default", all_of_them) == [
+    assert models_for((language_model("default", one), one) for one in all_of_them) == [
         ("base", [EN_FR, en_it]),
         ("captions", [EN_DE]),
         ("captions", [en_es]),
     ]
-    assert models_for("captions", (EN_DE, en_es)) == [("captions", [EN_DE]), ("captions", [en_es])]
     for name in ("base", "model.gguf"):
-        assert models_for(name, all_of_them) == [(name, list(all_of_them))]
+        assert models_for((name, one) for one in all_of_them) == [(name, list(all_of_them))]
 
 
 @pytest.mark.parametrize(

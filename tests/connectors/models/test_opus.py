@@ -149,7 +149,10 @@ def test_every_language_of_the_models_of_many_has_its_token(tmp_path: Path) -> N
 
 def test_directions_of_one_repository_share_a_model() -> None:
     directions = [Direction.of("en", one) for one in ("de", "pt", "gl")]
-    assert models_for("opus-mt", directions) == [("opus-mt", directions[:1]), ("opus-mt", directions[1:])]
+    assert models_for(("opus-mt", one) for one in directions) == [
+        ("opus-mt", directions[:1]),
+        ("opus-mt", directions[1:]),
+    ]
     assert opus_repository(directions[1]) == "Xenova/opus-mt-en-ROMANCE"
     assert all(language(code).code == code for code in opus_languages())
     with pytest.raises(UsageError, match="this needs a language model"):

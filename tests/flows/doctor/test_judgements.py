@@ -117,12 +117,17 @@ MODEL = ModelFacts(
         ({}, "ok", "A Model (gemma3, 100 MB) can be loaded; it was trained for captions, English to German"),
         ({"is_for_captions": False}, "ok", "but was not trained for captions"),
         ({"error": "x.gguf is damaged: fetch the model again"}, "problem", "damaged"),
-        ({"name": "hub:a/b:c.gguf", "is_absent": True}, "warning", "was not fetched from the hub yet"),
+        ({"name": "hub:a/b:c.gguf", "is_absent": True}, "warning", "was not fetched yet"),
     ],
 )
 def test_the_model(change: dict[str, object], verdict: Verdict, words: str) -> None:
     found = worst(msgspec.structs.replace(MODEL, **change).judge())
     assert (found.verdict, words in found.sentence) == (verdict, True)
+
+
+def test_a_better_model_that_a_run_would_download_is_named() -> None:
+    (_, found) = msgspec.structs.replace(MODEL, better="English to German").judge()
+    assert "downloads Firefox's model for English to German once" in found.sentence
 
 
 def test_a_direction_without_a_captions_model_is_told_which_have_one() -> None:

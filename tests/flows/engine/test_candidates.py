@@ -29,11 +29,12 @@ def test_the_best_one_is_the_first_whose_captions_flow_and_that_fits_into_the_me
         one = best(list(found(direction, took_ms).values()), free_mb)
         return None if one is None else one.name
 
-    assert chosen(EN_DE, 42.0) == "opus-mt"
+    assert chosen(EN_DE, 42.0) == "firefox"
+    assert chosen(Direction.of("de", "fr"), 42.0) == "opus-mt"
     assert chosen(EN_DE, 1.0) == "hy-mt2-7b"
     assert chosen(EN_DE, 1.0, free_mb=2000) == "hy-mt2-1.8b"
-    assert chosen(EN_IT, 42.0) == "opus-mt"
-    assert chosen(EN_IT, 30.0) == "milmmt-46-1b"
+    assert chosen(EN_IT, 42.0) == "firefox"
+    assert chosen(Direction.of("ja", "ko"), 30.0) == "milmmt-46-1b"
     assert chosen(Direction.of("Basque", "Welsh"), 42.0) is None
     assert best(candidates(EN_IT, None, {}), None) is None
     # Its licence is not for every use.
@@ -41,7 +42,7 @@ def test_the_best_one_is_the_first_whose_captions_flow_and_that_fits_into_the_me
 
 
 def test_advice_names_the_best_one_or_the_one_that_comes_closest() -> None:
-    assert advice(list(found(EN_DE, 42.0).values()), None).endswith("keeps up here is opus-mt")
+    assert advice(list(found(EN_DE, 42.0).values()), None).endswith("keeps up here is firefox")
     slow = advice(list(found(Direction.of("Basque", "Welsh"), 42.0).values()), None)
     assert "salamandrata-7b comes closest, with about 4,380 ms" in slow
 

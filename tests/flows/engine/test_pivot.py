@@ -85,7 +85,7 @@ def test_words_of_two_languages_that_no_model_translates_are_refused(pair: str, 
 def test_a_path_with_a_plus_is_a_path(tmp_path: Path) -> None:
     folder = write_tiny(tmp_path / "c++" / "model")
     direction = Direction.of("English", "German")
-    ((name, own),) = models_for(str(folder), [direction])
+    ((name, own),) = models_for([(str(folder), direction)])
     assert steps(name, own) == [(str(folder), [direction])]
     facts = load(f"{folder}+{folder}", "Portuguese", "German")
     assert facts.error is not None

@@ -108,7 +108,7 @@ def test_each_model_has_sessions_for_all_rooms_and_their_memory_is_limited_toget
     directions = [german, spanish, french]
     needed = []
     for some in (models[:1], models):
-        monkeypatch.setattr(translation, "models_for", lambda _name, _directions, some=some: some)
+        monkeypatch.setattr(translation, "models_for", lambda _named, some=some: some)
         with pytest.raises(UsageError) as refused:
             open_engines(settings(Path("default"), rooms=100, memory_mb=1, max_source=192), directions)
         said = re.fullmatch(
