@@ -32,8 +32,10 @@ SAMPLE := import importlib.util, pathlib; \
 	print(pathlib.Path(importlib.util.find_spec("moonshine_voice").origin).with_name("assets") / "two_cities.wav")
 TALK = $(shell .venv/bin/python -c '$(SAMPLE)')
 
-demo: $(READY) ## translate a recorded English talk into German captions; make demo TALK=… takes your own
-	.venv/bin/surtitle file "$(TALK)" --to German --log surtitle-demo.jsonl
+TO := Portuguese
+
+demo: $(READY) ## caption a recorded English talk in Portuguese; make demo TO=German TALK=… takes your own
+	.venv/bin/surtitle file "$(TALK)" --to $(TO) --log surtitle-demo.jsonl
 
 # Before the set-up, which takes minutes: what is missing is said at once.
 test-tools:
