@@ -345,6 +345,8 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     latency_from_arrival_s: Seconds
     #: The parts of these delays.
     latency: Latency | None = None
+    #: Whether words of the shown text changed, and not only marks or nothing.
+    changes_words: bool = True
     #: Updates of this segment that newer ones overtook since the previous record.
     overtaken: Count = 0
     effort: Effort = Effort()

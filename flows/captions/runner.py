@@ -74,7 +74,8 @@ def _figures(summary: Summary) -> dict[str, str | None]:
         if summary.passes
         else None,
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
-        f"{_latency(summary.latency_from_speech_ms)} from speech",
+        f"{_latency(summary.latency_from_speech_ms)} from speech"
+        + (f" ({summary.unchanged} updates that change no word aside)" if summary.unchanged else ""),
         "languages": _languages(summary),
         "parts": _parts(summary.latency_parts_ms),
     }

@@ -69,6 +69,7 @@ class ErasureMeter:
         if caption.segment not in state.open and len(state.open) >= _MAX_OPEN:
             self._close(next(iter(state.open)))
         raw, shown = state.open.setdefault(caption.segment, (_Open(), _Open()))
+        words = _words(shown.tokens)
         record = ErasureRecord(
             stream=caption.stream,
             segment=caption.segment,
@@ -84,6 +85,7 @@ class ErasureMeter:
             latency_from_speech_s=_seen_s(caption) - caption.end_s,
             latency_from_arrival_s=max(0.0, _seen_s(caption) - caption.arrival_s),
             latency=_latency(caption),
+            changes_words=_words(self._tokenize(caption.shown)) != words,
             overtaken=caption.overtaken,
             effort=caption.effort,
             trouble=caption.trouble,
@@ -109,6 +111,10 @@ class ErasureMeter:
         for total, text in zip((self.state.raw, self.state.shown), self.state.open.pop(segment), strict=True):
             total.length += len(text.tokens)
             total.erased += text.erased
+
+
+def _words(tokens: tuple[str, ...]) -> list[str]:
+    return [token for token in tokens if any(map(str.isalnum, token))]
 
 
 def _seen_s(caption: Caption) -> float:

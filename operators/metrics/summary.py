@@ -47,7 +47,9 @@ class Summary(ErasureSum, frozen=True, kw_only=True):
     erasures: dict[str, ErasureSum] = {}
     accepted_over_drafted: float | None
     accepted_over_output: float | None
-    #: Milliseconds from a partial's arrival to its caption.
+    #: Updates that changed no word of what is shown: finals, for instance, that only bring their full stop.
+    unchanged: int = 0
+    #: Milliseconds from a partial's arrival to its caption, of updates that change words of what is shown.
     latency_ms: Percentiles | None
     #: Milliseconds from the end of the speech that a partial covers to its caption.
     latency_from_speech_ms: Percentiles | None
@@ -77,6 +79,7 @@ class SummaryMeter:
     """Adds up any number of erasure records in bounded memory."""
 
     def __init__(self) -> None:
+        self._updates = 0
         self._arrival = Quantiles()
         self._speech = Quantiles()
         self._languages: dict[str, Quantiles] = {}
@@ -90,10 +93,9 @@ class SummaryMeter:
 
     def add(self, record: ErasureRecord) -> None:
         """Count one update."""
-        self._arrival.add(record.latency_from_arrival_s)
-        self._speech.add(record.latency_from_speech_s)
-        if record.language:
-            self._languages.setdefault(record.language, Quantiles()).add(record.latency_from_speech_s)
+        self._updates += 1
+        if record.changes_words:
+            self._add_latency(record)
         for name, seconds in self._parts.items():
             part_s = getattr(record.latency, name, None)
             if part_s is not None:
@@ -105,6 +107,12 @@ class SummaryMeter:
         self._segments += record.is_final
         counted, _, _ = record.signature.partition("|sacrebleu:")
         self._erasures.setdefault(counted, _Erasures()).add(record)
+
+    def _add_latency(self, record: ErasureRecord) -> None:
+        self._arrival.add(record.latency_from_arrival_s)
+        self._speech.add(record.latency_from_speech_s)
+        if record.language:
+            self._languages.setdefault(record.language, Quantiles()).add(record.latency_from_speech_s)
 
     def summary(
         self,
@@ -122,7 +130,8 @@ class SummaryMeter:
         return Summary(
             **msgspec.structs.asdict(pooled),
             segments=self._segments,
-            updates=self._arrival.count,
+            updates=self._updates,
+            unchanged=self._updates - self._arrival.count,
             erasures=erasures if len(erasures) > 1 else {},
             accepted_over_drafted=_ratio(effort.accepted, effort.drafted),
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
