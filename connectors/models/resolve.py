@@ -90,6 +90,10 @@ def models_for(named: Iterable[tuple[str, Direction]]) -> list[tuple[str, list[D
     return [(name, own) for (name, _), own in models.items()]
 
 
+#: What this process has tried in vain, and said.
+_failed = set[tuple[Direction, str, bool]]()
+
+
 def default_model(direction: Direction) -> str:
     """What ``default`` means for a direction: Firefox's model if it is here, otherwise a language model."""
     return FIREFOX if is_firefox_here(direction) else language_model("default", direction)
@@ -98,10 +102,13 @@ def default_model(direction: Direction) -> str:
 def fetch_default(
     direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY, offline: bool = False
 ) -> None:
-    """Download what ``default`` should be for a direction; if that fails, say what it is instead."""
+    """Download what ``default`` should be for a direction; if that fails, say what it is instead, once."""
+    if (direction, registry, offline) in _failed:
+        return
     try:
         firefox_folder(direction, progress, registry=registry, offline=offline)
     except (InputError, OutputError, UsageError) as error:
+        _failed.add((direction, registry, offline))
         meant = default_model(direction)
         tell("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
 
