@@ -119,6 +119,10 @@ def firefox_model(direction: Direction) -> str:
     return FIREFOX if ENGLISH in direction else f"{FIREFOX}+{FIREFOX}"
 
 
+#: What this process has tried in vain, and said.
+_failed = set[tuple[Direction, str, bool]]()
+
+
 def default_model(direction: Direction) -> str:
     """What ``default`` means for a direction: Firefox's models if they are here, else a language model."""
     name = firefox_model(direction)
@@ -129,13 +133,16 @@ def default_model(direction: Direction) -> str:
 def fetch_default(
     direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY, offline: bool = False
 ) -> None:
-    """Download what ``default`` should be for a direction; if that fails, say what it is instead."""
+    """Download what ``default`` should be for a direction; if that fails, say what it is instead, once."""
+    if (direction, registry, offline) in _failed:
+        return
     halves = [half for _, (half,) in steps(firefox_model(direction), [direction])]
     try:
         # One that there is none for comes first: the other would be downloaded for nothing.
         for half in sorted(halves, key=has_firefox):
             firefox_folder(half, progress, registry=registry, offline=offline)
     except (InputError, OutputError, UsageError) as error:
+        _failed.add((direction, registry, offline))
         meant = default_model(direction)
         tell("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
 

@@ -18,10 +18,12 @@ from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
 from connectors.recovery import RecoveryFolder
 from connectors.sinks.part import SinkPart
+from flows.engine.choice import chosen_model, fetch_chosen
 from flows.running.dataflow import Process, Recovery
 from flows.settings.schema import Settings
 from operators.errors import OutputError, UsageError
 from operators.extras import require_extra
+from operators.notifications import silent
 from operators.secret import to_plain
 
 _INPUTS = ("audio", "partials", "translations", "captions")
@@ -176,7 +178,10 @@ def take_bytewax_folder(settings: Settings) -> bool:
             f"{given} can be the folder of one process only: leave out -a, or start each process of the "
             "cluster with: surtitle job SETTINGS --addresses … --process …"
         )
-    return given is not None and RecoveryFolder(given, _identity(settings)).is_resumed
+    if given is None:
+        return False
+    fetch_chosen(settings.translate, settings.translate.directions, silent)
+    return RecoveryFolder(given, _identity(settings)).is_resumed
 
 
 def bytewax_folder() -> Path | None:
@@ -190,6 +195,11 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings that must not change when a run resumes; others, such as for display or speed, may."""
     same: dict[str, dict[str, Any]] = to_plain(settings, shown=None)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
+    # The default model of a later run may be another one, which knows other tokens.
+    same["translate"]["model"] = [
+        chosen_model(settings.translate, one) for one in settings.translate.directions
+    ]
+    del same["translate"]["offline"], same["translate"]["registry"]
     del same["translate"]["threads"], same["recognize"]["threads"]
     del same["translate"]["rooms"], same["translate"]["memory_mb"]
     # Rooms are not resumed.

@@ -12,7 +12,7 @@ from operators.notifications import Progress
 def fetch_chosen(settings: TranslateSettings, directions: Sequence[Direction], progress: Progress) -> None:
     """Download what ``default`` should be for these directions; if that fails, say what it is instead."""
     if settings.model == "default" and not settings.needs_language_model:
-        for one in directions:
+        for one in filter(lambda one: one.translates, directions):
             fetch_default(one, progress, registry=settings.registry, offline=settings.offline)
 
 

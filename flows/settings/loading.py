@@ -46,7 +46,7 @@ def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | Non
 
 def _warn_of_untranslated(given: frozenset[str]) -> None:
     """Warn of given settings of the model that translates, as there is none."""
-    idle = sorted(given - {"from", "captions_only", "keep_up", "finals_only", "rooms", "threads"})
+    idle = sorted(given - {"from", "captions_only", "keep_up", "finals_only", "offline", "rooms", "threads"})
     if idle:
         names = ", ".join(f"translate.{key}" for key in idle)
         tell("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")

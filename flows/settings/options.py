@@ -23,7 +23,7 @@ _HEADINGS = {
     "Input": {"input": ""},
     "Files": {"output": "", "recovery": "", "rooms": ""},
     "Browsers": {"web": ""},
-    "Operation": {"metrics": "", "messages": "", "run": "", "translate": "threads rooms"},
+    "Operation": {"metrics": "", "messages": "", "run": "", "translate": "offline threads rooms"},
     "Research": {"translate": "", "display": ""},
 }  # fmt: skip
 
@@ -152,12 +152,12 @@ def sinks(*steps: Step) -> Group:
 
 
 #: What chooses the model and its prompt, and how it decodes.
-MODEL = declared("translate", "to from model template threads")
+MODEL = declared("translate", "to from model offline template threads")
 DECODING = declared(
     "translate",
-    "to from model template glossary context dictionary method bias final_bias accept beam keep commit "
-    "hold_back strip_punctuation close_unfinished heads draft_model draft_threshold draft_length draft_tree "
-    "threads",
+    "to from model offline template glossary context dictionary method bias final_bias accept beam keep "
+    "commit hold_back strip_punctuation close_unfinished heads draft_model draft_threshold draft_length "
+    "draft_tree threads",
 )
 CAPTIONS_ONLY = declared("translate", "captions_only")
 TRANSLATION = (*DECODING, *CAPTIONS_ONLY, *declared("display", "mask_k"))
