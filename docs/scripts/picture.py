@@ -23,7 +23,7 @@ def tmux(*arguments: str) -> str:
 
 def main(recording: str, seconds: float) -> None:
     """Play ``recording`` in real time and draw the terminal after ``seconds``."""
-    command = f"{Path(sys.executable).with_name('surtitle')} file '{recording}' --to German --realtime"
+    command = f"{Path(sys.executable).with_name('surtitle')} file '{recording}' --to Portuguese --realtime"
     tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), command)
     try:
         time.sleep(seconds)
@@ -32,7 +32,7 @@ def main(recording: str, seconds: float) -> None:
         tmux("kill-server")
     console = Console(record=True, width=COLUMNS, file=sys.stdout)
     # The empty line at the end leaves room for the descenders of the one above it.
-    command = "$ surtitle file two_cities.wav --to German --realtime"
+    command = "$ surtitle file two_cities.wav --to Portuguese --realtime"
     console.print(Text.from_ansi(f"{command}\n{screen.rstrip()}\n"))
     svg = console.export_svg(title="surtitle")
     # A picture in the documentation asks no other host for a font.

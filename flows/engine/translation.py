@@ -87,7 +87,7 @@ class Engine(NamedTuple):
             return self._translator(settings, decoder)
         source, target = settings.direction
         to_english = to_direction(settings, Direction(source, ENGLISH))
-        # All of the English is given on: the first model's draft keeps it steady (docs/marian.md).
+        # All of the English is given on: the first model's draft keeps it steady (docs/encoder-decoder.md).
         from_english = replace(to_direction(settings, Direction(ENGLISH, target)), hold_back=0)
         return PivotTranslator(self.first.translator(to_english), self._translator(from_english, decoder))
 
