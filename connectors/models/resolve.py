@@ -133,7 +133,10 @@ def default_model(direction: Direction) -> str:
 def fetch_default(
     direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY, offline: bool = False
 ) -> None:
-    """Download what ``default`` should be for a direction; if that fails, say what it is instead, once."""
+    """Download what ``default`` should be for a direction; if that fails, say what it is instead, once.
+
+    Raises the errors of `fetch_firefox` if no language model translates the direction either.
+    """
     if (direction, registry, offline) in _failed:
         return
     halves = [half for _, (half,) in steps(firefox_model(direction), [direction])]
@@ -142,8 +145,10 @@ def fetch_default(
         for half in sorted(halves, key=has_firefox):
             firefox_folder(half, progress, registry=registry, offline=offline)
     except (InputError, OutputError, UsageError) as error:
+        meant = language_model("default", direction)
+        if not catalog()[meant].translates(direction):
+            raise
         _failed.add((direction, registry, offline))
-        meant = default_model(direction)
         tell("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
 
 

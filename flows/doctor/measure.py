@@ -11,7 +11,7 @@ from connectors.audio.decoder import AudioDecoder
 from connectors.machine.resources import available_mb, others_s, resident_mb, usable_cores
 from connectors.models.captions_folder import captions_folder, directions
 from connectors.models.catalog import catalog
-from connectors.models.firefox import has_firefox
+from connectors.models.firefox import FIREFOX, has_firefox
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.resolve import resolve_model, steps
 from flows.doctor.model import ModelFacts, SpeedFacts
@@ -59,9 +59,15 @@ def load(*named: str) -> ModelFacts:
 def _load(settings: TranslateSettings) -> ModelFacts:
     try:
         direction = settings.direction
-        if _is_absent(settings.model, direction):
-            return ModelFacts(name=settings.model, is_absent=True)
         meant = chosen_model(settings, direction)
+        if (
+            settings.model == "default"
+            and has_firefox(direction)
+            and not catalog()[meant].translates(direction)
+        ):
+            meant = FIREFOX
+        if _is_absent(meant, direction):
+            return ModelFacts(name=meant, is_absent=True)
         if (folder := marian_folder(meant, direction, settings)) is not None:
             return _facts_of(open_marian(folder, settings, [direction]))
         path = resolve_model(meant, direction)

@@ -18,6 +18,8 @@ class Run:
         assert process.stderr is not None
         self.said = process.stderr.readline()
         address = re.search(r"http://[^/ ]+:(\d+)/(?:\?token=(\S+))?", self.said)
+        if address is None:
+            process.kill()
         assert address, self.said + process.stderr.read()
         self.port = int(address[1])
         self.token = address[2]

@@ -86,7 +86,16 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
     soundfile.write(tmp_path / "short.wav", samples[: 3 * rate], rate)
     rooms: dict[str, list[dict[str, Any]]] = {"German": [], "Spanish": []}
     with serve(
-        "--to", "German,Spanish", "--rooms", 2, "--captions", written, "--save-sentences", sentences
+        "--to",
+        "German,Spanish",
+        "--model",
+        "captions",
+        "--rooms",
+        2,
+        "--captions",
+        written,
+        "--save-sentences",
+        sentences,
     ) as server:
         speak_at_once(server.port, speech, rooms)
         # Later, because shared passes differ in rounding.

@@ -231,7 +231,7 @@ def test_a_cache_that_cannot_store_it_is_an_error_that_says_where(registry: Regi
         firefox_folder(EN_DE, registry=registry.url)
 
 
-def test_the_default_is_firefox_s_model_where_it_can_be_had_and_otherwise_that_is_said(
+def test_the_default_is_firefox_s_model_or_that_which_comes_with_surtitle_and_that_is_said(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -252,11 +252,14 @@ def test_the_default_is_firefox_s_model_where_it_can_be_had_and_otherwise_that_i
         == "downloading Firefox's model for English to Japanese (0 MB, MPL 2.0) from 127.0.0.1, once"
     )
     assert told(EN_JA, offline=True) == []
-    (unreleased,) = told(Direction.of("en", "it"))
+    (unreleased,) = told(EN_DE)
     assert "has none that is released" in unreleased
-    assert unreleased.endswith("this run takes the model base")
-    (unknown,) = told(Direction.of("yo", "fr"))
-    assert "`surtitle models --from yo --to en` lists other models; this run takes the model base" in unknown
+    assert unreleased.endswith("this run takes the model captions")
+    assert told(EN_DE) == []  # one try is enough
+    with pytest.raises(InputError, match="has none that is released"):
+        told(Direction.of("de", "en"))
+    with pytest.raises(UsageError, match="`surtitle models --from yo --to en` lists other models"):
+        told(Direction.of("yo", "fr"))
     assert [default_model(one) for one in (EN_JA, EN_DE)] == ["firefox", "captions"]
 
 

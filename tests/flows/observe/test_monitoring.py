@@ -167,7 +167,7 @@ def test_a_job_tells_in_json_where_its_settings_say_so(told: dict[str, Told]) ->
 def replay(*options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """A run with metrics, and their address."""
     with Program(
-        [SURTITLE, "replay", *options, "--quiet", "--metrics", "0"], text=True,
+        [SURTITLE, "replay", *options, "--model", "captions", "--quiet", "--metrics", "0"], text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ,
     ) as process:  # fmt: skip
         try:
