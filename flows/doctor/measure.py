@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from connectors.audio.decoder import AudioDecoder
 from connectors.machine.resources import available_mb, others_s, resident_mb, usable_cores
-from connectors.models.captions_folder import captions_folder, directions
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, has_firefox
 from connectors.models.hub import HUB_PREFIX, is_fetched
@@ -90,7 +89,6 @@ def _load(settings: TranslateSettings) -> ModelFacts:
         can_keep=can_keep,
         better=str(direction) if settings.model == "default" and has_firefox(direction) else "",
         direction=str(direction),
-        captioned=tuple(map(str, directions(captions_folder()))),
     )
 
 

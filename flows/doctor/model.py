@@ -36,8 +36,6 @@ class ModelFacts(msgspec.Struct, frozen=True):
     #: Whether tokens of a draft can be kept when the source grows.
     can_keep: bool = True
     direction: str = ""
-    #: The directions that the models for captions know.
-    captioned: tuple[str, ...] = ()
 
     @classmethod
     def look(cls, settings: TranslateSettings, limit_s: float) -> Self:
@@ -68,11 +66,7 @@ class ModelFacts(msgspec.Struct, frozen=True):
         ] * bool(self.better)
         if self.is_for_captions:
             return [Finding.ok(f"{sentence}; it was trained for captions, {self.direction}"), *better]
-        translates = f"{sentence}; it translates {self.direction}, but was not trained for captions"
-        found = [Finding.ok(translates), *better]
-        if self.captioned and self.direction not in self.captioned:
-            found.append(Finding.ok(f"models trained for captions come for {', '.join(self.captioned)}"))
-        return found
+        return [Finding.ok(f"{sentence}; it translates {self.direction}"), *better]
 
 
 #: Milliseconds from which captions fall behind: about the time that a segment takes to speak.
