@@ -6,12 +6,9 @@ status line: the run's state, the level of the sound, the delay.
 
 import math
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import NamedTuple
 
-import regex
-
-from operators.text import cleaned, common_prefix, width, wrap
+from operators.text import cleaned, width, wrap
 
 #: Columns of a caption line, unless the language defines another number.
 COLUMNS = 42
@@ -20,26 +17,12 @@ ROWS = 2
 #: Stands for the withheld end of a caption.
 ELLIPSIS = "…"
 
-# Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
-_BOUNDARY = regex.compile(r"(?w)\b")
-
 
 class CaptionRow(NamedTuple):
     """One line on display: plain text, followed by dim text."""
 
     plain: str
     dim: str = ""
-
-
-def settled(before: str, after: str) -> int:
-    """Number of characters of ``after`` already in ``before``: the whole words with which both begin."""
-    common = common_prefix(before, after)
-    return max(_word_ends(before, common) & _word_ends(after, common), default=0)
-
-
-def _word_ends(text: str, last: int) -> set[int]:
-    ends = (boundary.start() for boundary in _BOUNDARY.finditer(text))
-    return set(takewhile(lambda end: end <= last, ends))
 
 
 def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS) -> list[CaptionRow]:

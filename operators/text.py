@@ -42,6 +42,13 @@ _PIECE = regex.compile(
 #: A character as a reader sees it (a grapheme cluster). Flags come first: to find the end of one among many
 #: in a row, \X looks back over all of them.
 CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
+# Where a word may end (Unicode word boundaries, UAX 29); in scripts without spaces, after each ideograph.
+_BOUNDARY = regex.compile(r"(?w)\b")
+# Half a flag. To find a boundary next to one, the regex scans the whole row of them. So they are replaced by
+# an ideograph, which stands alone; `word_end` makes sure that flags are not cut in two.
+_FLAG_LETTER = regex.compile(r"\p{RI}")
+# Number of characters before and after a position in which the end of a word is looked for.
+_MAX_DISTANCE = 200
 # Some characters can be joined endlessly: the widths of longer clusters are not cached.
 _MAX_CACHED_CLUSTER = 32
 
@@ -145,6 +152,29 @@ def common_prefix(left: Sequence[object], right: Sequence[object]) -> int:
         else:
             high = middle
     return low
+
+
+def word_end(text: str, last: int) -> int:
+    """The last position up to ``last`` where a word ends or begins; never inside a grapheme cluster."""
+    # It is near, but the text may be long.
+    begin = max(0, last - _MAX_DISTANCE)
+    near = text[begin : last + _MAX_DISTANCE]
+    words = {begin + boundary.start() for boundary in _BOUNDARY.finditer(_FLAG_LETTER.sub("字", near))}
+    end = begin
+    for cluster in CLUSTER.finditer(near):
+        if begin + cluster.end() > last:
+            break
+        if begin + cluster.end() in words:
+            end = begin + cluster.end()
+    return end
+
+
+def settled(before: str, after: str) -> int:
+    """Number of characters of ``after`` already in ``before``: the whole words with which both begin."""
+    end = common_prefix(before, after)
+    while (least := min(word_end(before, end), word_end(after, end))) < end:
+        end = least
+    return end
 
 
 def _bytes_of_letters() -> dict[str, int]:

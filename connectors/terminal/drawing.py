@@ -27,12 +27,11 @@ from connectors.view import (
     encodable,
     roll_up,
     row_width,
-    settled,
     status_text,
 )
 from operators.errors import OutputError
 from operators.events import Caption, parted
-from operators.text import cleaned, cluster_width, clusters, wrap
+from operators.text import cleaned, cluster_width, clusters, settled, wrap
 
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
 _ERASE_LINE = "\x1b[K"

@@ -11,7 +11,6 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from connectors.view import settled
 from connectors.web.messages import (
     End,
     Figures,
@@ -23,7 +22,7 @@ from connectors.web.messages import (
     Snapshot,
 )
 from operators.events import Caption
-from operators.text import cleaned, common_prefix
+from operators.text import cleaned, common_prefix, settled
 
 M = TypeVar("M")
 

@@ -1,24 +1,32 @@
 """The display stage: display-only mask-k.
 
 The next update most likely rewrites the last k tokens of an unfinished translation. They are withheld from
-the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). A stable
-translation, behind which the speaker pauses, shows all words; a final shows everything.
+the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). But no word is
+taken back that was shown and still stands. A stable translation, behind which the speaker pauses, shows all
+words; a final shows everything.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 
-import regex
+import msgspec
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
+from bytewax.operators import KeyedStream, StatefulBatchLogic
+from typing_extensions import override
 
 from operators.events import Caption, Translation, moment_of
 from operators.languages import SENTENCE_MARKS
-from operators.text import CLUSTER
+from operators.stages.snapshots import Silence, pack, unpack
+from operators.stages.translation import MAX_OPEN
+from operators.text import settled, word_end
 
 
 @operator
 def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str], int]) -> Stream[Caption]:
     """Decide which part of each translation the viewer sees.
+
+    The state of a segment, its shown text, is freed with its final, or if its stream is silent for a day.
 
     Args:
         up: Translations of any number of streams.
@@ -41,19 +49,70 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
         ('Es war', ' gut')
     """
     of_stream = mask_k if callable(mask_k) else lambda _stream: mask_k
-    return op.map("mask", up, lambda translation: caption(translation, of_stream(translation.channel)))
+
+    def build(resume: bytes | None) -> _Stream:
+        return _Stream(of_stream, ShownState() if resume is None else unpack(resume, ShownState))
+
+    keyed: KeyedStream[Translation] = op.key_on("key", up, lambda translation: translation.channel)
+    return op.key_rm("unkey", op.stateful_batch("mask", keyed, build))
 
 
-def caption(translation: Translation, mask_k: int) -> Caption:
-    """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final or stable."""
+class ShownState(msgspec.Struct, array_like=True):
+    """The state of a stream: the shown text of its open segments, the most recently updated last."""
+
+    open: dict[int, str] = {}
+
+
+class _Stream(StatefulBatchLogic[Translation, Caption, bytes]):
+    def __init__(self, mask_k: Callable[[str], int], state: ShownState) -> None:
+        self._mask_k = mask_k
+        self._state = state
+        self._silence = Silence()
+
+    @override
+    def on_batch(self, values: list[Translation]) -> tuple[list[Caption], bool]:
+        self._silence.broken()
+        return [self._caption(one) for one in values], not self._state.open
+
+    @override
+    def on_notify(self) -> tuple[list[Caption], bool]:
+        return [], self._silence.is_long()
+
+    @override
+    def notify_at(self) -> datetime | None:
+        return self._silence.look_at
+
+    @override
+    def snapshot(self) -> bytes:
+        return pack(self._state)
+
+    def _caption(self, translation: Translation) -> Caption:
+        shown = self._state.open
+        before = shown.pop(translation.segment, "")
+        made = caption(translation, self._mask_k(translation.channel), before)
+        if not made.is_final:
+            shown[made.segment] = made.shown
+            if len(shown) > MAX_OPEN:
+                del shown[next(iter(shown))]
+        return made
+
+
+def caption(translation: Translation, mask_k: int, before: str = "") -> Caption:
+    """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final or stable.
+
+    Args:
+        translation: The translation.
+        mask_k: Tokens to withhold.
+        before: What was shown of the segment's last update: words that still stand are not withheld again.
+    """
     text = translation.text
     if translation.is_final:
         visible = len(text)
-    elif translation.is_stable:
-        # Whether the sentence ends here is not known yet.
-        visible = len(text.rstrip(SENTENCE_MARKS))
     else:
-        visible = mask_tail(translation.pieces, mask_k)
+        # Whether a stable sentence ends here is not known yet.
+        marked = len(text.rstrip(SENTENCE_MARKS))
+        masked = marked if translation.is_stable else mask_tail(translation.pieces, mask_k)
+        visible = max(masked, still_shown(before, text))
     return Caption(
         **moment_of(translation),
         source=translation.source,
@@ -68,15 +127,6 @@ def caption(translation: Translation, mask_k: int) -> Caption:
     )
 
 
-# Where a word may end (Unicode word boundaries, UAX 29); in scripts without spaces, after each ideograph.
-_BOUNDARY = regex.compile(r"(?w)\b")
-# Half a flag. To find a boundary next to one, the regex scans the whole row of them. So they are replaced by
-# an ideograph, which stands alone; the code below makes sure that flags are not cut in two.
-_FLAG_LETTER = regex.compile(r"\p{RI}")
-# Number of characters examined around the cut.
-_MAX_DISTANCE = 500
-
-
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
     """Number of characters that stay visible when at least the last ``mask_k`` tokens are withheld.
 
@@ -86,15 +136,9 @@ def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
     text = "".join(pieces)
     if mask_k <= 0:
         return len(text)
-    cut = len("".join(pieces[:-mask_k]))
-    # The end of a word is near, but the text may be long.
-    begin = max(0, cut - _MAX_DISTANCE)
-    near = text[begin : cut + _MAX_DISTANCE]
-    words = {begin + boundary.start() for boundary in _BOUNDARY.finditer(_FLAG_LETTER.sub("字", near))}
-    visible = begin
-    for cluster in CLUSTER.finditer(near):
-        if begin + cluster.end() > cut:
-            break
-        if begin + cluster.end() in words:
-            visible = begin + cluster.end()
-    return len(text[:visible].rstrip())
+    return len(text[: word_end(text, len("".join(pieces[:-mask_k])))].rstrip())
+
+
+def still_shown(before: str, text: str) -> int:
+    """Number of characters of ``text`` that stay visible because ``before``, shown last, begins with them."""
+    return len(text[: settled(before, text)].rstrip())

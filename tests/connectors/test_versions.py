@@ -22,6 +22,7 @@ from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.numbering import NumberingState
 from operators.sentences.joining import SentencesState
+from operators.stages.display import ShownState
 from operators.stages.snapshots import unpack
 from operators.stages.translation import OpenSegment, StageState
 from operators.subtitles.writer import WriterState
@@ -65,6 +66,7 @@ STATES = {
     "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
     "SegmentState": "windows pivot",
     "SentencesState": "stream open arrival_s ended earlier spellings",
+    "ShownState": "open",
     "Spellings": "is_capital",
     "StageState": "open pending",
     "SubtitlePosition": "size cues",
@@ -105,7 +107,7 @@ def test_states_change_only_with_the_schema_of_the_folder() -> None:
     found: dict[str, str] = {}
     for state in (
         AudioPosition, ErasureState, JsonlPosition, MicrophonePosition, NumberingState, SentencesState,
-        StageState, SubtitlePosition, WavPosition, WriterState,
+        ShownState, StageState, SubtitlePosition, WavPosition, WriterState,
     ):  # fmt: skip
         _collect(state, found)
     assert (SCHEMA, found) == (6, STATES), (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.view import CaptionRow, Status, roll_up, row_width, settled, status_text
+from connectors.view import CaptionRow, Status, roll_up, row_width, status_text
 from operators.text import cleaned, width
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
@@ -55,39 +55,6 @@ def test_the_ellipsis_of_a_full_line_moves_no_word() -> None:
     assert roll_up("one two", 7, stands=7, goes_on=True) == [CaptionRow("one two"), CaptionRow("", "…")]
     assert roll_up("", 7, stands=0, goes_on=True) == [CaptionRow("", "…")]
     assert roll_up("", 7, stands=0, goes_on=False) == []
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "stands"),
-    [
-        ("", "Es war", ""),
-        ("Es war", "Es war", "Es war"),
-        ("Es war", "Es war die", "Es war"),
-        ("Es war die", "Es war", "Es war"),
-        ("Es war die", "Es war das", "Es war "),
-        ("ein Haus", "ein Hausbau", "ein "),
-        ("ein Hausbau", "ein Haus", "ein "),
-        ("aller Zeiten", "aller Zeiten, es", "aller Zeiten"),
-        ("最好的时代", "最好的世界", "最好的"),
-        ("cafés", "cafe", ""),
-    ],
-)
-def test_settled_are_the_whole_words_that_stood_before(before: str, after: str, stands: str) -> None:
-    assert after[: settled(before, after)] == stands
-
-
-@given(any_text, any_text)
-@settings(deadline=None)
-def test_what_is_settled_stood_before(before: str, after: str) -> None:
-    before, after = cleaned(before), cleaned(after)
-    assert before.startswith(after[: settled(before, after)])
-    assert settled(after, after) == len(after)
-
-
-@given(st.text("ab漢,.", min_size=1), any_text)
-@settings(deadline=None)
-def test_what_only_grew_is_settled(before: str, more: str) -> None:
-    assert settled(before, cleaned(f"{before} {more}")) == len(before)
 
 
 @pytest.mark.parametrize(

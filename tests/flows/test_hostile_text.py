@@ -22,7 +22,6 @@ from connectors.exports.simulstream import write_simulstream
 from connectors.jsonl.files import read_events
 from connectors.sinks.subtitles import VTT_HEADER, srt, vtt
 from connectors.terminal.drawing import open_screen
-from connectors.view import settled
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
 from flows.captions.graph import build
@@ -44,7 +43,7 @@ from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.stages.display import caption, mask_tail
 from operators.subtitles.writer import Columns, SubtitleWriter
-from operators.text import cleaned, wrap
+from operators.text import cleaned, settled, wrap
 from tests.connectors.terminal.emulator import Tty
 from tests.flows.talk import partials, write
 
@@ -272,6 +271,7 @@ def test_a_hundred_thousand_characters_take_no_longer_than_their_length(piece: s
     shown = cleaned(text)
     assert len(wrap(shown, 42)) < 1000
     assert settled(shown[:-1], shown) <= len(shown)
+    assert settled(text[:-1], text) <= len(text)
     assert mask_tail((text[:-3], text[-3:], ""), 1) <= len(text)
     # Where the time grows with the square of the length it takes half a minute.
     assert process_time() - began < 5

@@ -74,7 +74,7 @@ def partials(words: int) -> Sequence[Partial]:
     ]  # fmt: skip
 
 
-def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_5_kib_in_all_stages_together(
+def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_6_kib_in_all_stages_together(
     tmp_path: Path,
 ) -> None:
     spoken = partials(250)
@@ -92,7 +92,7 @@ def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_5_kib_in
     heard = len(pack(NumberingState("talk", 8, (spoken[-1],))))
     assert stored["test.translate.segment", "talk"] > 1000
     assert stored["test.measure.meter", "talk"] > 500
-    assert sum(stored.values()) + heard < 5 * 1024
+    assert sum(stored.values()) + heard < 6 * 1024
 
 
 def test_segments_that_are_over_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

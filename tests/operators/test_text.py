@@ -1,14 +1,14 @@
-"""Text in columns: how lines break, what is safe to show."""
+"""Text in columns: how lines break, what is safe to show, and what of it stood before."""
 
 import time
 import unicodedata
 
 import pytest
 import wcwidth
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.text import cleaned, clusters, width, wrap
+from operators.text import cleaned, clusters, settled, width, wrap
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
     " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80
@@ -120,3 +120,36 @@ def test_flags_without_end_take_no_longer_than_other_characters() -> None:
     assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
     assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
     assert time.thread_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stands"),
+    [
+        ("", "Es war", ""),
+        ("Es war", "Es war", "Es war"),
+        ("Es war", "Es war die", "Es war"),
+        ("Es war die", "Es war", "Es war"),
+        ("Es war die", "Es war das", "Es war "),
+        ("ein Haus", "ein Hausbau", "ein "),
+        ("ein Hausbau", "ein Haus", "ein "),
+        ("aller Zeiten", "aller Zeiten, es", "aller Zeiten"),
+        ("最好的时代", "最好的世界", "最好的"),
+        ("cafés", "cafe", ""),
+    ],
+)
+def test_settled_are_the_whole_words_that_stood_before(before: str, after: str, stands: str) -> None:
+    assert after[: settled(before, after)] == stands
+
+
+@given(any_text, any_text)
+@settings(deadline=None)
+def test_what_is_settled_stood_before(before: str, after: str) -> None:
+    before, after = cleaned(before), cleaned(after)
+    assert before.startswith(after[: settled(before, after)])
+    assert settled(after, after) == len(after)
+
+
+@given(st.text("ab漢,.", min_size=1), any_text)
+@settings(deadline=None)
+def test_what_only_grew_is_settled(before: str, more: str) -> None:
+    assert settled(before, cleaned(f"{before} {more}")) == len(before)

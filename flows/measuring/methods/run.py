@@ -30,8 +30,10 @@ from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import Prompt
-from operators.stages.display import mask_tail
+from operators.stages.display import mask_tail, still_shown
 
+#: What is shown of the pieces of an unfinished output, given what was shown before.
+Mask = Callable[[tuple[str, ...], str], str]
 # The session of the model that judges.
 _JUDGED = "likelihood"
 
@@ -76,7 +78,7 @@ def run_trials(
     corpus: Corpus,
     translators: Sequence[Translates],
     repeats: int,
-    masks: Sequence[Callable[[tuple[str, ...]], str]],
+    masks: Sequence[Mask],
     done: set[tuple[int, int]],
     go_on: Callable[[], None] = lambda: None,
     likelihood: Likelihood | None = None,
@@ -112,11 +114,12 @@ def warm_up(corpus: Corpus, translators: Sequence[Translates]) -> None:
 def _translate(
     segment: BenchSegment,
     translator: Translates,
-    masks: Sequence[Callable[[tuple[str, ...]], str]],
+    masks: Sequence[Mask],
     go_on: Callable[[], None] = lambda: None,
     likelihood: Likelihood | None = None,
 ) -> tuple[MethodUpdate, ...]:
     state, updates, outputs = SegmentState(), [], []
+    shown = ("",) * len(masks)
     for number, text in enumerate(segment.updates):
         go_on()
         is_final = number == len(segment.updates) - 1
@@ -126,7 +129,10 @@ def _translate(
         if output.trouble is not None and output.trouble.is_failure:
             raise InputError(f"the model failed at {text[:40]!r}, {output.why}: use another model")
         full = "".join(output.pieces)
-        shown = tuple(full if is_final else mask(output.pieces) for mask in masks)
+        shown = tuple(
+            full if is_final else mask(output.pieces, before)
+            for mask, before in zip(masks, shown, strict=True)
+        )
         effort = output.effort.with_total(total_s)
         updates.append(MethodUpdate(len(output.tokens), full, shown, effort, trouble=output.trouble))
         outputs.append(output.tokens)
@@ -207,7 +213,8 @@ def _sign(
         **of_texts(corpus, engine, plan.variants)
         | {"comet": comet, "likelihood": Likelihood.signature if job.likelihood else None},
         tokenizer=tokenizer,
-        aggregation=_AGGREGATION,
+        # The paper's mask also withholds words that were shown and still stand.
+        aggregation=f"{_AGGREGATION}|mask:{'plain' if job.paper else 'steady'}",
         speed=_SPEED,
         repeats=job.repeat,
         order="rotating",
@@ -242,7 +249,7 @@ def _measure(
         go_on()
         warm_up(corpus, translators)
     done = {(trial.repeat, trial.segment) for trial in trials}
-    masks = [partial(_shown, mask_k) for mask_k in plan.masks]
+    masks = [partial(masked, mask_k, steady=not job.paper) for mask_k in plan.masks]
     for trial in run_trials(corpus, translators, job.repeat, masks, done, go_on, judge):
         journal.append(trial)
         trials.append(trial)
@@ -250,8 +257,10 @@ def _measure(
     return trials
 
 
-def _shown(mask_k: int, pieces: tuple[str, ...]) -> str:
-    return "".join(pieces)[: mask_tail(pieces, mask_k)]
+def masked(mask_k: int, pieces: tuple[str, ...], before: str, *, steady: bool) -> str:
+    """What is shown; ``steady`` as by the display stage, otherwise by the mask alone, as in the paper."""
+    text, visible = "".join(pieces), mask_tail(pieces, mask_k)
+    return text[: max(visible, still_shown(before, text)) if steady else visible]
 
 
 def _results(

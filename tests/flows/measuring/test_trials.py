@@ -1,6 +1,5 @@
 """Trials on the toy model: paired, rotating, and none of them twice."""
 
-from collections.abc import Callable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -15,7 +14,7 @@ from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
 from flows.measuring.methods.command import make_grid, make_plan
-from flows.measuring.methods.run import Likelihood, mixing_key, run_trials, warm_up
+from flows.measuring.methods.run import Likelihood, Mask, masked, mixing_key, run_trials, warm_up
 from flows.measuring.methods.scores import SegmentTrial
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
@@ -43,8 +42,8 @@ def translators() -> list[Translator]:
     ]
 
 
-def masks() -> list[Callable[[tuple[str, ...]], str]]:
-    def first(count: int, pieces: tuple[str, ...]) -> str:
+def masks() -> list[Mask]:
+    def first(count: int, pieces: tuple[str, ...], _before: str) -> str:
         return "".join(pieces[: len(pieces) - count])
 
     return [partial(first, 0), partial(first, 1)]
@@ -62,6 +61,16 @@ def test_methods_share_a_pool_and_are_yet_as_if_each_were_alone() -> None:
     for number, alone in enumerate(translators()):
         (trial, *_) = run_trials(CORPUS, [alone], 1, masks(), set())
         assert texts([SegmentTrial(0, 0, (together.updates[number],))]) == texts([trial])
+
+
+def test_a_mask_knows_what_was_shown_before_and_the_papers_does_not_care() -> None:
+    def grows(_pieces: tuple[str, ...], before: str) -> str:
+        return before + "x"
+
+    (trial, *_) = run_trials(CORPUS, translators(), 1, [grows], set())
+    assert [update.shown for update in trial.updates[0][:2]] == [("x",), ("xx",)]
+    shown = [masked(2, ("Es", " ist", " gut"), "Es ist so", steady=steady) for steady in (True, False)]
+    assert shown == ["Es ist", "Es"]
 
 
 def test_a_final_shows_all_of_it_and_an_unfinished_text_what_its_mask_leaves() -> None:

@@ -1,13 +1,22 @@
 """What display-only mask-k shows and withholds."""
 
 import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import regex
+from bytewax import operators as op
+from bytewax.dataflow import Dataflow
+from bytewax.recovery import RecoveryConfig, init_db_dir
+from bytewax.testing import TestingSink, TestingSource, run_main
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from operators.events import Translation
-from operators.stages.display import caption, mask_tail
+from operators.events import Caption, Translation
+from operators.stages import display as stage
+from operators.stages.display import caption, display, mask_tail
 
 pieces = st.lists(st.text("ab \u0301👍🏽\u200dक्", max_size=3), max_size=8).map(tuple)
 
@@ -42,6 +51,26 @@ def test_a_final_shows_everything() -> None:
 def test_a_stable_translation_shows_all_words_but_not_the_stop_that_only_a_final_confirms() -> None:
     shown = caption(translation(("Das", " ist", " ein", " Haus", "."), is_stable=True), 3)
     assert (shown.shown, shown.withheld) == ("Das ist ein Haus", ".")
+
+
+def test_a_word_that_was_shown_and_still_stands_is_not_withheld_again() -> None:
+    shorter = translation(("Das", " ist", " ein", " Hausboot"))
+    assert caption(shorter, 3, before="Das ist ein Haus").shown == "Das ist ein"
+    assert caption(shorter, 3, before="Dies ist ein Haus").shown == "Das"
+    assert caption(translation(("Gut", "."), is_stable=True), 3, before="Gut. Das").shown == "Gut."
+
+
+@given(pieces, pieces, st.integers(0, 9), st.booleans())
+def test_of_two_updates_the_second_shows_the_masked_text_and_each_word_that_stands(
+    first: tuple[str, ...], second: tuple[str, ...], mask_k: int, is_stable: bool
+) -> None:
+    masked = caption(translation(second, is_stable=is_stable), mask_k).shown
+    before = caption(translation(first), mask_k).shown
+    shown = caption(translation(second, is_stable=is_stable), mask_k, before).shown
+    assert shown.startswith(masked)
+    assert shown == masked or before.startswith(shown)
+    longer = caption(translation((*first, " ", *second)), 99, before).shown
+    assert longer == before.rstrip()
 
 
 def test_with_mask_zero_everything_is_shown() -> None:
@@ -82,3 +111,42 @@ def test_flags_without_end_are_withheld_by_whole_flags_in_no_time() -> None:
     assert mask_tail(("🇩🇪",) * 40_000, 3) == 2 * 39_997
     assert mask_tail(("🇩", "🇪", "🇫", "🇷"), 1) == 2
     assert time.thread_time() - began < 2
+
+
+def displayed(*given: Any, **how: Any) -> list[str]:
+    flow, captions = Dataflow("test"), list[Caption]()
+    up = op.input("in", flow, TestingSource(given, batch_size=2))
+    op.output("out", display("display", up, 3), TestingSink(captions))
+    run_main(flow, **how)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+    return [one.shown for one in captions]
+
+
+LONG, SHORT = translation(("Es", " ist", " gut", ",", " so", " wie")), translation(("Es", " ist", " gut"))
+
+
+def test_each_segment_of_each_stream_and_language_has_its_own_shown_text() -> None:
+    for other in ({"segment": 1}, {"stream": "t"}, {"language": "de"}):
+        assert displayed(LONG, replace(SHORT, **other), SHORT) in (
+            ["Es ist gut", "", "Es ist gut"],
+            # Bytewax sorts the streams of a batch.
+            ["", "Es ist gut", "Es ist gut"],
+        )
+
+
+def test_a_final_frees_the_state_of_its_segment() -> None:
+    assert displayed(LONG, replace(LONG, is_final=True), SHORT) == ["Es ist gut", "Es ist gut, so wie", ""]
+
+
+def test_of_too_many_open_segments_the_one_updated_longest_ago_is_forgotten(monkeypatch: Any) -> None:
+    monkeypatch.setattr(stage, "MAX_OPEN", 2)
+    first, second, third = (replace(LONG, segment=number) for number in range(3))
+    again = [replace(SHORT, segment=number) for number in (0, 2, 1)]
+    assert displayed(first, second, first, third, *again)[4:] == ["Es ist gut", "Es ist gut", ""]
+
+
+def test_a_resumed_run_knows_what_was_shown(tmp_path: Path) -> None:
+    init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]  # the same
+    store = RecoveryConfig(tmp_path)  # type: ignore[no-untyped-call]  # the same
+    given = (LONG, TestingSource.EOF(), SHORT)
+    runs = [displayed(*given, recovery_config=store, epoch_interval=timedelta(0)) for _ in range(2)]
+    assert runs == [["Es ist gut"], ["Es ist gut"]]

@@ -87,7 +87,7 @@ def states(folder: Path) -> Counter[str]:
     return found
 
 
-STAGES = {"deduplicate", "translate", "measure"}
+STAGES = {"deduplicate", "translate", "display", "measure"}
 
 
 @pytest.fixture
