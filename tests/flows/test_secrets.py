@@ -57,7 +57,7 @@ def settings(folder: Path, host: str, *, in_file: bool = False, finish_s: float 
         'audio = "out/talk.wav"\nsummary = "out/summary.json"\n'
         '[recovery]\nfolder = "out/recovery"\ninterval_s = 0.05\n'
     )
-    return ["file", "talk.wav", "--realtime", "--settings", "surtitle.toml"]
+    return ["file", "talk.wav", "--realtime", "--model", "captions", "--settings", "surtitle.toml"]
 
 
 def start(
