@@ -54,10 +54,10 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> dict[int, Fault]:
     fault: list[Fault | None] = [None]
 
     def troubled(
-        translator: Translator, key: str, state: SegmentState, text: str, *, is_final: bool
+        translator: Translator, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool
     ) -> tuple[SegmentState, Output]:
         fault[0] = faults.get(next(numbers))
-        return update(translator, key, state, text, is_final=is_final)
+        return update(translator, key, state, text, is_final=is_final, is_stable=is_stable)
 
     def call(context: Any, batch: Any) -> int:
         return (fault[0] or decode)(context, batch)

@@ -11,7 +11,6 @@ import pytest
 
 from flows.doctor.machine import all_extras
 from tests.program import ROOT, completed
-from tests.tiny_marian import write_tiny
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CAPTIONS, PARTIALS = (str(ROOT / "tests" / "samples" / f"{name}.jsonl") for name in ("captions", "partials"))
@@ -30,7 +29,6 @@ CASES = [
     ("media", ["file", "talk.mp4"], "talk.mp4", "av"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
-    ("marian", ["trace", PARTIALS, "--model", "tiny"], "a Marian model", "sentencepiece"),
     (
         "train",
         ["model", "distill", "pairs.tsv", "--model", "base", "--to", "German", "-o", "new.tsv"],
@@ -71,7 +69,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "in.toml").write_text('[input.kafka]\ntopic = "said"\n')
     (folder / "out.toml").write_text(f'input.captions = "{CAPTIONS}"\noutput.kafka.captions = "shown"\n')
     (folder / "azure.toml").write_text('[recognize.azure]\nregion = "westeurope"\n')
-    write_tiny(folder / "tiny")
     with wave.open(str(folder / "talk.wav"), "wb") as speech:
         speech.setparams((1, 2, 16_000, 0, "NONE", ""))
         speech.writeframes(bytes(3_200))

@@ -200,7 +200,7 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
     assert figures["surtitle_partials_total"] == 2
     assert figures["surtitle_forward_passes_total"] >= 1
     assert figures["surtitle_open_sessions"] == 1
-    assert figures["surtitle_kv_tokens"] > 5
+    assert figures["surtitle_kv_tokens"] > 0
     assert figures["surtitle_healthy"] == 1
     assert figures["process_resident_memory_bytes"] > 1e8
 
