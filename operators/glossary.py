@@ -12,7 +12,7 @@ import hashlib
 import mmap
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -73,6 +73,20 @@ class Glossary:
             place += length
         return list(pairs.values())
 
+    def mixed(self, text: str, targets: Container[str]) -> str:
+        """The text with those translations that are among ``targets`` in the places of their terms."""
+        text = _normal(text)
+        words = list(_WORD.finditer(text))
+        parts: list[str] = []
+        end = place = 0
+        for target, length in self._scan([word[0] for word in words]):
+            if target is not None and target in targets:
+                first = words[place].start()
+                parts += text[end:first], target[0].upper() + target[1:] if text[first].isupper() else target
+                end = words[place + length - 1].end()
+            place += length
+        return "".join(parts) + text[end:]
+
     def others(self, words: Sequence[str]) -> list[str | None]:
         """The words, with None in the place of each that belongs to a term."""
         others: list[str | None] = []
@@ -125,6 +139,19 @@ def times_said(text: str, target: str) -> int:
     return len(said_at(text.casefold(), [target.casefold()]))
 
 
+def times_inflected(text: str, target: str) -> int:
+    """How often a text contains a translation as in `times_said`, or with other endings of its words."""
+    words, wanted = (words_of(one.casefold()) for one in (text, target))
+    places = range(len(words) - len(wanted) + 1)
+    inflected = sum(all(map(_is_inflected, words[place : place + len(wanted)], wanted)) for place in places)
+    return max(inflected, times_said(text, target))
+
+
+def _is_inflected(word: str, basic: str) -> bool:
+    """Whether a word may be a form of another one: ``margens`` of ``margem``."""
+    return word.startswith(basic[: max(3, len(basic) - 2)]) and len(word) <= len(basic) + 3
+
+
 def said_at(text: str, targets: Iterable[str]) -> list[int]:
     """Where one of several translations ends in a text, in order; none begins before the last one has ended.
 
@@ -155,10 +182,12 @@ def _begins_word(character: str) -> bool:
 
 def words_of(text: str) -> list[str]:
     """The words of a text, and its symbols."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("’", "'")
-    words: list[str] = _WORD.findall(text)
+    words: list[str] = _WORD.findall(_normal(text))
     return words
+
+
+def _normal(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’", "'")
 
 
 def _together(words: Sequence[str]) -> str:

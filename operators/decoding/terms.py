@@ -3,10 +3,14 @@
 Speech recognisers are biased towards expected phrases in the same way (contextual biasing, Pundak et al.
 2018): while the translations of a word have been said less often than the word, the logits of their first
 tokens and, once one has begun, of its next token are raised.
+
+Encoder-decoder models also copy words of the target language that stand in their source, and fit number and
+gender around them. So a term that an answer lacks is put into the source in translation, and the answer is
+made anew (code-switched sources, Song et al. 2019).
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,7 +20,15 @@ from numpy.typing import NDArray
 from operators.decoding.adjustment import adjusted
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.pieces import Piece, spelled
-from operators.glossary import Dictionary, Glossary, Translation, said_at, words_of
+from operators.glossary import (
+    Dictionary,
+    Glossary,
+    Translation,
+    said_at,
+    times_inflected,
+    times_said,
+    words_of,
+)
 from operators.prompts.prompt import Prompt
 
 #: After these, a word follows without a space.
@@ -147,9 +159,10 @@ def _attaches(text: str) -> bool:
     return not text or text[-1].isspace() or text[-1] in _ATTACHING
 
 
-#: Towards a user's terms, and the copies of names, which the model has to begin by itself. These and
-#: `_of_word` were chosen by measurement (docs/glossary.md).
+#: Towards a user's terms, those whose translations stand in the source, and the copies of names, which the
+#: model has to begin by itself. These and `_of_word` were chosen by measurement (docs/glossary.md).
 TERM = Lean(5.0, 8.0)
+COPIED = Lean(2.0, 4.0)
 NAME = Lean(0.0, 4.0)
 
 
@@ -164,13 +177,15 @@ class Leaning:
         # Updates repeat the words of the one before.
         self._spelling = lru_cache(4096)(self._spell)
 
-    def terms(self, text: str) -> Sequence[Term]:
-        """What the translation of ``text`` should contain."""
+    def terms(self, text: str, source: tuple[int, ...] = ()) -> Sequence[Term]:
+        """What the translation of ``text`` should contain, which is given to the model as ``source``."""
         terms = []
         words: Sequence[str | None] = words_of(text)
         if self._glossary is not None:
+            given = self._prompt.spelled(source)
             for target, times in self._glossary.occurring(text):
-                terms.append(Term(((self._spelling(target), TERM),), times))
+                is_copied = times_said(given, target) > times_said(text, target)
+                terms.append(Term(((self._spelling(target), COPIED if is_copied else TERM),), times))
             words = self._glossary.others(words_of(text))
         if self._dictionary is not None:
             for translations, times, is_name in self._dictionary.occurring(words):
@@ -178,6 +193,28 @@ class Leaning:
                 spellings = [self._spelling(one.text) for one in translations]
                 terms.append(Term(tuple(zip(spellings, leans, strict=True)), times))
         return terms
+
+    def source(self, text: str, before: tuple[int, ...], lacking: Set[str] = frozenset()) -> tuple[int, ...]:
+        """Token ids of a source, with translations in the places of some terms, if the model copies such.
+
+        These are the terms that are ``lacking`` in an answer, if the model can read their translations, and
+        those whose translations stood in the source ``before``.
+        """
+        prompt = self._prompt
+        if self._glossary is None or not prompt.copies:
+            return prompt.source(text)
+        stood = prompt.spelled(before)
+        targets = {
+            one
+            for one, _ in self._glossary.occurring(text)
+            if times_said(stood, one) or (one in lacking and prompt.spelled(prompt.source(one)) == one)
+        }
+        return prompt.source(self._glossary.mixed(text, targets) if targets else text)
+
+    def lacking(self, text: str, answer: str) -> Set[str]:
+        """The terms of the glossary that a translation of ``text`` should contain and does not."""
+        occurring = () if self._glossary is None else self._glossary.occurring(text)
+        return {one for one, times in occurring if times_inflected(answer, one) < times}
 
     def _spell(self, text: str) -> Spelling:
         vocabulary, joint = self._prompt.vocabulary, self._prompt.joint

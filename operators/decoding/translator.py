@@ -197,14 +197,15 @@ class Translator:
         try:
             for number, part in enumerate(self._split(text)):
                 before = state.windows[number] if number < len(state.windows) else Window((), ())
-                source = self._prompt.source(part)
+                source = self._leaning.source(part, before.source)
                 if source == before.source and (is_long or left == 0):
                     answers.append(_Answer(before))
                     continue
                 if is_cut := left == 0:
                     break
                 name = f"{key}/{number}"
-                answers.append((yield from self._translate(name, part, source, before, is_final=is_final)))
+                answer = yield from self._translate(name, part, source, before, is_final=is_final)
+                answers.append((yield from self._with_terms(name, part, answer, is_final=is_final)))
                 left -= answers[-1].effort.passes > 0
         except ModelTrouble:
             self._release(key, 0, max(len(answers) + 1, len(state.windows)))
@@ -255,7 +256,7 @@ class Translator:
         )
         task = self._task(key, prompt, source, before, is_final=is_final)
         method = self._method(task)
-        if terms := self._leaning.terms(text):
+        if terms := self._leaning.terms(text, source):
             method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
         method = ending_figures(method, task, text)
         if must_speak:
@@ -292,6 +293,22 @@ class Translator:
         counts = settings.commit.count(before.stood, committed, decoded.gaps, len(tokens))
         window = Window(source, tokens, counts, self._spelled(tokens), task.is_revised)
         return _Answer(window, effort, decoded.cut)
+
+    def _with_terms(
+        self, key: str, text: str, answer: _Answer, *, is_final: bool
+    ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
+        """The answer, or one to a source in which the terms that it lacks are translated."""
+        window, effort, trouble = answer
+        lacking = self._leaning.lacking(text, window.text)
+        source = self._leaning.source(text, window.source, lacking)
+        if trouble or source == window.source:
+            return answer
+        # Not drafted: what was said around another word seldom fits the term.
+        before = Window((), (), is_revised=window.is_revised)
+        again = yield from self._translate(key, text, source, before, is_final=is_final)
+        if again.trouble or len(self._leaning.lacking(text, again.window.text)) >= len(lacking):
+            again = answer
+        return again._replace(effort=effort + again.effort)
 
     def _readable(self, window: Window) -> Window:
         """The window, with its text tokenised anew if its tokens are those of another vocabulary."""

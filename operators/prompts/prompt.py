@@ -73,6 +73,8 @@ class Prompt(NamedTuple):
     context: Noted | None = None
     #: Words at the end of unfinished text that wait for the next update, unless the settings say otherwise.
     hold_back: int = 0
+    #: Whether the model copies words of the target language that stand in a source.
+    copies: bool = False
 
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.
@@ -98,6 +100,10 @@ class Prompt(NamedTuple):
     def source(self, text: str) -> tuple[int, ...]:
         """Token ids of the recognised text; white space is folded."""
         return tuple(self.vocabulary.tokenize(self.lead + " ".join(text.split())))
+
+    def spelled(self, source: tuple[int, ...]) -> str:
+        """The text of a source's tokens."""
+        return b"".join(map(self.vocabulary.piece, source)).decode(errors="replace").strip()
 
     def size(self, part: str) -> int:
         """The number of tokens of a part of a source, with the space that may stand before it."""

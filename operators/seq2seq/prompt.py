@@ -32,6 +32,11 @@ class PairPrompt(Prompt):
         assert isinstance(self.vocabulary, PieceVocabulary)
         return tuple(self.vocabulary.source.tokenize(self.lead + " ".join(text.split())))
 
+    def spelled(self, source: tuple[int, ...]) -> str:
+        """The text of a source's tokens."""
+        assert isinstance(self.vocabulary, PieceVocabulary)
+        return b"".join(map(self.vocabulary.source.piece, source)).decode(errors="replace").strip()
+
     def size(self, part: str) -> int:
         """The number of tokens of a part of a source."""
         return len(self.source(part))
@@ -55,6 +60,7 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
         stop=EndOfTurn(model.vocabulary),
         joint=direction.target.joint,
         hold_back=HOLD_BACK,
+        copies=True,
     )
 
 

@@ -14,6 +14,7 @@ from operators.glossary import (
     Wanted,
     lexicon_of,
     spelling,
+    times_inflected,
     times_said,
     words_of,
 )
@@ -116,6 +117,20 @@ def test_no_term_occurs_without_its_words(terms: dict[str, str], text: str) -> N
     assert set(found(terms, text)) <= possible
 
 
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("A seal, seals; SEAL’s", "A vedação, vedação; Vedação's"),
+        ("Word-alignments of the seals.", "Alinhamento lexical of the vedação."),
+        ("a sealed word", "a sealed word"),
+        ("", ""),
+    ],
+)
+def test_translations_stand_in_the_places_of_their_terms(text: str, want: str) -> None:
+    terms = {"seal": "vedação", "word alignment": "alinhamento lexical", "word": "palavra"}
+    assert made(terms).mixed(text, {"vedação", "alinhamento lexical"}) == want
+
+
 @given(letters.filter(spelling))
 def test_a_term_occurs_in_itself(source: str) -> None:
     assert found({source: "x"}, source) == {"x": 1}
@@ -133,6 +148,23 @@ def test_a_term_occurs_in_itself(source: str) -> None:
 )
 def test_a_translation_may_have_an_ending_but_begins_a_word(text: str, target: str, times: int) -> None:
     assert times_said(text, target) == times
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "times"),
+    [
+        ("As margens do rio", "margem", 1),
+        ("dos conjuntos de testes, o conjunto de testes", "conjunto de testes", 2),
+        ("as vedações", "vedação", 1),
+        ("O de testículos", "teste", 0),
+        ("uma palestra", "palestrante", 0),
+        ("testes de conjunto", "conjunto de testes", 0),
+        ("a moda", "mola", 0),
+        ("", "mola", 0),
+    ],
+)
+def test_a_translation_counts_with_other_endings(text: str, target: str, times: int) -> None:
+    assert times_inflected(text, target) == times
 
 
 def test_a_prompt_is_told_each_term_once_as_the_text_spells_it() -> None:

@@ -11,7 +11,7 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, split_source
 from operators.decoding.decoder import OneAtATime
-from operators.decoding.forward import Decoded, Logits, Method, Task
+from operators.decoding.forward import Decoded, Forward, Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
@@ -285,10 +285,14 @@ def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
 
 
 def with_glossary(
-    terms: dict[str, str] | None, bias: float | None = 0.2, words: dict[str, list[str]] | None = None
+    terms: dict[str, str] | None,
+    bias: float | None = 0.2,
+    words: dict[str, list[str]] | None = None,
+    *,
+    copies: bool = False,
 ) -> Translator:
     """A translator with a glossary of ``terms`` and a dictionary of ``words``."""
-    prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()))
+    prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()), copies=copies)
     glossary = None if terms is None else Glossary({spelling(term): terms[term] for term in terms})
     dictionary = None
     if words is not None:
@@ -340,6 +344,27 @@ def test_a_word_of_the_glossary_is_not_looked_up_in_the_dictionary(
     assert said(with_glossary(terms, words=words), updates) == said(
         with_glossary(terms, words=others), updates
     )
+
+
+@pytest.mark.parametrize(
+    ("to_mixed", "shown", "then"), [("e d", "e d", ["d b c"]), ("e e", "b", ["a b c", "d b c"])]
+)
+def test_a_term_that_an_answer_lacks_is_put_into_the_source_for_as_long_as_that_helps(
+    to_mixed: str, shown: str, then: list[str]
+) -> None:
+    answers = {"a b": "b", "d b": to_mixed, "a b c": "b c", "d b c": "d b c"}
+    asked = list[str]()
+
+    def method(task: Task) -> Method:
+        asked.append(" ".join(chr(96 + token) for token in task.source))
+        yield Forward([*task.prompt], len(task.prompt) - 1)
+        return Decoded(tuple(Letters().tokenize(answers[asked[-1]])))
+
+    model = with_glossary({"a": "d"}, copies=True)
+    model._method = method
+    output, _ = run(model, ["a b", "a b c"])
+    assert "".join(output.pieces) == shown
+    assert asked == ["a b", "d b", *then]
 
 
 def test_a_term_that_the_speaker_takes_back_is_no_longer_leaned_to() -> None:

@@ -7,9 +7,15 @@ import fxtranslate
 import numpy as np
 import pytest
 
+from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Logits
+from operators.decoding.ssbd import ssbd
+from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
 from operators.errors import InputError, UsageError
+from operators.glossary import Glossary
 from operators.languages import Direction
+from operators.models.pool import SessionPool
 from operators.seq2seq.contract import Held, Writing
 from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
 from operators.seq2seq.intgemm import Weights
@@ -156,6 +162,31 @@ def test_the_unknown_token_is_never_said(model: FirefoxModel) -> None:
     read = model.read(tokens(model, "\U0001f30d \u16a0"))
     rows, _ = model.write(Writing(read, {}, [model.start], 1))
     assert np.isneginf(rows[0, 1])
+
+
+def said(model: FirefoxModel, target: str, updates: list[str]) -> list[str]:
+    """What is said with a translation of the word seal."""
+    prompt = pair_prompt(model, EN_PT)
+    translator = Translator(
+        prompt, OneAtATime(SessionPool(PairStore(model, 2), (), 1)),
+        lambda task: ssbd(task, BiasedAcceptance(0.2)), TranslatorSettings(max_source=99, max_output=99),
+        Glossary({("seal",): target}),
+    )  # fmt: skip
+    state, texts = SegmentState(), []
+    for text in updates:
+        state, output = translator.update("s/0", state, text, is_final=text is updates[-1])
+        texts.append("".join(output.pieces))
+    return texts
+
+
+def test_a_term_that_it_says_otherwise_is_put_into_its_source_and_stays_there(model: FirefoxModel) -> None:
+    text = "The seal on the pump has to be replaced every year."
+    (otherwise,) = said(model, "selo", [text])
+    assert otherwise.startswith("O selo na bomba")
+    before, after = said(model, "vedação", ["The seal on the pump has to be replaced.", text])
+    assert before.startswith("A vedação na bomba"), "the article is that of the term"
+    assert after.startswith("A vedação na bomba")
+    assert said(model, "密封", [text]) == [otherwise], "what its vocabulary cannot spell is left alone"
 
 
 def test_a_prompt_for_another_direction_is_refused(model: FirefoxModel) -> None:
