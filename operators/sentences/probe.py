@@ -1,9 +1,9 @@
 """Says where sentences end by the states of a translation model's encoder (a probe; Hewitt and Liang 2019).
 
-The text before a pause and what is heard behind it are read as one sentence, with no mark between them and a
-small letter. A perceptron with one hidden layer then says whether they are one, by six vectors: the states of
-the last token before the pause, of the two behind it and of the end token, and the means of the states before
-the pause and behind it. Its weights fit one encoder only.
+The text before a pause and what is heard behind it are read twice: as one sentence, with no mark between them
+and a small letter, and as two. A perceptron with one hidden layer then says which they are. Of either reading
+it sees six vectors: the states of the last token before the seam, of the two behind it and of the end token,
+and the means of the states before the seam and behind it. Its weights fit one encoder only.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.sentences.seam import Opinion, has_own_capitals
+from operators.sentences.words import parted
 
 Floats = NDArray[np.floating[Any]]
-#: SHA-256 of the encoder whose states English sentences are judged by: Firefox's for English to Portuguese.
+#: SHA-256 of the encoder whose states the probe of English was trained on: Firefox's, English to Portuguese.
 ENGLISH_ENCODER = "d968735704c75e33c2e183b9241f14c0b2a560d01d88a2728e5c0119a4d7fb22"
-#: Words before the pause that are read, and words behind it.
+#: Words before the seam that are read, and words behind it.
 _BEFORE, _AFTER = 40, 6
 
 
@@ -33,12 +34,12 @@ class Encoder(NamedTuple):
 
 
 class Probe:
-    """A `Judge`, on any thread on which its encoder can be called.
+    """A `Judge`, for any thread.
 
     Args:
         encoder: Reads the text.
-        hidden: Weights of the hidden layer, (6 · width, units), and its biases, (units,).
-        output: Weights of the `Opinion`, (units, 3), and its biases, (3,).
+        hidden: Weights of the hidden layer, (12 · width, units), and its biases, (units,).
+        output: Weights of an `Opinion`, (units, 3), and its biases, (3,).
     """
 
     def __init__(
@@ -50,32 +51,32 @@ class Probe:
 
     def __call__(self, before: str, after: str) -> Opinion:
         """Judge a seam; ``before`` has no mark at its end. Raises `ModelTrouble` if the encoder fails."""
-        stem = self._encoder.tokenize(" " + " ".join(before.split()[-_BEFORE:]))
-        following = self._encoder.tokenize(" " + _without_capital(" ".join(after.split()[:_AFTER])))
-        seen = pooled(self._encoder.read([*stem, *following]), len(stem))
-        hidden = np.maximum(seen @ self._hidden[0] + self._hidden[1], 0)
-        return Opinion(*(float(one) for one in hidden @ self._output[0] + self._output[1]))
-
-
-def english_probe(encoder: Encoder) -> Probe:
-    """The probe for English, on the encoder `ENGLISH_ENCODER`."""
-    with np.load(BytesIO(files("operators.sentences").joinpath("english.npz").read_bytes())) as stored:
-        hidden, output = (
-            (stored[f"{layer}_weights"].astype(np.float32), stored[f"{layer}_biases"])
-            for layer in ("hidden", "output")
+        stem = " ".join(before.split()[-_BEFORE:])
+        words = parted(" ".join(after.split()[:_AFTER]))[0]
+        small = words if has_own_capitals(words.partition(" ")[0]) else words[:1].lower() + words[1:]
+        seen = np.concatenate(
+            [self._read(stem, small), self._read(f"{stem}.", words[:1].upper() + words[1:])]
         )
-    return Probe(encoder, hidden, output)
+        weights, biases = self._hidden
+        units = np.maximum(seen @ weights + biases, 0)
+        weights, biases = self._output
+        return Opinion(*map(float, units @ weights + biases))
+
+    def _read(self, before: str, after: str) -> Floats:
+        stem = self._encoder.tokenize(f" {before}")
+        return pooled(self._encoder.read([*stem, *self._encoder.tokenize(f" {after}")]), len(stem))
 
 
 def pooled(states: Floats, seam: int) -> Floats:
-    """The vectors that a probe sees, (6 · width,), of all states and the number of tokens before the seam."""
+    """What a probe sees of a reading, (6 · width,): all its states, and how many are before the seam."""
     second = states[min(seam + 1, len(states) - 1)]
-    behind = states[seam:].mean(axis=0)
-    return np.concatenate(
-        [states[seam - 1], states[seam], second, states[-1], states[:seam].mean(axis=0), behind]
-    )
+    means = states[:seam].mean(axis=0), states[seam:].mean(axis=0)
+    return np.concatenate([states[seam - 1], states[seam], second, states[-1], *means])
 
 
-def _without_capital(text: str) -> str:
-    first = text.partition(" ")[0]
-    return text if has_own_capitals(first) else text[:1].lower() + text[1:]
+def english_probe(encoder: Encoder) -> Probe:
+    """The probe for English, on `ENGLISH_ENCODER`."""
+    stored = files("operators.sentences").joinpath("english.npz").read_bytes()
+    with np.load(BytesIO(stored)) as arrays:
+        hidden, biases, output, more = (arrays[name].astype(np.float32) for name in arrays.files)
+    return Probe(encoder, (hidden, biases), (output, more))

@@ -18,9 +18,9 @@ from operators.events import Partial
 from operators.languages import Direction
 from operators.models.pool import SessionPool, Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
-from operators.serving.rooms import Update
 from operators.sentences.joining import SentencesState
 from operators.sentences.seam import Judge, Opinion
+from operators.serving.rooms import Update
 from operators.serving.segments import SegmentRooms, rooms_of
 from tests.operators.serving.toy_rooms import HEAD, scheduler, translator
 from tests.toy import ToyStore
@@ -154,7 +154,18 @@ def test_only_english_is_judged_whatever_translates(monkeypatch: pytest.MonkeyPa
         assert make is not None
         joined = make(SentencesState("a"))
         for segment, text in enumerate(("It was late.", "Nobody came any more.")):
-            joined.hear(Partial("a", segment, 0, is_final=True, text=text, start_s=segment, end_s=segment + 0.9, arrival_s=segment + 1.0))
+            joined.hear(
+                Partial(
+                    stream="a",
+                    segment=segment,
+                    revision=0,
+                    is_final=True,
+                    text=text,
+                    start_s=segment,
+                    end_s=segment + 0.9,
+                    arrival_s=segment + 1.0,
+                )
+            )
         finals[spoken] = [one.text for one in joined.end()]
     assert finals == {"English": ["It was late nobody came any more."], "German": ["Nobody came any more."]}
     assert opened == [[]]

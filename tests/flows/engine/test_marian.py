@@ -51,7 +51,7 @@ def test_the_judge_joins_what_rules_alone_take_for_two_sentences(tmp_path: Path)
     ]  # fmt: skip
     partials, sentences = tmp_path / "said.jsonl", tmp_path / "sentences.jsonl"
     partials.write_text("".join(f"{json.dumps(one)}\n" for one in heard))
-    whole = ["Printing in the only sense with which we are at present concerned differs from most arts."]
+    whole = ["Printing in the only sense with which we are at present concerned, differs from most arts."]
     for translated in (["--model", write_tiny(tmp_path / "tiny")], ["--captions-only"]):
         for method, want in (("auto", whole), ("rules", said)):
             done = surtitle(

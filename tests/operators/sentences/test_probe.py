@@ -32,11 +32,16 @@ def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> Non
         read.append("".join(map(chr, tokens)))
         return np.zeros((len(tokens) + 1, 1))
 
-    probe = Probe(Encoder(lambda text: [*map(ord, text)], states), (np.zeros((12, 2)), np.zeros(2)), (np.zeros((2, 3)), np.arange(3.0)))
+    probe = Probe(
+        Encoder(lambda text: [*map(ord, text)], states),
+        (np.zeros((12, 2)), np.zeros(2)),
+        (np.zeros((2, 3)), np.arange(3.0)),
+    )
     assert probe("It was late", "Nobody came,") == Opinion(0, 1, 2)
     probe("It was late", "I'm here")
     assert read == [
-        " It was late nobody came", " It was late. Nobody came", " It was late i'm here".replace("i'm", "I'm"), " It was late. I'm here",
+        " It was late nobody came", " It was late. Nobody came",
+        " It was late I'm here", " It was late. I'm here",
     ]  # fmt: skip
 
 
@@ -57,7 +62,7 @@ def test_sentences_end_where_the_next_one_begins(judge: Judge, before: str, afte
     [
         ("Printing in the only sense with which we are at present concerned", "Differs from most"),
         ("The earliest book printed with movable types", "Has never been"),
-        ("And it is worth mention in passing that as an example of fine typography", "The earliest book"),
+        ("The forms of printed letters", "Should be beautiful"),
     ],
 )
 def test_sentences_go_on_where_they_lack_a_verb(judge: Judge, before: str, after: str) -> None:

@@ -57,7 +57,7 @@ def test_the_judge_is_heard_and_outvoted_by_a_question_mark() -> None:
 
 
 def test_the_fewer_words_are_heard_the_surer_a_decision_must_be() -> None:
-    doubtful = _Says(-8)
+    doubtful = _Says(-2)
     assert decide(_seam("It was late.", "Nobody", 0.05), _Says(15)).verdict is Verdict.ENDS
     assert decide(_seam("It was late.", "Nobody", 0.05), doubtful).verdict is Verdict.UNSURE
     assert (
