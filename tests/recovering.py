@@ -68,6 +68,10 @@ class ToyShared(Shared):
             return self._toy
 
     @override
+    def _judge(self) -> None:
+        """Rules alone say where sentences end."""
+
+    @override
     def rooms(self) -> RoomsThread[SegmentState, Translated]:
         with self._lock:
             if self._toy_rooms is None:

@@ -1,12 +1,11 @@
 """Mixes adapters, or makes one smaller: how the German adapter was made from two others.
 
 python docs/scripts/adapters.py mean OUTPUT.gguf FIRST.gguf SECOND.gguf --share 0.5
-python docs/scripts/adapters.py reduce OUTPUT.gguf ADAPTER.gguf --rank 64 --calibration 1.4 -2.5 --unrounded
+python docs/scripts/adapters.py reduce OUTPUT.gguf ADAPTER.gguf --rank 64 --unrounded
 
 ``mean`` adds the changes that two adapters make to the weights, the second by its share: the adapters side by
 side, so the rank is the sum of theirs. ``reduce`` keeps the part of each change that is largest, by its
 singular values (Eckart and Young 1936), in 8 bits, and says which part of its energy is lost.
-``--calibration`` has the numbers that ``sentence_weights.py`` found for the model that the adapter makes.
 ``--unrounded`` drops the types of weights that it was trained for, since a mean with an adapter that was not
 trained for them loses 3 chrF when it is rounded to 4 bits.
 """
@@ -20,7 +19,6 @@ from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
 from gguf.quants import dequantize, quantize
 from numpy.typing import NDArray
 
-from operators.models.continuations import CALIBRATION_KEY
 from operators.models.tensor_types import TYPES_KEY
 
 Matrix = NDArray[np.float32]
@@ -66,15 +64,12 @@ def write(
     path: Path,
     like: Adapter,
     changes: dict[str, Change],
-    calibration: Sequence[float] | None,
     without: Sequence[str],
 ) -> None:
     """Write an adapter with the header of another one, but for some entries; its scale is 1."""
     writer = GGUFWriter(path, like.header.fields["general.architecture"].contents())
-    if calibration is not None:
-        writer.add_string(CALIBRATION_KEY, str(list(calibration)))
     for key, field in like.header.fields.items():
-        if key.startswith("GGUF.") or key in ("general.architecture", _ALPHA, CALIBRATION_KEY, *without):
+        if key.startswith("GGUF.") or key in ("general.architecture", _ALPHA, *without):
             continue
         kind, value = field.types[0], field.contents()
         if kind == GGUFValueType.ARRAY:
@@ -103,7 +98,6 @@ def main() -> None:
     parser.add_argument("adapters", type=Path, nargs="+")
     parser.add_argument("--share", type=float, default=0.5, help="of the second, from 0 to 1")
     parser.add_argument("--rank", type=int, default=64, help="a multiple of 32")
-    parser.add_argument("--calibration", type=float, nargs=2, help="of its judgements where sentences end")
     parser.add_argument("--unrounded", action="store_true", help="it is for weights in 8 bits")
     options = parser.parse_args()
     adapters = [Adapter(path) for path in options.adapters]
@@ -113,7 +107,7 @@ def main() -> None:
     else:
         changes = dict(reduce(adapters[0], options.rank))
     # What an adapter was trained last for stands in the header of the last one.
-    write(options.output, adapters[-1], changes, options.calibration, (TYPES_KEY,) * options.unrounded)
+    write(options.output, adapters[-1], changes, (TYPES_KEY,) * options.unrounded)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,10 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.jsonl.files import read_events
-from connectors.models.resolve import resolve_model
+from flows.engine.judge import open_judge
 from operators.events import Partial
-from operators.languages import Direction
-from operators.models.continuations import open_continuations
-from operators.models.llama_model import LlamaModel
+from operators.languages import language
 from operators.sentences.joining import Sentences, SentencesState
 from operators.sentences.numbers import digits
 
@@ -27,17 +24,14 @@ def measure() -> None:
     )
     parser.add_argument("partials", type=Path, nargs="+")
     parser.add_argument("--from", dest="source", default="English")
-    parser.add_argument("--to", default="German")
-    parser.add_argument("--model", default="captions", help="none: rules alone")
+    parser.add_argument("--rules-alone", action="store_true")
     options = parser.parse_args()
-    direction = Direction.of(options.source, options.to)
-    model = None
-    if options.model != "none":
-        model = open_continuations(LlamaModel(resolve_model(options.model, direction)), 2)
-    spell = partial(digits, language=direction.source)
+    spoken = language(options.source)
+    judge = None if options.rules_alone else open_judge([])
+    spell = partial(digits, language=spoken)
     delays, heard, left = list[float](), 0, 0
     for path in options.partials:
-        sentences = Sentences(SentencesState(path.stem), direction.source, model, spell=spell)
+        sentences = Sentences(SentencesState(path.stem), spoken, judge, spell=spell)
         arrived, made = dict[float, float](), list[Partial]()
         for one in read_events(path, Partial):
             heard += 1

@@ -20,14 +20,14 @@ from tempfile import TemporaryDirectory
 import msgspec
 from spoken_pieces import Piece, pieces, sentences
 
+from flows.engine.judge import open_judge
 from flows.engine.translation import open_engine
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.events import Partial
 from operators.languages import Language, language
-from operators.models.continuations import open_continuations
 from operators.sentences.joining import ended, mend
-from operators.sentences.seam import Decision, LanguageModel, Seam, Verdict, decide
+from operators.sentences.seam import Decision, Judge, Seam, Verdict, decide
 from operators.sentences.words import Spellings
 
 _WORD_S = 0.35
@@ -65,11 +65,11 @@ def measure() -> None:
     )
     engine = open_engine(settings)
     spoken = language(options.source)
-    model = None if options.rules_alone else open_continuations(engine.model, engine.context.threads)
+    judge = None if options.rules_alone else open_judge([engine.model])
     ways = {
         "whole": [sentence for line in wholes for sentence in line],
         "pieces": [piece.final for line in heard for piece in line],
-        "joined": _joined(heard, spoken, model),
+        "joined": _joined(heard, spoken, judge),
     }
     translator = engine.translator(settings)
     for name, texts in ways.items():
@@ -101,20 +101,20 @@ def _scores(made: str, references: Sequence[str], written: Language) -> str:
     return f"chrF {float(scores['chrF']):.1f}  BLEU {float(scores['BLEU']):.1f}"
 
 
-def _joined(heard: Sequence[Sequence[Piece]], spoken: Language, model: LanguageModel | None) -> list[str]:
+def _joined(heard: Sequence[Sequence[Piece]], spoken: Language, judge: Judge | None) -> list[str]:
     """The sentences that the pieces are joined to; prints how many seams went wrong."""
     stream = [piece for line in heard for piece in line]
-    spellings, earlier, sentence, done = Spellings(), "", stream[0].final, list[str]()
+    spellings, sentence, done = Spellings(), stream[0].final, list[str]()
     wrong = {False: 0, True: 0}
     for before, after in pairwise(stream):
-        seam = Seam(sentence, "", before.pause_s, spoken, earlier=earlier)
-        decision = _decide(seam, after, model, spellings)
+        seam = Seam(sentence, "", before.pause_s, spoken)
+        decision = _decide(seam, after, judge, spellings)
         ends = decision.verdict is Verdict.ENDS
         wrong[before.is_last] += ends is not before.is_last
         spellings.learn(after.final)
         if ends:
             done.append(ended(sentence))
-            earlier, sentence = done[-1], after.final
+            sentence = after.final
         else:
             sentence = mend(
                 sentence, after.final, spoken, mark=decision.mark, keeps_capital=decision.keeps_capital
@@ -125,10 +125,10 @@ def _joined(heard: Sequence[Sequence[Piece]], spoken: Language, model: LanguageM
     return [*done, ended(sentence)]
 
 
-def _decide(seam: Seam, after: Piece, model: LanguageModel | None, spellings: Spellings) -> Decision:
+def _decide(seam: Seam, after: Piece, judge: Judge | None, spellings: Spellings) -> Decision:
     """As the words behind the seam are heard, two at a time."""
     for text, is_final in _growing(after):
-        decision = decide(seam._replace(after=text, is_whole=is_final), model, spellings)
+        decision = decide(seam._replace(after=text, is_whole=is_final), judge, spellings)
         if decision.verdict is not Verdict.UNSURE:
             break
     return decision

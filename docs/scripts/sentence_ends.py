@@ -1,8 +1,8 @@
 """How many ends of segments are taken for the end of a sentence: python docs/scripts/sentence_ends.py …
 
 Give pairs of a file of partials (``surtitle file --save-partials``) and what was really said: a text, or
-JSONL with a field ``text``. Each end of a segment is judged as it is heard, with the rules alone, with the
-captions model and with the base model. A false end breaks a sentence, a false join misses its end; where the
+JSONL with a field ``text``. Each end of a segment is judged as it is heard, by the rules alone and with the
+judge of English. A false end breaks a sentence, a false join misses its end; where the
 text has a semicolon, colon or dash either is right. The last column is how many words of the next segment had
 been heard.
 """
@@ -17,15 +17,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.jsonl.files import read_events
-from connectors.models.resolve import resolve_model
+from flows.engine.judge import open_judge
 from operators.events import Partial
-from operators.languages import Direction
-from operators.models.continuations import open_continuations
-from operators.models.llama_model import LlamaModel
+from operators.languages import Language, language
 from operators.sentences.joining import mend
-from operators.sentences.seam import Decision, LanguageModel, Seam, Verdict, decide
+from operators.sentences.seam import Decision, Judge, Opinion, Seam, Verdict, decide
 from operators.sentences.words import Spellings, words_of
 
 _ENDS, _EITHER = re.compile(r"[.?!]"), re.compile(r"[;:—]")
@@ -49,18 +46,17 @@ class Judged(NamedTuple):
 
 
 class _Timed:
-    """A model, and how long it took."""
+    """A judge, and how long it took."""
 
-    def __init__(self, model: LanguageModel) -> None:
-        self._model = model
-        self.calibration = model.calibration
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
         self.took_s: list[float] = []
 
-    def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
+    def __call__(self, before: str, after: str) -> Opinion:
         began = perf_counter()
-        answer = self._model.log_probabilities(context, continuations)
+        opinion = self._judge(before, after)
         self.took_s.append(perf_counter() - began)
-        return answer
+        return opinion
 
 
 def measure() -> None:
@@ -70,23 +66,17 @@ def measure() -> None:
     )
     parser.add_argument("pairs", type=Path, nargs="+", metavar="PARTIALS TEXT")
     parser.add_argument("--from", dest="source", default="English")
-    parser.add_argument("--to", default="German")
-    parser.add_argument("--models", default="none,captions,base")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--each", action="store_true", help="print each decision")
     options = parser.parse_args()
-    direction = Direction.of(options.source, options.to)
-    for name in options.models.split(","):
-        model = None
-        if name != "none":
-            loaded = LlamaModel(resolve_model(name, direction))
-            model = _Timed(open_continuations(loaded, options.threads))
+    english = open_judge([])
+    assert english is not None, "its encoder is a dependency"
+    timed = _Timed(english)
+    for name, judge in (("rules", None), ("judge", timed)):
         for partials, text in zip(options.pairs[::2], options.pairs[1::2], strict=True):
-            judged = _judge(_cases(partials, _said(text)), direction, model, each=options.each)
+            judged = _judge(_cases(partials, _said(text)), language(options.source), judge, each=options.each)
             print(f"{partials.name}, {name}: {_row(judged)}")
-        if model is not None:
-            times = sorted(model.took_s)
-            print(f"{name}: {len(times)} questions, {1000 * times[len(times) // 2]:.0f} ms at the median")
+    times = sorted(timed.took_s)
+    print(f"{len(times)} questions, {1000 * times[len(times) // 2]:.1f} ms at the median")
 
 
 def _said(text: Path) -> str:
@@ -116,17 +106,14 @@ def _cases(partials: Path, said: str) -> list[Case]:
     return cases
 
 
-def _judge(
-    cases: Sequence[Case], direction: Direction, model: LanguageModel | None, *, each: bool
-) -> list[Judged]:
-    spoken, spellings = direction.source, Spellings()
-    sentence, earlier = cases[0].before.text, ""
+def _judge(cases: Sequence[Case], spoken: Language, judge: Judge | None, *, each: bool) -> list[Judged]:
+    spellings, sentence = Spellings(), cases[0].before.text
     judged = []
     for before, after, truth in cases:
         for heard in after:
             pause_s = max(0.0, heard.start_s - before.end_s)
-            seam = Seam(sentence, heard.text, pause_s, spoken, heard.is_final, earlier)
-            decision = decide(seam, model, spellings)
+            seam = Seam(sentence, heard.text, pause_s, spoken, heard.is_final)
+            decision = decide(seam, judge, spellings)
             if decision.verdict is not Verdict.UNSURE:
                 break
         final = after[-1].text
@@ -137,7 +124,7 @@ def _judge(
         spellings.learn(final)
         # A mistake is counted once: the next case continues what was said.
         ends = truth == "ends" or (truth == "either" and decision.verdict is Verdict.ENDS)
-        sentence, earlier = (final, sentence) if ends else (joined, earlier)
+        sentence = final if ends else joined
     return judged
 
 

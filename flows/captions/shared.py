@@ -6,7 +6,6 @@ The models translate, and judge where sentences end.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
@@ -23,14 +22,13 @@ from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates
 from operators.decoding.translator_of_each import TranslatorOfEach
 from operators.events import parted
-from operators.languages import Direction, Language, direction_to, language
-from operators.models.continuations import Continuations
+from operators.languages import ENGLISH, Direction, Language, direction_to, language
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits
-from operators.sentences.seam import LanguageModel
+from operators.sentences.seam import Judge
 from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
@@ -41,21 +39,21 @@ from operators.stages.translate_together import TOGETHER
 def sentences_of(
     settings: SentencesSettings,
     spoken: Callable[[str], Language],
-    model: Callable[[str], LanguageModel | None],
+    judge: Callable[[str], Judge | None],
 ) -> MakeSentences:
     """Makes what joins the segments of a stream.
 
     Args:
         settings: Say how to join them.
         spoken: The language of a stream, given its name.
-        model: What judges its text where the rules are unsure, likewise.
+        judge: Asked about its text where the rules are unsure, likewise.
     """
     bounds = Bounds(settings.pause_s, settings.max_words, settings.max_s)
 
     def make(state: SentencesState) -> Sentences:
         language = spoken(state.stream)
         spell = partial(digits, language=language) if settings.digits else str
-        return Sentences(state, language, model(state.stream), bounds=bounds, spell=spell)
+        return Sentences(state, language, judge(state.stream), bounds=bounds, spell=spell)
 
     return make
 
@@ -121,13 +119,20 @@ class Shared:
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
         self._together: Callable[[str], SegmentRooms] | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
-        # By the file of the model.
-        self._judges: dict[Path, Continuations | None] = {} if earlier is None else earlier._judges
+        # Of English, or None without one; empty until it is loaded.
+        self._judges: list[Judge | None] = [] if earlier is None else earlier._judges
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load what translates, if anything does, and what judges; otherwise that happens on first use."""
+        """Load what translates and what judges, if anything does; otherwise that happens on first use."""
+        self._load_translator()
+        settings, languages = self._settings, self._languages
+        directions = [settings.translate.direction] if languages is None else languages.directions
+        if settings.sentences.method == "auto" and any(one.source == ENGLISH for one in directions):
+            self._judge()
+
+    def _load_translator(self) -> None:
         if not self._directions:
             return
         if self._settings.translates_together:
@@ -136,8 +141,6 @@ class Shared:
             self.translator()
         else:
             self.rooms()
-        if self._settings.sentences.method == "auto":
-            self._judge_of(self._directions[0])
 
     def translator(self) -> Translates:
         """The process's translator, loaded on first use; not with rooms."""
@@ -192,10 +195,15 @@ class Shared:
         if settings.sentences.method == "off":
             return None
         usual = language(settings.translate.source)
+        asks = settings.sentences.method == "auto"
+
+        def spoken(stream: str) -> Language:
+            return usual if languages is None else languages.direction(stream).source
+
         return sentences_of(
             settings.sentences,
-            lambda stream: languages.direction(stream).source if languages is not None else usual,
-            self._judge if settings.sentences.method == "auto" else lambda _stream: None,
+            spoken,
+            lambda stream: self._judge() if asks and spoken(stream) == ENGLISH else None,
         )
 
     @property
@@ -205,30 +213,16 @@ class Shared:
         every = [self._settings.translate.direction] if languages is None else languages.directions
         return [one for one in every if one.translates]
 
-    def _judge(self, stream: str) -> LanguageModel | None:
-        """What judges the sentences of a stream; None if nothing is translated, or rules alone decide."""
-        languages = self._languages
-        own = self._directions if languages is None else languages.directions_of(stream)
-        # Sentences are found once: by the model of the first language that is translated.
-        direction = next((one for one in own if one.translates), None)
-        if direction is None:
-            return None
-        self.load()
-        return self._judge_of(direction)
-
-    def _judge_of(self, direction: Direction) -> LanguageModel | None:
-        """What judges what is translated so, loaded on first use; the translator is loaded already."""
+    def _judge(self) -> Judge | None:
+        """What judges English sentences, loaded on first use, after what translates."""
+        self._load_translator()
         with self._lock:
-            engine = next((one for one in self._engines if direction.code in one.prompts), None)
-            if engine is None:
-                return None  # something else than a model translates
-            if engine.path not in self._judges:
-                # Those of other languages are not asked, and each has a cache.
+            if not self._judges:
                 with self._loading():
-                    self._judges[engine.path] = open_judge(
-                        engine, self._settings.translate.model, direction, self._progress
-                    )
-            return self._judges[engine.path]
+                    self._progress("loading the judge of sentences", None)
+                    engines = [each for one in self._engines for each in (one, one.first) if each is not None]
+                    self._judges.append(open_judge(engine.model for engine in engines))
+            return self._judges[0]
 
     def _rooms_on(self, engine: Engine) -> SegmentRooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)

