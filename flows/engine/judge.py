@@ -40,7 +40,7 @@ def open_judge(models: Iterable[object]) -> Judge | None:
 def encoder(model: FirefoxModel) -> Encoder:
     """The encoder of a model, as a probe needs it."""
     end = model.ends[0]
-    return Encoder(model.vocabulary.source.tokenize, lambda tokens: model.read([[*tokens, end]])[0].states)
+    return Encoder(model.vocabulary.source.tokenize, lambda tokens: model.read([*tokens, end]).states)
 
 
 def _is_known(weights: Path) -> bool:
