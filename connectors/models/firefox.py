@@ -147,10 +147,11 @@ def _cache() -> Path:
 def _here(direction: Direction) -> Path | None:
     """The newest folder in the cache, or that of the package."""
     found = sorted(_cache().glob(f"{direction.code}.*"), key=lambda one: one.stat().st_mtime)
-    return found[-1] if found else _packaged(direction)
+    return found[-1] if found else packaged_firefox(direction)
 
 
-def _packaged(direction: Direction) -> Path | None:
+def packaged_firefox(direction: Direction) -> Path | None:
+    """The folder in the package, of which no code is run; None if it has no such model, or is not here."""
     package, pair = find_spec(_PACKAGE), f"{direction.source.code}{direction.target.code}"
     for place in (package and package.submodule_search_locations) or ():
         for model in Path(place).glob(f"resources/models/{pair}-*/model.{pair}.*.bin"):

