@@ -113,7 +113,7 @@ def fetch_firefox(
     if offline or os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
         raise InputError(
             f"--offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}: "
-            f"{_remedy(direction)}"
+            f"with a network, `surtitle models get {FIREFOX} {_options(direction)}` gets it"
         )
     try:
         progress("asking the registry of Firefox's models", None)
@@ -123,7 +123,8 @@ def fetch_firefox(
     except _TroubleError as trouble:
         place = urlsplit(registry).hostname or registry
         raise InputError(
-            f"Firefox's model for {direction} cannot be downloaded, {place} {trouble}: {_remedy(direction)}"
+            f"Firefox's model for {direction} cannot be downloaded, {place} {trouble}: with a network, "
+            f"`surtitle models get {FIREFOX} {_options(direction)}` gets it"
         ) from trouble
     except OSError as error:
         raise OutputError(
@@ -134,10 +135,6 @@ def fetch_firefox(
 
 def _options(direction: Direction) -> str:
     return f"--from {direction.source.code} --to {direction.target.code}"
-
-
-def _remedy(direction: Direction) -> str:
-    return f"with a network, `surtitle models get {FIREFOX} {_options(direction)}` gets it"
 
 
 def _cache() -> Path:

@@ -22,6 +22,7 @@ from flows.engine.choice import chosen_model, fetch_chosen
 from flows.running.dataflow import Process, Recovery
 from flows.settings.schema import Settings
 from operators.errors import OutputError, UsageError
+from operators.languages import Direction
 from operators.extras import require_extra
 from operators.notifications import silent
 from operators.secret import to_plain
@@ -180,7 +181,8 @@ def take_bytewax_folder(settings: Settings) -> bool:
         )
     if given is None:
         return False
-    fetch_chosen(settings.translate, settings.translate.directions, silent)
+    if settings.translates:
+        fetch_chosen(settings.translate, _translated(settings), silent)
     return RecoveryFolder(given, _identity(settings)).is_resumed
 
 
@@ -191,14 +193,18 @@ def bytewax_folder() -> Path | None:
     return folder
 
 
+def _translated(settings: Settings) -> list[Direction]:
+    return [one for one in settings.translate.directions if one.translates]
+
+
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings that must not change when a run resumes; others, such as for display or speed, may."""
     same: dict[str, dict[str, Any]] = to_plain(settings, shown=None)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     # The default model of a later run may be another one, which knows other tokens.
-    same["translate"]["model"] = [
-        chosen_model(settings.translate, one) for one in settings.translate.directions
-    ]
+    if settings.translates:
+        models = [chosen_model(settings.translate, one) for one in _translated(settings)]
+        same["translate"]["model"] = models
     del same["translate"]["offline"], same["translate"]["registry"]
     del same["translate"]["threads"], same["recognize"]["threads"]
     del same["translate"]["rooms"], same["translate"]["memory_mb"]

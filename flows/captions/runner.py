@@ -170,7 +170,7 @@ def caption(
         dataflow = build(parts)
         _check(settings, parts.process)
         with parts.observers.served() as where:
-            if not settings.input.translations and not settings.input.captions:
+            if settings.translates:
                 parts.shared.load()
             if settings.input.rooms:
                 # Otherwise one that cannot be made would end the server when the first speaker comes.

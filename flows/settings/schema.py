@@ -226,6 +226,11 @@ class Settings(Stage, frozen=True, kw_only=True):
         return [of_one for sink, path in self.output.files() for of_one in sink.of_each(path, codes)]
 
     @property
+    def translates(self) -> bool:
+        """Whether anything is translated: nothing is where translations or captions are replayed."""
+        return not (self.input.translations or self.input.captions)
+
+    @property
     def is_live(self) -> bool:
         """Whether events come as they happen."""
         return self.input.realtime or self.input.microphone is not None or self.input.rooms
