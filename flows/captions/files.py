@@ -22,8 +22,8 @@ from flows.engine.choice import chosen_model, fetch_chosen
 from flows.running.dataflow import Process, Recovery
 from flows.settings.schema import Settings
 from operators.errors import OutputError, UsageError
-from operators.languages import Direction
 from operators.extras import require_extra
+from operators.languages import Direction
 from operators.notifications import silent
 from operators.secret import to_plain
 
