@@ -30,11 +30,38 @@ def test_what_has_a_capital_of_its_own_keeps_it() -> None:
     assert mend("Er liest in der.", "Bibel", GERMAN, keeps_capital=True) == "Er liest in der Bibel"
 
 
-def test_a_small_word_that_both_sides_heard_is_written_once() -> None:
+def test_a_word_that_both_sides_heard_is_written_once() -> None:
     assert mend("the block books, which", "Which were", ENGLISH) == "the block books, which were"
     assert mend("the block books, which", "Which", ENGLISH) == "the block books, which"
     assert mend("He said that", "That is", ENGLISH) == "He said that that is", "people say it twice"
     assert mend("the forms.", "Forms are", ENGLISH) == "the forms forms are", "not a small word"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("I don't know who he is,", "Is he here?", "I don't know who he is is he here?"),
+        ("He gave in", "In the end", "He gave in in the end"),
+        ("what it's made of", "Of course", "what it's made of of course"),
+        ("What it is", "Is a chance", "What it is is a chance"),
+        ("I'd like to know which.", "Which one", "I'd like to know which which one"),
+        ("the man whom she had", "Had left", "the man whom she had had left"),
+    ],
+)
+def test_a_word_that_was_said_twice_stays(before: str, after: str, sentence: str) -> None:
+    assert mend(before, after, ENGLISH) == sentence
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("Die Leute, die", "Die Arbeit machen", "Die Leute, die die Arbeit machen"),
+        ("Ich weiß, was das", "Das ist gut", "Ich weiß, was das das ist gut"),
+        ("Er kommt mit", "Mit Freunden", "Er kommt mit mit Freunden"),
+    ],
+)
+def test_a_german_word_that_was_said_twice_stays(before: str, after: str, sentence: str) -> None:
+    assert mend(before, after, GERMAN) == sentence
 
 
 def test_a_quotation_is_closed_behind_the_mark_of_the_seam() -> None:
