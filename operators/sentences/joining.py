@@ -187,6 +187,10 @@ class Sentences:
         """Take a partial of a segment, and give those of the sentences that it changes, the oldest first."""
         state = self.state
         done, sentence = self._take(partial)
+        last = sentence.pieces[-1]
+        if len(sentence.pieces) > 1 and last.is_final and not last.text.strip():
+            # It was no speech: it says nothing about the sentence, and no word would ever be judged.
+            del sentence.pieces[-1]
         state.arrival_s = max(state.arrival_s, partial.arrival_s)
         if partial.is_final:
             state.spellings.learn(partial.text)

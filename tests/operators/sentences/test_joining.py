@@ -212,6 +212,23 @@ def test_a_segment_without_words_has_a_final_at_once() -> None:
     assert texts(joiner().hear(says(0, "", 0.0, 1.0, is_final=True))) == [(0, "", True)]
 
 
+def test_a_segment_without_words_does_not_hold_its_sentence_back() -> None:
+    sentences = joiner()
+    sentences.hear(says(0, "The earliest of the", 0.0, 1.0, is_final=True))
+    sentences.hear(says(1, "", 1.2, 1.5, is_final=True))
+    (update,) = sentences.hear(says(2, "books were printed", 1.7, 2.4))
+    assert texts([update]) == [(0, "The earliest of the books were printed", False)]
+
+
+def test_words_that_turn_out_to_be_none_go_and_the_sentence_goes_on() -> None:
+    sentences = joiner()
+    sentences.hear(says(0, "The earliest of the", 0.0, 1.0, is_final=True))
+    sentences.hear(says(1, "you are and", 1.2, 1.5))
+    (shown,) = sentences.hear(says(1, "", 1.2, 1.5, is_final=True))
+    assert texts([shown]) == [(0, "The earliest of the", False)]
+    assert sentences.due_s == 2.5, "the pause began behind the last word"
+
+
 def test_numbers_that_begin_anew_are_those_of_other_speech() -> None:
     sentences = joiner()
     sentences.hear(says(7, "And of the", 0.0, 1.0, is_final=True))
