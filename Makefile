@@ -93,7 +93,7 @@ test-anywhere: test-tools $(READY) ## run the tests 5 times in any order, on oth
 FUZZ_S := 60
 FUZZ = $(shell .venv/bin/python -c 'from tests.fuzz.subjects import SUBJECTS; print(*SUBJECTS)')
 
-fuzz: $(READY) .venv/fuzz ## ask all that reads foreign bytes some more of them, a minute each (14 minutes)
+fuzz: $(READY) .venv/fuzz ## ask all that reads foreign bytes some more of them, a minute each (18 minutes)
 	@for subject in $(FUZZ); do \
 		echo "fuzz: $$subject" && \
 		PYTHONPATH=.venv/fuzz .venv/bin/python -m tests.fuzz .venv/fuzzed $$subject \

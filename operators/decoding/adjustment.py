@@ -85,8 +85,8 @@ def nonempty(method: Method, task: Task) -> Method:
     return adjusted(method, task, forbid_nothing)
 
 
-# The end of a sentence, and of what may enclose it.
-_ENDED = regex.compile(rf"[{SENTENCE_MARKS}]\p{{P}}*\s*$")
+# The end of a sentence, and of what may enclose it; searched from the end, which takes linear time.
+_ENDED = regex.compile(rf"(?r)[{SENTENCE_MARKS}]\p{{P}}*\s*\Z")
 #: An answer with this many tokens for each of the source's may end as it likes: more would be invented.
 _FULL_LENGTH = 2
 
@@ -120,8 +120,9 @@ def whole(method: Method, task: Task, text: str) -> Method:
 # Digits, and single marks or spaces between them.
 _FIGURE = regex.compile(r"\d(?:[\p{P}\p{Zs}]?\d)*+")
 _MARK = regex.compile(r"[\p{P}\p{Zs}]")
-# At least nine digits that repeat one to four of them.
+# At least nine digits that repeat one to four of them; twelve are enough to tell.
 _REPEATED = regex.compile(r"(?=\d{9})(\d{1,4}?)\1{2,}$")
+_REPEATED_DIGITS = 12
 #: Digits of a figure that the source may give in words, such as two hundred trillion.
 _IN_WORDS = 15
 
@@ -142,7 +143,7 @@ def ending_figures(method: Method, task: Task, text: str) -> Method:
         figures = _figures(spelled(output, task.piece))
         is_long = [len(figure) >= most for figure in figures]
         # A model that begins another one is lost; its answer is cut like any repetition.
-        if is_long.count(True) == 1 and is_long[-1] and _REPEATED.search(figures[-1]):
+        if is_long.count(True) == 1 and is_long[-1] and _REPEATED.search(figures[-1][-_REPEATED_DIGITS:]):
             while np.isfinite(row[best := int(row.argmax())]) and _has_digit(spelled([best], task.piece)):
                 row[best] = -np.inf
 

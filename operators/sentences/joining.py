@@ -18,20 +18,20 @@ from operators.languages import Language
 from operators.sentences.seam import Judge, Seam, Verdict, by_rules, decide, has_own_capitals
 from operators.sentences.words import COMMAS, Spellings, parted, small_words, without_inner_stops
 
-# Words that are said twice on purpose.
-_TWICE = frozenset({"had", "that", "no", "very", "so"})
+# Words that are said twice: "what it is made of, of course", "die Leute, die die Arbeit machen".
+_TWICE = frozenset({"of", "from", "that", "der", "die", "das", "den", "dem"})
 _FIRST = regex.compile(r"\A([\"'“‘«(\[¿¡]*)(\S+)(.*)\Z", regex.DOTALL)
 
 
 def mend(before: str, after: str, language: Language, *, mark: str = "", keeps_capital: bool = False) -> str:
     """The sentence of both, with ``mark`` (a comma or nothing) between them.
 
-    A small word that was heard on both sides (``which | Which were``) is written once.
+    A word that was heard on both sides (``which | Which were``) is written once if no sentence ends with it.
     """
     stem, marks, closing = parted(before)
     if not stem or not after.strip():
         return before.rstrip() + after.strip()
-    rest = _without_double(stem, after.strip(), language)
+    rest = None if marks else _without_double(stem, after.strip(), language)
     if rest is not None:
         return f"{stem}{closing}{language.joint}{rest}" if rest else f"{stem}{closing}"
     if not language.is_spaced:
@@ -50,14 +50,12 @@ def ended(sentence: str) -> str:
 
 
 def _without_double(stem: str, after: str, language: Language) -> str | None:
-    """The text after the seam without a small word that the text before it ends with; None without one."""
+    """The text after the seam without a word that was spoken once and heard twice; None without one."""
     last, (first, _, rest) = stem.split()[-1], after.partition(" ")
     word, mark, _ = parted(first)
-    small = small_words(language.code)
-    is_heard_twice = last.casefold() == word.casefold() and word.casefold() in small.open | small.rarely_last
-    if not is_heard_twice or word.casefold() in _TWICE or (mark and rest):
-        return None
-    return rest
+    word = word.casefold()
+    is_heard_twice = last.casefold() == word and word in small_words(language.code).open - _TWICE
+    return rest if is_heard_twice and not (mark and rest) else None
 
 
 def _small(text: str) -> str:
@@ -189,6 +187,10 @@ class Sentences:
         """Take a partial of a segment, and give those of the sentences that it changes, the oldest first."""
         state = self.state
         done, sentence = self._take(partial)
+        last = sentence.pieces[-1]
+        if len(sentence.pieces) > 1 and last.is_final and not last.text.strip():
+            # It was no speech: it says nothing about the sentence, and no word would ever be judged.
+            del sentence.pieces[-1]
         state.arrival_s = max(state.arrival_s, partial.arrival_s)
         if partial.is_final:
             state.spellings.learn(partial.text)

@@ -43,7 +43,8 @@ MEASURES = _set(
 #: Two numbers before these are no year: "twenty twenty-five year olds", "fifteen sixteen people".
 COUNTED = MEASURES | _set(
     "per point hundred thousand year years month months week weeks day days hour hours minute minutes "
-    "second seconds people men women children times"
+    "second seconds people men women children times "
+    "foot inch mile meter metre pound page dollar gallon acre degree member seat item"
 )
 BEFORE_YEAR = _set("in since until till by from year circa the early late mid")
 #: What follows a year: in "in fourteen, fifty five people died" there is none.
@@ -54,6 +55,16 @@ AFTER_YEAR = _set(
 )
 BEFORE_TIME = _set("at by until till before after around about from since")
 AFTER_TIME = _set("am pm a p")
+#: "Room nine oh five" is no time.
+BEFORE_CODE = _set(
+    "room flight number route highway interstate page extension gate channel code area error bus train line "
+    "building suite unit section chapter model dial call"
+)
+#: Words in "s" after a time: "since ten thirty students have left" has none.
+NO_PLURALS = _set(
+    "works starts begins sounds suits seems looks means ends comes gets makes leaves opens closes always "
+    "sometimes perhaps besides unless towards across"
+)
 #: "The twenty second of May", but "a twenty second clip".
 AFTER_SECOND = _set("of century time anniversary birthday street amendment")
 LINKS = _set("to or and through")

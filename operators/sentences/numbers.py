@@ -13,10 +13,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from operators.languages import Language
+from operators.sentences.clock_times import clock_times
 from operators.sentences.number_words import (
     AFTER_SECOND,
     AFTER_TIME,
     AFTER_YEAR,
+    BEFORE_CODE,
     BEFORE_TIME,
     BEFORE_YEAR,
     CARDINAL,
@@ -27,6 +29,7 @@ from operators.sentences.number_words import (
     MAX_DIGITS,
     MEASURES,
     MONTHS,
+    NO_PLURALS,
     ORDINAL,
     SCALE,
     STARTS,
@@ -41,6 +44,9 @@ from operators.sentences.number_words import (
 _WORD = re.compile(r"\w+")
 _JOINT = re.compile(r"\s+|\s?[-‐‑]\s?")
 _COMMA = re.compile(r",\s+")
+_HYPHENS = frozenset("-‐‑")
+# A hyphen before these makes no measure, but "thirty-second" may be one.
+_NUMBERS = (STARTS | DECADE.keys()) - {"second"}
 
 
 def digits(text: str, language: Language) -> str:
@@ -51,7 +57,7 @@ def digits(text: str, language: Language) -> str:
     """
     if language.code != "en":
         return text
-    return _Words(text).rewritten()
+    return _Words(clock_times(text)).rewritten()
 
 
 class _Number(NamedTuple):
@@ -165,7 +171,7 @@ class _Words:
         if word in TENS and following in UNIT_ORDINAL:
             is_time = (
                 following == "second"
-                and self._gap(place + 1).isspace()
+                and (self._gap(place + 1).isspace() or self._previous(place) in ("a", *CARDINAL))
                 and self._next(place + 2) not in AFTER_SECOND
                 and not self._is_month(place - 1, place)
             )
@@ -176,8 +182,9 @@ class _Words:
     def _digit_by_digit(self, place: int) -> _Number | None:
         """Five five five one: four digits, or three with a zero among them."""
         said = self._digits(place)
-        is_room = len(said) == 3 and said[1] == "0"
-        if self._next(place + len(said)) in ("point", "hundred", *SCALE) or not (is_room or len(said) > 3):
+        following = self._next(place + len(said))
+        is_number = (len(said) == 3 and said[1] == "0") or len(said) > 3
+        if not is_number or following.isdigit() or following in ("point", "hundred", *SCALE):
             return None
         return _Number(place, place + len(said), said)
 
@@ -206,17 +213,38 @@ class _Words:
         return found
 
     def _time(self, place: int) -> _Number | None:
-        """At three thirty; and other pairs of a small number and a larger one, which stay words."""
+        """At three thirty, nine oh five; and other pairs of a small number and a larger one stay words."""
         hour = UNIT.get(self._words[place]) or TEEN.get(self._words[place], 13)
         minute = self._two_digits(place + 1) if hour <= 12 and self._next(place + 1) else None
         if minute is None:
             return None
         value, end = minute
-        is_cued = self._previous(place) in BEFORE_TIME or self._next(end) in AFTER_TIME
-        is_round = hour >= 10 and value % 5 == 0 and self._previous(place) not in BEFORE_YEAR
-        if value < 60 and self._next(end) not in COUNTED and (is_cued or is_round):
+        before = self._previous(place)
+        is_cued = before in BEFORE_TIME or self._next(end) in AFTER_TIME
+        # "Four oh four" is a code.
+        is_oh = value < 10 and value != hour and before not in BEFORE_CODE
+        is_usual = (is_oh or (hour >= 10 and value % 5 == 0)) and before not in BEFORE_YEAR
+        is_spelled = value < 10 and (self._next(end) in DIGIT or self._next(end).isdigit())
+        is_count = is_spelled or (before != "at" and self._is_plural(end))
+        if value < 60 and not self._is_counted(end) and not is_count and (is_cued or is_usual):
             return _Number(place, end, f"{hour}:{value:02}")
-        return _Number(place, end, "") if hour < 10 and value >= 10 else None
+        is_pair = hour < 10 <= value and not self._is_compound(end)
+        return _Number(place, end, "") if is_pair else None
+
+    def _is_counted(self, place: int) -> bool:
+        """Whether a number before this word counts or measures: "people", "-page"."""
+        return self._next(place) in COUNTED or self._is_compound(place)
+
+    def _is_compound(self, place: int) -> bool:
+        """Whether a hyphen joins this word, which is no number, to the one before it: "forty-foot"."""
+        word = self._word(place)
+        return self._gap(place) in _HYPHENS and word.isalpha() and word not in _NUMBERS
+
+    def _is_plural(self, place: int) -> bool:
+        """Whether this is most likely the plural of a noun: "students"."""
+        word = self._next(place)
+        is_other = word in NO_PLURALS or word.endswith(("ss", "us", "is"))
+        return word[3:].endswith("s") and not is_other and self._text[self._spans[place][0]].islower()
 
     def _year(self, place: int, *, is_listed: bool) -> _Number | None:
         """Fourteen fifty-five, also with a comma; nineteen oh five; the eighteen sixties."""
@@ -228,10 +256,12 @@ class _Words:
             return _Number(place, place + 2, f"{century}00s")
         is_apart = self._comma(place + 1)
         found = self._two_digits(place + 1) if century and (following or is_apart) else None
-        if found is None or self._next(found[1]) in COUNTED:
+        if found is None or self._is_counted(found[1]):
             return None
         value, end = found
         is_cued = self._previous(place) in BEFORE_YEAR
+        if century <= 12 and self._previous(place) != "in" and self._is_plural(end):
+            return None
         if is_apart:
             is_alone = not is_listed and century > 12 and value != century + 1
             is_plain = (value % 10 or value >= 40) and not self._goes_on(end)
@@ -304,14 +334,14 @@ class _Words:
     def _fraction(self, place: int, value: int, end: int) -> _Number | None:
         """Three point five, three point twenty-two, three and a half."""
         if [self._next(end + ahead) for ahead in range(3)] == ["and", "a", "half"]:
-            return _Number(place, end + 3, f"{value}.5")
+            return _Number(place, end + 3, f"{_spelled(value)}.5")
         if self._next(end) != "point" or not self._next(end + 1):
             return None
         said = self._digits(end + 1)
         if said:
-            return _Number(place, end + 1 + len(said), f"{value}.{said}")
+            return _Number(place, end + 1 + len(said), f"{_spelled(value)}.{said}")
         found = self._below_hundred(end + 1)
-        return None if found is None else _Number(place, found[1], f"{value}.{found[0]}")
+        return None if found is None else _Number(place, found[1], f"{_spelled(value)}.{found[0]}")
 
     def _scaled(self, place: int, first: _Group, *, may_add: bool) -> _Number | None:
         """A number with thousands or more; "million" stays a word where nothing is added to it."""
@@ -327,10 +357,10 @@ class _Words:
             group = following
             if group.is_ordinal:
                 return _Number(place, group.end, _nth(total + group.value))
-        if total != first.value * limit:
-            return _Number(place, end, _spelled(total))
-        if limit == THOUSAND:
-            return _Number(place, end, _spelled(total), total, limit)
+        is_plain = total == first.value * limit
+        if limit == THOUSAND or not is_plain:
+            plain = (total, limit) if is_plain else ()
+            return self._fraction(place, total, end) or _Number(place, end, _spelled(total), *plain)
         return None if limit == 1 else _Number(place, first.end, str(first.value))
 
     def _rest(self, place: int, scale: int, *, may_add: bool) -> _Group | None:

@@ -52,7 +52,7 @@ def _is_mark(character: str) -> bool:
 
 
 # A sentence's last word: its mark, and closing marks after it. An initial or a number with a dot ends none.
-_END = regex.compile(r"(?<!^\p{Lu}|\d)[.!?…。！？]+[\"'”’“»«)\]」』]*$")
+_END = regex.compile(r"(?r)(?<!^\p{Lu}|\d)[.!?…。！？]+[\"'”’“»«)\]」』]*$")
 # A sentence is at most this many times longer than its translation, apart from a few words.
 _RATIO, _FEW = 2.5, 4
 
@@ -164,7 +164,7 @@ _GERMAN_ARTICLES = frozenset({"der", "die", "das", "den", "dem", "des"})
 _GERMAN_ADJECTIVE = regex.compile(
     r"\p{Ll}+e[nrms]?|\d[\d.,]*|sehr|ganz|so|zu|zwei|drei|vier|fünf|sechs|acht|zehn|elf|zwölf"
 )
-_BREAK = regex.compile(r"[\p{P}--[’'\-“\"„»«]]+$", regex.V1)
+_BREAK = regex.compile(r"(?r)[\p{P}--[’'\-“\"„»«]]+$", regex.V1)
 _EDGE = regex.compile(r"^\P{L}+|\P{L}+$")
 # Maximum number of adjectives between an article and its noun.
 _REACH = 4

@@ -1,6 +1,6 @@
 """Everything that reads what others wrote, by name."""
 
-from tests.fuzz import messages, reading, remembered, requests, sound
+from tests.fuzz import messages, reading, remembered, requests, sound, speech
 from tests.fuzz.correct import Subject
 
 SUBJECTS: dict[str, Subject] = {
@@ -18,6 +18,7 @@ SUBJECTS: dict[str, Subject] = {
     "replay": reading.REPLAY,
     "report": reading.REPORT,
     "run": remembered.RUN,
+    "sentences": speech.SENTENCES,
     "settings": reading.SETTINGS,
     "template": reading.TEMPLATE,
     "tuning": remembered.TUNING,

@@ -30,11 +30,38 @@ def test_what_has_a_capital_of_its_own_keeps_it() -> None:
     assert mend("Er liest in der.", "Bibel", GERMAN, keeps_capital=True) == "Er liest in der Bibel"
 
 
-def test_a_small_word_that_both_sides_heard_is_written_once() -> None:
+def test_a_word_that_both_sides_heard_is_written_once() -> None:
     assert mend("the block books, which", "Which were", ENGLISH) == "the block books, which were"
     assert mend("the block books, which", "Which", ENGLISH) == "the block books, which"
     assert mend("He said that", "That is", ENGLISH) == "He said that that is", "people say it twice"
     assert mend("the forms.", "Forms are", ENGLISH) == "the forms forms are", "not a small word"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("I don't know who he is,", "Is he here?", "I don't know who he is is he here?"),
+        ("He gave in", "In the end", "He gave in in the end"),
+        ("what it's made of", "Of course", "what it's made of of course"),
+        ("What it is", "Is a chance", "What it is is a chance"),
+        ("I'd like to know which.", "Which one", "I'd like to know which which one"),
+        ("the man whom she had", "Had left", "the man whom she had had left"),
+    ],
+)
+def test_a_word_that_was_said_twice_stays(before: str, after: str, sentence: str) -> None:
+    assert mend(before, after, ENGLISH) == sentence
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("Die Leute, die", "Die Arbeit machen", "Die Leute, die die Arbeit machen"),
+        ("Ich weiß, was das", "Das ist gut", "Ich weiß, was das das ist gut"),
+        ("Er kommt mit", "Mit Freunden", "Er kommt mit mit Freunden"),
+    ],
+)
+def test_a_german_word_that_was_said_twice_stays(before: str, after: str, sentence: str) -> None:
+    assert mend(before, after, GERMAN) == sentence
 
 
 def test_a_quotation_is_closed_behind_the_mark_of_the_seam() -> None:
@@ -183,6 +210,23 @@ def test_segments_that_are_open_together_are_sentences_of_their_own() -> None:
 
 def test_a_segment_without_words_has_a_final_at_once() -> None:
     assert texts(joiner().hear(says(0, "", 0.0, 1.0, is_final=True))) == [(0, "", True)]
+
+
+def test_a_segment_without_words_does_not_hold_its_sentence_back() -> None:
+    sentences = joiner()
+    sentences.hear(says(0, "The earliest of the", 0.0, 1.0, is_final=True))
+    sentences.hear(says(1, "", 1.2, 1.5, is_final=True))
+    (update,) = sentences.hear(says(2, "books were printed", 1.7, 2.4))
+    assert texts([update]) == [(0, "The earliest of the books were printed", False)]
+
+
+def test_words_that_turn_out_to_be_none_go_and_the_sentence_goes_on() -> None:
+    sentences = joiner()
+    sentences.hear(says(0, "The earliest of the", 0.0, 1.0, is_final=True))
+    sentences.hear(says(1, "you are and", 1.2, 1.5))
+    (shown,) = sentences.hear(says(1, "", 1.2, 1.5, is_final=True))
+    assert texts([shown]) == [(0, "The earliest of the", False)]
+    assert sentences.due_s == 2.5, "the pause began behind the last word"
 
 
 def test_numbers_that_begin_anew_are_those_of_other_speech() -> None:

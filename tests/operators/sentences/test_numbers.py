@@ -54,13 +54,69 @@ WRITTEN = {
         the hundred and twelfth, one hundred and first | the 112th, 101st
         on July fourth, the second of May, sixth October | on July 4th, the 2nd of May, 6th October
         a thirty second clip, the thirty-second time | a 30 second clip, the 32nd time
-        at three thirty, at five oh five, eleven fifteen | at 3:30, at 5:05, 11:15""",
+        at three thirty, at five oh five, eleven fifteen | at 3:30, at 5:05, 11:15
+        a thirty-second clip, three thirty-second clips | a 30-second clip, three 30-second clips""",
+    "times of the clock": """
+        We met at half past nine. | We met at 9:30.
+        Half-past twelve, or a half past one | 12:30, or 1:30
+        quarter past eight in the morning | 8:15 in the morning
+        It was a quarter to three when he came | It was 2:45 when he came
+        a quarter to one, a quarter till eleven | 12:45, 10:45
+        The train leaves at five to eight. | The train leaves at 7:55.
+        It's nearly five to eight, and late | It's nearly 7:55, and late
+        Five to eight. | 7:55.
+        until twenty-five to eight this evening | until 7:35 this evening
+        ten past nine, twenty five past nine | 9:10, 9:25
+        twenty minutes to eight, one minute past ten | 7:40, 10:01
+        nine oh five, ten oh six | 9:05, 10:06
+        at ten thirty students left | at 10:30 students left
+        since ten thirty it has rained | since 10:30 it has rained
+        since ten thirty James has been here | since 10:30 James has been here
+        ten thirty works for me, half past nine am | 10:30 works for me, 9:30 am
+        at eleven forty-five this morning | at 11:45 this morning
+        from ten thirty until twelve fifteen | from 10:30 until 12:15""",
+    "numbers that are no times of the clock": """
+        Five to eight people came. | Five to eight people came.
+        at five to eight percent, at five to eight sites | at 5 to 8 percent, at five to eight sites
+        from five to eight, about five to eight meters | from five to eight, about 5 to 8 meters
+        it takes twenty to thirty minutes | it takes 20 to 30 minutes
+        a quarter to three quarters of them | a quarter to three quarters of them
+        a quarter to one half, a quarter to one of us | a quarter to one half, a quarter to one of us
+        she gave five minutes to three people | she gave five minutes to three people
+        five past presidents, half past lives | five past presidents, half past lives
+        twenty to ten-year-olds, five to ten-year-olds | 20 to 10-year-olds, 5 to 10-year-olds
+        room nine oh five, flight ten oh six | room 905, flight 1006
+        one oh one, a four oh four error, nine oh five meters | 101, a 404 error, 905 meters
+        nine oh five one two | 90512""",
+    "counts and measures that are no years or times": """
+        sixteen forty-foot containers | 16 40-foot containers
+        sixteen forty foot containers | 16 40 foot containers
+        ten thirty-page reports, by ten thirty-page reports | 10 30-page reports, by 10 30-page reports
+        since ten thirty students have left | since 10 30 students have left
+        until twelve twenty buses had come | until 12 20 buses had come
+        twelve fifteen-minute talks | 12 15-minute talks
+        at twelve thirty-minute intervals | at 12 30-minute intervals
+        two twenty-minute breaks, five ten-dollar bills | two 20-minute breaks, five 10-dollar bills
+        nineteen fifty-pound bags, twenty twenty-dollar bills | 19 50-pound bags, 20 20-dollar bills
+        eleven twenty-year-olds, eleven forty-hour weeks | 11 20-year-olds, 11 40-hour weeks
+        fifteen sixty‑watt bulbs | 15 60‑watt bulbs
+        in eighteen sixty-seat buses | in 18 60-seat buses
+        ten fifteen degree slopes | 10 15 degree slopes
+        one thousand two hundred thirty four point five six | 1234.56
+        twelve thousand point five, two thousand and a half | 12,000.5, 2000.5""",
+    "years behind which something goes on": """
+        the nineteen ninety-six Games | the 1996 Games
+        in nineteen eighty-four students protested | in 1984 students protested
+        in twelve fifteen barons met | in 1215 barons met
+        from nineteen fourteen-eighteen | from 1914-18
+        by nineteen oh five cars were common | by 1905 cars were common
+        nineteen eighty-four's Big Brother | 1984's Big Brother""",
     "words that stay words": """
         one of them, no one, that one | one of them, no one, that one
         this one twenty years ago | this one twenty years ago
         one per person, one meter | one per person, one meter
         ten men and one of them | 10 men and one of them
-        the first three, half past three | the first three, half past three
+        the first three, half of three | the first three, half of three
         it may first rain in a second | it may first rain in a second
         half a million, several hundred thousand | half a million, several hundred thousand
         two thirds, one tenth of them | two thirds, one tenth of them
@@ -74,7 +130,7 @@ PAIRS = [
 WORDS = """
     a and o oh one two three five nine ten fourteen nineteen twenty thirty fifty eighty hundred thousand
     million point first second fifth fifteenth twentieth sixties hundreds or to through between half past in
-    at by July of percent people year May zero 5 1455 men was
+    quarter minutes at by July of percent people year May zero 5 1455 men was buses foot
 """
 GAPS = st.sampled_from([" ", " ", " ", ", ", "-", ". "])
 SPEECH = st.lists(st.tuples(st.sampled_from(WORDS.split()), GAPS), max_size=14).map(
@@ -90,6 +146,7 @@ def test_numbers_are_written_as_a_copy_editor_would(said: str, written: str) -> 
 @given(SPEECH)
 @example("five hundred hundred")
 @example("twenty four five six seven")
+@example("five thirty-thirty thirty-nine")
 def test_what_is_in_digits_stays_as_it_is(said: str) -> None:
     once = digits(said, ENGLISH)
     assert digits(once, ENGLISH) == once
@@ -133,7 +190,18 @@ def test_other_languages_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["one", "twenty", "one hundred", "a hundred and", "one,", "five or", "oh", "one thousand,", "five point"],
+    [
+        "one",
+        "twenty",
+        "one hundred",
+        "a hundred and",
+        "one,",
+        "five or",
+        "oh",
+        "one thousand,",
+        "five point",
+        "five to",
+    ],
 )
 def test_endless_numbers_take_linear_time(words: str) -> None:
     began = thread_time()
