@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from connectors.kafka.settings import KafkaOutput
-from connectors.sinks.part import SINKS, SinkPart, shown_in
+from connectors.sinks.part import SINKS, SinkPart, asked_in
 from flows.settings.stage import ELSEWHERE, NotNegative, Stage, extended
 from operators.languages import Direction
 from operators.parts import Option
@@ -56,9 +56,9 @@ class _OutputSettings(Stage, frozen=True, kw_only=True):
         for one in SINKS.values():
             given = () if one.is_address else getattr(self, one.name) or ()
             for number, text in enumerate((given,) if isinstance(given, str) else given):
-                shown, path = shown_in(text) if one.shows else (None, Path(text))
+                asked, path = asked_in(text, one) if one.shows else (one, Path(text))
                 name = f"{one.name}-{number + 1}" if number else one.name
-                named.append((one._replace(name=name, shown=shown), path))
+                named.append((asked._replace(name=name), path))
         for number, own in enumerate(self.sinks):
             name, _, file = own.partition("=")
             named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(file)))

@@ -59,7 +59,7 @@ def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, 
     done = surtitle(
         "replay", CAPTIONS, "--quiet", "--subtitles", "both", "--vtt", tmp_path / "both.vtt",
         "--srt", f"target={tmp_path}/target.srt", "--srt", f"source={tmp_path}/source.srt",
-        "--txt", f"source={tmp_path}/source.txt",
+        "--txt", f"source={tmp_path}/source.txt", "--txt", f"target,times={tmp_path}/talk.md",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert ["Yes?", "Ja?"] in [cue.lines for cue in webvtt.read(str(tmp_path / "both.vtt")).captions]
@@ -68,6 +68,7 @@ def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, 
     assert "Yes?" in said
     assert "Ja?" not in said
     assert "Yes?" in (tmp_path / "source.txt").read_text().splitlines()
+    assert (tmp_path / "talk.md").read_text().startswith("[00:00:00] Guten Morgen, meine Damen und Herren, ")
 
 
 def test_japanese_has_shorter_lines(tmp_path: Path) -> None:
