@@ -24,7 +24,7 @@ from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
-from flows.settings.options import RECOGNITION, TRANSLATION, WATCHING, Overrides, declared, takes
+from flows.settings.options import RECOGNITION, REPLACING, TRANSLATION, WATCHING, Overrides, declared, takes
 from flows.settings.schema import Settings
 from operators.errors import InputError, OutputError, UsageError
 from operators.extras import EXTRAS, require_extra
@@ -104,7 +104,14 @@ class _Files(NamedTuple):
         return [*self.written, *([] if self.chapters is None else [self.chapters]), *self.videos]
 
 
-@takes(TRANSLATION, RECOGNITION, declared("sentences", "method"), declared("output", "subtitles"), WATCHING)
+@takes(
+    TRANSLATION,
+    RECOGNITION,
+    declared("sentences", "method"),
+    REPLACING,
+    declared("output", "subtitles"),
+    WATCHING,
+)
 def subtitle(
     overrides: Overrides,
     recordings: Recordings,

@@ -28,6 +28,9 @@ class DisplaySettings(Stage, frozen=True, kw_only=True):
         "Tokens withheld from unfinished captions; words of captions that are not translated.",
         default=f"{MASK_K}, or {MASKED_WORDS} word",
     )] = None  # fmt: skip
+    replace: Annotated[str | None, Option(
+        "Words to replace in captions, one a line: the word, a tab and another; without that, asterisks."
+    )] = None  # fmt: skip
 
     def withheld(self, languages: Direction) -> int:
         """The tokens or words that captions in these languages withhold."""
