@@ -6,13 +6,14 @@ the last hypothesis; the final is that of greedy decoding. `DraftingTranscriber`
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
 import msgspec
 import regex
 
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.adjustment import adjusted
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Method, Task
@@ -27,6 +28,7 @@ from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
 from operators.notifications import SpeechCut
 from operators.recognizers.part import USUAL, RecognizerSettings
+from operators.recognizers.windowed.expected import Expected
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 from operators.trouble import Trouble
 
@@ -75,6 +77,7 @@ def hear(
     margin: float,
     costs: PassCosts,
     doubt: Doubt | None = None,
+    expected: Expected | None = None,
 ) -> WindowResult:
     """Decode one window.
 
@@ -82,12 +85,17 @@ def hear(
         cache: Holds the window's encoder states.
         margin: Smallest gap between two logits that passes over many tokens can distinguish; see `certain`.
         costs: The cost of the model's passes, against which drafts after a divergence are weighed.
+        doubt: Where it may end early.
+        expected: The words to lean towards.
 
     Raises:
         ModelTrouble: if the model fails.
     """
     session = Certainty(PrefixSession(cache))
-    decoded, cost = drive(_decoding(method, task, session, margin, costs, doubt), session)
+    decoding = _decoding(method, task, session, margin, costs, doubt)
+    if expected is not None:
+        decoding = adjusted(decoding, task, expected.raise_in)
+    decoded, cost = drive(decoding, session)
     return WindowResult(
         decoded.tokens,
         lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
@@ -209,6 +217,9 @@ class DraftingTranscriber(ABC):
         self._shown = ""
         # Consecutive windows that were decoded only up to a doubtful word.
         self._stopped = 0
+
+    def expect(self, words: Set[str]) -> None:  # noqa: B027 - not every engine can
+        """Lean towards these words."""
 
     @abstractmethod
     def encode(self, samples: Samples) -> Any:
