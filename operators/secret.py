@@ -1,11 +1,15 @@
 """Secrets in settings: a type that nothing prints or writes, and msgspec's hooks for it."""
 
+import re
 from typing import Any, Never
 
 import msgspec
 from typing_extensions import override
 
+from operators.errors import UsageError
+
 _SHOWN = "(not shown)"
+_SENDABLE = re.compile(r"[!-~]{1,2048}")
 
 
 class Secret:
@@ -27,6 +31,19 @@ class Secret:
     @override
     def __reduce__(self) -> Never:
         raise TypeError("a secret cannot be pickled")
+
+
+def sendable(text: str, where: str) -> Secret:
+    """A secret that can be the value of a header.
+
+    Raises:
+        UsageError: for another text, which is not shown; ``where`` is the setting that holds it.
+    """
+    if not _SENDABLE.fullmatch(text):
+        raise UsageError(
+            f"{where} does not hold a key that can be sent; copy the key again, without spaces or line ends"
+        )
+    return Secret(text)
 
 
 def to_plain(settings: msgspec.Struct, shown: str | None = _SHOWN) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import msgspec
 
 from operators.errors import UsageError
 from operators.languages import Language, is_language, language
-from operators.secret import Secret
+from operators.secret import Secret, sendable
 
 KEY_VARIABLE = "AZURE_SPEECH_KEY"
 REGION_VARIABLE = "AZURE_SPEECH_REGION"
@@ -21,7 +21,6 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _REGION = re.compile(r"[a-z][a-z0-9]{1,29}")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
 _NO_VARIABLE = "(no name of a variable)"
-_KEY = re.compile(r"[!-~]{1,2048}")
 _SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
 _TAGS = """
 af-ZA am-ET ar-EG as-IN az-AZ bg-BG bn-IN bs-BA ca-ES cs-CZ cy-GB da-DK de-DE el-GR en-US es-ES et-EE
@@ -146,12 +145,7 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
         where, text = settings.key_variable, environment.get(settings.key_variable)
     if not text:
         return None
-    # It becomes a request header. An invalid value must not be shown: it may contain the key.
-    if not _KEY.fullmatch(text):
-        raise UsageError(
-            f"{where} does not hold a key for Azure; copy the key again, without spaces or line ends"
-        )
-    return Secret(text)
+    return sendable(text, where)
 
 
 def _check_address(address: str, name: str, key: Secret | None) -> None:
