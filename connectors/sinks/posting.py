@@ -5,6 +5,7 @@ and each is sent again after a growing wait until it is taken. A request that is
 so that the receiver can tell.
 """
 
+import re
 import threading
 import time
 import urllib.error
@@ -19,8 +20,8 @@ import msgspec
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 from typing_extensions import override
 
-from connectors.audio.recording import shown
 from connectors.files.watch import OutputWatch
+from operators.addresses import parts_of, shown, without_user
 from operators.errors import UsageError
 from operators.events import Caption
 from operators.notifications import Missing, OutputChanged, Span
@@ -33,6 +34,7 @@ _ANSWER_S = 10.0
 # Seconds at the end of a run in which what waits is still sent, to all receivers together; and those that the
 # last of them has in any case.
 _END_S, _LAST_S = 10.0, 2.0
+_SENDABLE = re.compile(r"[!-~]+")
 # Answers that are about this request; any other may be different next time.
 _REFUSED = (400, 413, 415, 422)
 
@@ -85,7 +87,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
     Delivery: at least once with recovery, in order; a request that is repeated has the same number.
 
     Args:
-        url: Of http or https.
+        url: Of http or https. A user and password in it are sent as such, unless a header of the form is.
         form: Makes the requests.
         watch: Notified while the receiver does not answer.
         post: Sends a request, and returns the status of the answer.
@@ -103,8 +105,12 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
         post: Callable[[Request], int] | None = None,
     ) -> None:
         self.url = url.reveal() if isinstance(url, Secret) else str(url)
-        if self.url.partition("://")[0].lower() not in ("http", "https"):
-            raise UsageError(f"{shown(self.url)} is no address to send to; give one of https or http")
+        parts = parts_of(self.url)
+        if parts is None or parts.scheme not in ("http", "https") or not _SENDABLE.fullmatch(self.url):
+            raise UsageError(
+                f"{shown(self.url)} is no address to send to; give one of https or http, with %… for letters "
+                "beyond ASCII"
+            )
         self._form, self._watch, self._post = form, watch, post or _posted
 
     @override
@@ -267,7 +273,8 @@ _opener = urllib.request.build_opener(_Direct)
 
 
 def _posted(request: Request) -> int:
-    asked = urllib.request.Request(request.url, request.body, request.headers, method="POST")
+    url, user = without_user(request.url)
+    asked = urllib.request.Request(url, request.body, user | request.headers, method="POST")
     try:
         with _opener.open(asked, timeout=_ANSWER_S) as answer:
             answer.read(4096)

@@ -28,6 +28,7 @@ from flows.running.dataflow import Process, run
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
+from operators.addresses import shown
 from operators.errors import InputError, InternalError, OutputError, SurtitleError
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
@@ -201,7 +202,7 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
 
 
 def _source(settings: Settings, given: str) -> str:
-    return str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given))
+    return shown(str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given)))
 
 
 def _run(dataflow: Dataflow, parts: Parts) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated, NoReturn
 import typer
 from msgspec.structs import replace
 
-from connectors.audio.recording import is_address
 from connectors.jsonl.files import event_type_of
 from connectors.microphone.portaudio import InputDevice, list_devices
 from flows.captions.inputs import REPLAYED
@@ -43,6 +42,7 @@ from flows.settings.options import (
     Overrides,
     takes,
 )
+from operators.addresses import is_address
 from operators.errors import InputError, UsageError
 
 

@@ -101,7 +101,7 @@ def load(
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
         raise UsageError(invalid_value(error, raw, where, overrides or {})) from None
-    _check_texts(to_plain(settings), where)
+    _check_texts(to_plain(settings, address=str), where)
     check_languages(settings, where, overrides or {}, takes_several=takes_several)
     return Loaded(_in_one_language(settings), frozenset(raw.get("translate", ())))
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Annotated, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 
+from operators.addresses import parts_of
 from operators.errors import UsageError
 from operators.languages import Language, is_language, language
 from operators.secret import Secret, sendable
@@ -80,7 +80,8 @@ class Service(NamedTuple):
         """How to refer to it in a sentence."""
         if self.region:
             return f"the region {self.region}"
-        parts = urlsplit(self.endpoint or self.host or "")
+        parts = parts_of(self.endpoint or self.host or "")
+        assert parts is not None, "it was checked"
         return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
@@ -149,15 +150,15 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
 
 
 def _check_address(address: str, name: str, key: Secret | None) -> None:
-    try:
-        parts = urlsplit(address)
-        is_good = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-        is_good = is_good and parts.username is None and address.isprintable() and " " not in address
-        # The key has its own setting, which is never printed.
-        is_good = is_good and not _SECRET.search(parts.query)
-    except ValueError:
-        is_good = False
-    if not is_good:
+    parts = parts_of(address)
+    # The key has its own setting, which is never printed.
+    if (
+        parts is None
+        or parts.scheme not in _SCHEMES
+        or parts.username is not None
+        or " " in address
+        or _SECRET.search(parts.query)
+    ):
         raise UsageError(
             f"azure.{name} is not an address, or contains a key; give one such as wss://speech.example.com"
         )

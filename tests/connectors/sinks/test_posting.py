@@ -228,6 +228,17 @@ def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
     assert "key" not in f"{told} {part.missing}"
 
 
+def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiving(200) as receiver:
+        receiver.url = receiver.url.replace("//", "//user:p%40ss@")
+        for secret in ("", "word"):
+            monkeypatch.setenv(SECRET_VARIABLE, secret)
+            part = posting_to(receiver, [])
+            part.write_batch([caption("Eins.", 0, 1)])
+            part.close()
+    assert [got.headers["Authorization"] for got in receiver.got] == ["Basic dXNlcjpwQHNz", "Bearer word"]
+
+
 def test_a_final_that_is_refused_is_left_out_and_told() -> None:
     with receiving(200, 422, 200) as receiver:
         part = posting_to(receiver, [])
@@ -257,8 +268,9 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> Non
 
 
 def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="give one of https or http"):
-        webhook.make(Secret("ftp://host/?key=1"), watch=OutputWatch(lambda _event: None))
+    for none in ("ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"):
+        with pytest.raises(UsageError, match="give one of https or http"):
+            webhook.make(Secret(none), watch=OutputWatch(lambda _event: None))
     captions = Path(__file__).parents[2] / "samples" / "captions.jsonl"
     with receiving(500, 200) as receiver:
         summary = tmp_path / "summary.json"
