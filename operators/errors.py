@@ -159,9 +159,9 @@ def is_visible(path: Path) -> bool:
 def missing(path: Path) -> str:
     """The end of the sentence about a file that does not exist."""
     if str(path) == "-":
-        return "surtitle does not read standard input; save it as a file, and give that"
+        return "this must be a file, not standard input; save that as a file, and give its path"
     if _ADDRESS.match(str(path)):
-        return "surtitle reads files, not addresses; download it, and give the path of the file"
+        return "this must be a file, not an address; download it, and give its path"
     folder = path.parent
     try:
         if not folder.is_dir():

@@ -107,8 +107,8 @@ class BackgroundServer:
             self._server.run(sockets=[self._listener])
 
 
-# What uvicorn calls errors, and whoever can connect can cause: a WebSocket that is refused with a status and a
-# sentence, and one that sends a text which is none.
+# What uvicorn calls errors, and whoever can connect can cause: a WebSocket that is refused with a sentence,
+# and one that sends a text which is none.
 _OF_STRANGERS = (
     "ASGI callable returned without completing handshake.",
     "Invalid UTF-8 sequence received from client.",

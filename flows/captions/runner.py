@@ -29,7 +29,7 @@ from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.addresses import shown
-from operators.errors import InputError, InternalError, OutputError, SurtitleError
+from operators.errors import InputError, InternalError, OutputError, SurtitleError, printable
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
 from operators.notifications import RunBegan
@@ -243,7 +243,7 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
         tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
-            print_summary(summary, complaint, ", ".join(map(str, logs)))
+            print_summary(summary, complaint, printable(", ".join(map(str, logs))))
         except OSError as error:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")

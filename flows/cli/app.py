@@ -43,7 +43,7 @@ from flows.settings.options import (
     takes,
 )
 from operators.addresses import is_address
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, UsageError, printable
 
 
 def devices() -> None:
@@ -61,7 +61,7 @@ def print_devices(found: list[InputDevice]) -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print(" ".join(cells).rstrip())
+        print(printable(" ".join(cells).rstrip()))
     sys.stdout.flush()
 
 
