@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
+from operators.addresses import shown_in
 from operators.errors import printable
 
 # Maximum characters of a text in a message: texts from outside may have any length.
@@ -60,8 +61,17 @@ def object_of(record: logging.LogRecord) -> dict[str, Any]:
             made[name] = _plain(value)
     if record.exc_info and record.exc_info[1] is not None:
         made["error"] = record.exc_info[0].__name__ if record.exc_info[0] else "?"
-        made["traceback"] = _text("".join(traceback.format_exception(*record.exc_info)), _MAX_TRACEBACK)
+        made["traceback"] = _text(_traceback(record), _MAX_TRACEBACK)
     return made
+
+
+def _traceback(record: logging.LogRecord) -> str:
+    """The lines of an error and its causes; they may quote what came from outside."""
+    return _printable_lines("".join(traceback.format_exception(*record.exc_info)) if record.exc_info else "")
+
+
+def _printable_lines(text: str) -> str:
+    return "\n".join(printable(shown_in(line)) for line in text.splitlines())
 
 
 def _plain(value: Any) -> Any:
@@ -248,11 +258,11 @@ class TextMessages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             if record.exc_info:
-                traceback.print_exception(*record.exc_info)
+                print(_traceback(record), file=sys.stderr)
             if is_ours(record):
                 self.show(record.getMessage())
             else:
-                print(record.getMessage(), file=sys.stderr, flush=True)
+                print(_printable_lines(record.getMessage()), file=sys.stderr, flush=True)
         except OSError:
             pass  # there is no reader any more
         except Exception:  # noqa: BLE001 - a message must not end a run

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.audio.media_process import DAMAGED, Ended, Opened, Refused
-from connectors.audio.recording import STANDARD_INPUT, is_address, shown
+from connectors.audio.media_process import DAMAGED, OPENS, Ended, Opened, Refused
+from connectors.audio.recording import STANDARD_INPUT, shown
+from operators.addresses import is_address, parts_of
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.extras import EXTRAS, require_extra
@@ -168,6 +169,8 @@ def _check(recording: str, *, live: bool) -> None:
     if not is_address(recording):
         return
     scheme, where = recording.partition(":")[0].lower(), shown(recording)
+    if parts_of(recording) is None:
+        raise UsageError(f"{where} is no address; give one such as https://example.org/talk.mp3")
     if scheme in LIVE_SCHEMES and not live:
         raise UsageError(f"{where}: {scheme} addresses are live; write: surtitle live {where}")
     if scheme not in (*_SCHEMES, *LIVE_SCHEMES):
@@ -184,11 +187,11 @@ def _start(recording: str, position: int, heard_s: float | None) -> subprocess.P
         opens = recording if is_address(recording) else f"file:{Path(recording).absolute()}"
     heard = [] if heard_s is None else [str(heard_s)]
     return subprocess.Popen(
-        [sys.executable, "-m", "connectors.audio.media_process", opens, str(position), *heard],
+        [sys.executable, "-m", "connectors.audio.media_process", str(position), *heard],
         stdin=None if is_piped else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | {OPENS: opens, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
         start_new_session=True,  # Ctrl-C is for this process, which then ends that one
     )
 

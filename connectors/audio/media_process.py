@@ -1,10 +1,10 @@
 """The child process of `connectors.audio.media`: decodes a recording with FFmpeg's libraries (PyAV).
 
-Called with what to open, the position to begin at in 16 kHz samples, and for a broadcast that was heard
-before the time up to which it was, in seconds by its own clock. It writes to standard output a line
-of JSON (`Opened` or `Refused`), then blocks of samples, each after its size in bytes (32 bits,
-little-endian), then an empty block and a line of JSON (`Ended`). Where packets were damaged, `DAMAGED` takes
-the place of a size, and the number of them so far follows. The memory it may take is limited.
+Called with the position to begin at in 16 kHz samples, and for a broadcast that was heard before the time up
+to which it was, in seconds by its own clock; what to open is in the environment (`OPENS`). It writes to
+standard output a line of JSON (`Opened` or `Refused`), then blocks of samples, each after its size in bytes
+(32 bits, little-endian), then an empty block and a line of JSON (`Ended`). Where packets were damaged,
+`DAMAGED` takes the place of a size, and the number of them so far follows. The memory it may take is limited.
 """
 
 import os
@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from operators.events import SAMPLE_RATE
 from operators.sound import mono
 
+#: The variable that names what to open. Arguments are shown to everybody on the machine.
+OPENS = "SURTITLE_OPENS"
 #: Bytes that a decoder may allocate. The index of a day of sound takes a tenth of it.
 MEMORY_LIMIT = 2**30
 #: Stands for a size, before the number of damaged packets (32 bits).
@@ -90,7 +92,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's remark is not a sample
     try:
-        _decode(sys.argv[1], 2 * int(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else None, out)
+        _decode(os.environ[OPENS], 2 * int(sys.argv[1]), float(sys.argv[2]) if sys.argv[2:] else None, out)
     except BrokenPipeError:
         os._exit(1)
 

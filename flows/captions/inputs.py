@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from connectors.audio.live import LiveAddress
-from connectors.audio.recording import STANDARD_INPUT, is_address, live_stream, stream_of
+from connectors.audio.recording import STANDARD_INPUT, live_stream, stream_of
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
@@ -15,6 +15,7 @@ from connectors.rooms.registry import RoomRegistry, RoomsSource
 from flows.observe.observer import Observe
 from flows.running.dataflow import Process
 from flows.settings.schema import Settings
+from operators.addresses import is_address
 from operators.clock import Clock, LagClock, VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation

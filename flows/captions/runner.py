@@ -28,7 +28,8 @@ from flows.running.dataflow import Process, run
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
-from operators.errors import InputError, InternalError, OutputError, SurtitleError
+from operators.addresses import shown
+from operators.errors import InputError, InternalError, OutputError, SurtitleError, printable
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
 from operators.notifications import RunBegan
@@ -201,7 +202,7 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
 
 
 def _source(settings: Settings, given: str) -> str:
-    return str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given))
+    return shown(str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given)))
 
 
 def _run(dataflow: Dataflow, parts: Parts) -> None:
@@ -242,7 +243,7 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
         tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
-            print_summary(summary, complaint, ", ".join(map(str, logs)))
+            print_summary(summary, complaint, printable(", ".join(map(str, logs))))
         except OSError as error:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")

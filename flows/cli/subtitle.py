@@ -26,7 +26,7 @@ from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
 from flows.settings.options import RECOGNITION, TRANSLATION, WATCHING, Overrides, declared, takes
 from flows.settings.schema import Settings
-from operators.errors import InputError, OutputError, UsageError
+from operators.errors import InputError, OutputError, UsageError, printable
 from operators.extras import EXTRAS, require_extra
 from operators.languages import Language, language
 from operators.notifications import Progress
@@ -273,7 +273,8 @@ def _write(
         with Waiting(quiet=is_silent, captions=False) as waiting:
             _copy(files, waiting.doing)
     if not quiet:
-        print(f"{shown(files.recording)}: {', '.join(str(one) for one in files.paths if one != unmade)}")
+        made = ", ".join(str(one) for one in files.paths if one != unmade)
+        print(printable(f"{shown(files.recording)}: {made}"))
         sys.stdout.flush()
     if complaint is not None:
         raise complaint

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from connectors.audio.recording import is_address
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
@@ -16,6 +15,7 @@ from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
+from operators.addresses import is_address
 from operators.notifications import (
     ModelAnswered,
     Observed,

@@ -256,6 +256,16 @@ def test_waiting_for_standard_input_ends_with_the_run(monkeypatch: pytest.Monkey
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     class Quiet(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # "user:p@ss"
+            if "private" in self.path and self.headers["Authorization"] != "Basic dXNlcjpwQHNz":
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="talks"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            super().do_GET()
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -277,6 +287,43 @@ def test_an_address_is_read_like_a_file_and_its_secrets_are_not_told(tmp_path: P
         UsageError, match=r"rtmp addresses are live; write: surtitle live rtmp://127\.0\.0\.1/talk"
     ):
         AudioDecoder("rtmp://127.0.0.1/talk")
+
+
+def test_a_user_and_a_token_in_an_address_are_used_and_told_to_nobody(tmp_path: Path, server: str) -> None:
+    write(tmp_path / "private.mkv", tone(2))
+    address = f"{server}/private.mkv?token=5ec2".replace("//", "//user:p%40ss@")
+    decoder = MediaDecoder(address)
+    arguments = Path(f"/proc/{decoder._process.pid}/cmdline").read_bytes()
+    assert len(list(decoder.blocks())) > 2
+    summary, replayed = tmp_path / "summary.json", tmp_path / "recovery"
+    done = surtitle(
+        "file",
+        address,
+        "--captions-only",
+        "--log-format",
+        "json",
+        "--summary",
+        summary,
+        "--recovery",
+        replayed,
+    )
+    assert '"run_started"' in done.stderr, done.stderr
+    assert f"{server}/private.mkv" in done.stderr
+    written = [path.read_bytes() for path in (summary, *replayed.iterdir())]
+    told = b"".join([arguments, done.stdout.encode(), done.stderr.encode(), *written])
+    assert b"p%40ss" not in told
+    assert b"5ec2" not in told
+
+
+@pytest.mark.parametrize(
+    "address", ["https://[bad/x.mp3", "http://user:word@host:x/talk.mp3", "http://a..b/"]
+)
+def test_an_address_that_is_none_is_refused_in_a_sentence(address: str) -> None:
+    for command in ("file", "live", "subtitle"):
+        done = surtitle(command, address, "--captions-only")
+        assert done.returncode == 2
+        assert "is no address; give one such as https://" in done.stderr
+        assert "word" not in done.stderr
 
 
 def test_a_playlist_cannot_make_a_file_reach_into_the_network(tmp_path: Path, server: str) -> None:
