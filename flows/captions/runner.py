@@ -180,6 +180,8 @@ def caption(
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             _run(dataflow, parts)
+            # The last position need not be the end, and the summary must not be drawn into the line.
+            waiting.end()
             is_finished = not parts.shared.stop.is_set()
             unwritten = _sum_up(parts, profiled, quiet=quiet or not sums_up)
             if where and settings.input.microphone is None and not settings.input.rooms:
