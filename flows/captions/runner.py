@@ -28,7 +28,7 @@ from flows.running.dataflow import Process, run
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
-from operators.errors import InputError, InternalError, OutputError, SurtitleError
+from operators.errors import DamagedInputError, InternalError, OutputError, SurtitleError
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
 from operators.notifications import RunBegan
@@ -275,7 +275,7 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
     if missing or unwritten:
         raise OutputError("; ".join([*missing, *unwritten, *complaints]))
     if complaints:
-        raise InputError("; ".join(complaints))
+        raise DamagedInputError("; ".join(complaints))
     if parts.observers.have_failed:
         raise InternalError(
             "captions continued, but a part of surtitle failed; please report the lines above"
