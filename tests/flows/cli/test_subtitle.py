@@ -138,7 +138,7 @@ def test_a_file_of_the_settings_holds_one_recording_and_each_begins_anew(tmp_pat
     for path in talks:
         soundfile.write(path, *spoken(6))
     options = ("--captions-only", "--settings", settings)
-    refused = surtitle("subtitle", *talks, *options)
+    refused = surtitle("subtitle", *talks, *options, cwd=tmp_path)
     assert refused.returncode == 2
     assert "output.log, output.summary: it would hold only the last of 2 recordings" in refused.stderr
     for path in talks:
