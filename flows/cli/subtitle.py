@@ -26,7 +26,7 @@ from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
-from flows.settings.options import RECOGNITION, TRANSLATION, WATCHING, Overrides, declared, takes
+from flows.settings.options import RECOGNITION, TRACK, TRANSLATION, WATCHING, Overrides, declared, takes
 from flows.settings.schema import RecoverySettings, Settings
 from operators.errors import DamagedInputError, InputError, OutputError, SurtitleError, UsageError
 from operators.extras import EXTRAS, require_extra
@@ -106,7 +106,14 @@ class _Files(NamedTuple):
         return [*self.written, *([] if self.chapters is None else [self.chapters]), *self.videos]
 
 
-@takes(TRANSLATION, RECOGNITION, declared("sentences", "method"), declared("output", "subtitles"), WATCHING)
+@takes(
+    TRANSLATION,
+    RECOGNITION,
+    TRACK,
+    declared("sentences", "method"),
+    declared("output", "subtitles"),
+    WATCHING,
+)
 def subtitle(
     overrides: Overrides,
     recordings: Recordings,

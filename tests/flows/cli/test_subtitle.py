@@ -161,3 +161,25 @@ def test_each_of_several_languages_has_a_file_and_the_speech_one_for_all(tmp_pat
         refused = surtitle("subtitle", talk, "--to", "German,French", "--speech")
         assert f"{there} is there already" in refused.stderr
         there.unlink()
+
+
+def test_of_a_film_in_two_languages_the_spoken_one_is_heard_unless_another_track_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    film, (samples, rate) = tmp_path / "film.mkv", spoken(6)
+    with av.open(str(film), "w") as made:
+        dubbed, original = (made.add_stream("pcm_s16le", rate=rate, layout="mono") for _ in range(2))
+        dubbed.metadata["language"], original.metadata["language"] = "ger", "eng"
+        for stream, heard in ((dubbed, np.zeros_like(samples)), (original, samples)):
+            frame = av.AudioFrame.from_ndarray(heard[None], format="s16", layout="mono")
+            frame.sample_rate, frame.pts = rate, 0
+            made.mux(stream.encode(frame))
+    options = ("--captions-only", "--overwrite")
+    done = surtitle("subtitle", film, *options)
+    assert "film.mkv: audio track 2 of 2 (1 German, 2 English) is heard; --track chooses" in done.stderr
+    assert "It was the best" in (tmp_path / "film.en.srt").read_text()
+    for track in ("1", "German"):
+        done = surtitle("subtitle", film, *options, "--track", track)
+        assert "audio track 1 of 2" in done.stderr
+        assert not (tmp_path / "film.en.srt").read_text()
+    assert surtitle("subtitle", film, *options, "--track", "Germna").returncode == 2
