@@ -113,7 +113,8 @@ def _made(
             raise WriteError(into, error) from None
         answer = _answer(job, stop or Flag(), lambda fraction: progress(f"writing {into}", fraction))
         if isinstance(answer, Muxed):
-            unready.replace(into)
+            # A link stays a link.
+            unready.replace(os.path.realpath(into))
             return answer
     finally:
         unready.unlink(missing_ok=True)

@@ -364,6 +364,6 @@ def _tell_lacks(made: Path, done: Muxed | None, recording: Path) -> None:
     if done is None:
         raise KeyboardInterrupt
     if done.left_out:
-        tell("tracks_left_out", f"{made} lacks subtitles of {recording} ({', '.join(done.left_out)})")
+        tell("tracks_left_out", f"{made} lacks what does not fit into it ({', '.join(done.left_out)})")
     if done.damaged:
         tell("packets_left_out", f"{made} lacks {done.damaged} damaged packets of {recording}")
