@@ -135,11 +135,10 @@ class StandardError:
             left = left[os.write(self._terminal, left) :]
 
     def redirect(self, take: Callable[[str], None]) -> None:
-        """Pass what is written to descriptor 2 to ``take``, line by line, until the process ends."""
+        """Pass what is written to standard error to ``take``, line by line, until the process ends."""
         read, write = os.pipe()
         _widen(write)
-        os.dup2(write, 2)
-        os.close(write)
+        _lead(write)
         self._thread = threading.Thread(target=_read, args=(read, take), name="stderr", daemon=True)
         self._thread.start()
         atexit.register(self._end)
@@ -148,11 +147,17 @@ class StandardError:
         """Pass on the last lines; later ones could not become messages, and are lost."""
         with contextlib.suppress(AttributeError, OSError, ValueError):
             sys.stderr.flush()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
+        _lead(os.open(os.devnull, os.O_WRONLY))
         if self._thread is not None:
             self._thread.join(_MAX_LAST_S)
+
+
+def _lead(to: int) -> None:
+    """Let standard error, that of Python and that of native code, lead to a descriptor, which is closed."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        os.dup2(to, sys.stderr.fileno())
+    os.dup2(to, 2)
+    os.close(to)
 
 
 def _widen(pipe: int) -> None:

@@ -84,6 +84,10 @@ class InputError(SurtitleError):
     event = "input_error"
 
 
+class DamagedInputError(InputError):
+    """An input has defects, but what is sound in it was used: the results are there."""
+
+
 class OutputError(SurtitleError):
     """A destination for results cannot be written."""
 

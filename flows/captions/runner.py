@@ -29,7 +29,7 @@ from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.addresses import shown
-from operators.errors import InputError, InternalError, OutputError, SurtitleError, printable
+from operators.errors import DamagedInputError, InternalError, OutputError, SurtitleError, printable
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
 from operators.notifications import RunBegan
@@ -181,6 +181,8 @@ def caption(
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             _run(dataflow, parts)
+            # The last position need not be the end, and the summary must not be drawn into the line.
+            waiting.end()
             is_finished = not parts.shared.stop.is_set()
             unwritten = _sum_up(parts, profiled, quiet=quiet or not sums_up)
             if where and settings.input.microphone is None and not settings.input.rooms:
@@ -274,7 +276,7 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
     if missing or unwritten:
         raise OutputError("; ".join([*missing, *unwritten, *complaints]))
     if complaints:
-        raise InputError("; ".join(complaints))
+        raise DamagedInputError("; ".join(complaints))
     if parts.observers.have_failed:
         raise InternalError(
             "captions continued, but a part of surtitle failed; please report the lines above"

@@ -21,7 +21,10 @@ class Waiting:
         """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
         console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
-        self._progress = Progress(*columns, console=console, transient=True)
+        # What is printed is drawn above the line, so not if it goes into a file.
+        self._progress = Progress(
+            *columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()
+        )
         self._captions = captions
         self._task: TaskID | None = None
         self._what = ""

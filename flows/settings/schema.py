@@ -37,6 +37,10 @@ class InputSettings(Stage, frozen=True, kw_only=True):
     audio: str | None = None
     #: Recordings that follow it, as parts of one talk.
     more_audio: tuple[str, ...] = ()
+    track: Annotated[str | None, Option(
+        "Audio track of a video: its number, or its language; otherwise the one in the spoken language, or "
+        "the default one.", default="that in the spoken language",
+    )] = None  # fmt: skip
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: Annotated[str | None, Option(
         "Index of the microphone, or part of its name; otherwise the system's.", "--device",

@@ -57,8 +57,8 @@ class WriterState(msgspec.Struct, frozen=True):
 class SubtitleWriter:
     """Turns finals into complete cues, in the order of time; a cue never changes.
 
-    Cues lie on their speech: how long one may stay is known only when the next speech begins. So each final is
-    held until the first caption after it, finished or not, or until the end. After five seconds in which
+    Cues lie on their speech: how long one may stay is known only when the next speech begins. So each final
+    is held until the first caption after it, finished or not, or until the end. After five seconds in which
     nothing was heard, `due_s` has passed, and it may be released at once. This affects only when a cue is
     written and not its content, unless speech is recognised more than five seconds after it began.
 

@@ -16,12 +16,14 @@ import av
 import numpy as np
 import pytest
 import soundfile
+from av.stream import Disposition
 from numpy.typing import NDArray
 
 from connectors.audio.decoder import AudioDecoder
 from connectors.audio.media import MediaDecoder
-from connectors.audio.media_process import MEMORY_LIMIT
+from connectors.audio.media_process import MEMORY_LIMIT, Wanted
 from connectors.audio.source import AudioFileSource, AudioPosition
+from connectors.messages import NOTICE
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import bundled_model
@@ -349,3 +351,56 @@ def test_words_of_a_video_are_those_of_its_sound(tmp_path: Path) -> None:
 
     assert len(words("sound.wav")) > 3
     assert words("video.mp4") == words("sound.wav")
+
+
+def tracks(path: Path, *languages: str, default: int = 0) -> Path:
+    """A video with a track in each of these languages, each an octave higher."""
+    with av.open(str(path), "w") as container:
+        streams: list[Any] = [container.add_stream("aac", rate=48_000, layout="mono") for _ in languages]
+        for number, (stream, language) in enumerate(zip(streams, languages, strict=True)):
+            stream.metadata["language"] = language
+            stream.disposition = Disposition.default if number == default else Disposition(0)
+        for number, stream in enumerate(streams):
+            tone = np.sin(2 * np.pi * 440 * 2**number * np.arange(48_000) / 48_000)
+            frame = av.AudioFrame.from_ndarray(tone[None].astype(np.float32), format="fltp", layout="mono")
+            frame.sample_rate, frame.pts = 48_000, 0
+            for one in (*stream.encode(frame), *stream.encode(None)):
+                container.mux(one)
+    return path
+
+
+def octave(recording: Path, *wanted: str) -> int:
+    """Which of the tracks is heard, from 0."""
+    pcm = b"".join(AudioDecoder(recording, wanted=Wanted(*wanted)).blocks())
+    spectrum = np.abs(np.fft.rfft(np.frombuffer(pcm, "<i2").astype(float)))
+    return round(float(np.log2(np.argmax(spectrum) * SAMPLE_RATE / (len(pcm) // 2) / 440)))
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+def test_the_track_in_the_spoken_language_is_heard_or_the_one_that_is_asked_for(
+    suffix: str, tmp_path: Path
+) -> None:
+    film = tracks(tmp_path / f"film.{suffix}", "ger", "eng", "fre", default=2)
+    assert octave(film, "", "en") == 1
+    assert octave(film, "", "de") == 0
+    # None is in it: the default one.
+    assert octave(film, "", "ja") == 2
+    assert octave(film) == 2
+    assert octave(film, "3", "en") == 2
+    assert octave(film, "fr", "en") == 2
+    with pytest.raises(InputError, match=r"no audio track in Spanish \(1 German, 2 English, 3 French\)"):
+        AudioDecoder(film, wanted=Wanted("es", "en"))
+    with pytest.raises(InputError, match="no audio track 0"):
+        AudioDecoder(film, wanted=Wanted("0"))
+
+
+def test_which_of_several_tracks_is_heard_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(NOTICE)
+    film = tracks(tmp_path / "film.mkv", "ger", "eng")
+    run(AudioFileSource(film, stream="film", wanted=Wanted("", "en")))
+    (told,) = caplog.messages
+    assert told.endswith("audio track 2 of 2 (1 German, 2 English) is heard; --track chooses another")
+    run(AudioFileSource(tracks(tmp_path / "one.mkv", "ger"), stream="film", wanted=Wanted("", "en")))
+    assert caplog.messages == [told]
