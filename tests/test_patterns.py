@@ -20,27 +20,9 @@ import operators
 # more, and minutes for a hundred thousand; one that goes through it once takes less than one.
 _TIMES, _MOST_S = 5000, 0.04
 _UNITS = (
-    *".!?,;:'’\"-–/_([{<>1aAé世ア。 \t\u0301\u200d🇩",
-    *(
-        "a.",
-        "a-",
-        "a'",
-        "a ",
-        "1.",
-        "1,",
-        "1 ",
-        "A.",
-        ". ",
-        ".'",
-        "'s",
-        "'s.",
-        "/a",
-        ">>",
-        "<|",
-        "。」",
-        "twelve ",
-    ),
-)
+    *".!?,;:'’\"-–/_([{<>1aAé世ア。 \t\u0301\u200d🇩", "a.", "a-", "a'", "a ", "1.", "1,", "1 ", "A.",
+    ". ", ".'", "'s", "'s.", "/a", ">>", "<|", "。」", "twelve ",
+)  # fmt: skip
 _AROUND = (("", ""), ("", "x"), ("x", "x"), ("1", " x"), ("x", "!"))
 # Their callers see to it: the one gets twelve characters at most, the other no flag.
 _SAFE = {"operators.decoding.adjustment._REPEATED", "operators.text._BOUNDARY"}
