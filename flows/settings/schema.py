@@ -268,4 +268,6 @@ class Settings(Stage, frozen=True, kw_only=True):
         is_recording = self.input.audio is not None and not self.is_live
         # For health, a sentence that waits for others would be a stall.
         is_monitored = self.metrics.listen is not None
-        return self.finals_only and is_recording and self.translate.rooms is None and not is_monitored
+        # A sentence whose translator is told those before it follows them in their stream.
+        is_apart = self.translate.rooms is not None or self.translate.context > 0
+        return self.finals_only and is_recording and not (is_apart or is_monitored)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import regex
 
 from operators.decoding.acceptance import BiasedAcceptance
@@ -25,7 +26,7 @@ from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_
 from operators.decoding.ssbd import ssbd
 from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
-from operators.notifications import SpeechCut
+from operators.notifications import SpeechCut, SpeechDoubted
 from operators.recognizers.part import USUAL, RecognizerSettings
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 from operators.trouble import Trouble
@@ -65,6 +66,18 @@ class WindowResult(NamedTuple):
     is_cut: bool = False
     #: Whether it may be shown; otherwise the model is lost.
     is_credible: bool = True
+    #: Whether its words are probably invented: the speech is no speech, or in another language.
+    is_doubtful: bool = False
+
+    @property
+    def mean_log_probability(self) -> float:
+        """The mean log probability of the tokens; 0 without tokens."""
+        return mean_log_probability([self.probability(place) for place in range(len(self.tokens))])
+
+
+def mean_log_probability(probabilities: Sequence[float]) -> float:
+    """The mean of the logarithms; 0 without probabilities."""
+    return float(np.mean(np.log(np.maximum(probabilities, 1e-30)))) if probabilities else 0.0
 
 
 def hear(
@@ -187,7 +200,7 @@ class DraftingTranscriber(ABC):
     Args:
         method: How windows are decoded.
         certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
-        observe: Told of each final that was cut.
+        observe: Told of each final that was cut or left out.
     """
 
     #: When an utterance is over; None for the usual rules.
@@ -199,7 +212,7 @@ class DraftingTranscriber(ABC):
         self,
         method: SpeechMethod,
         certainty: float = CERTAINTY,
-        observe: Callable[[SpeechCut], None] = lambda _cut: None,
+        observe: Callable[[SpeechCut | SpeechDoubted], None] = lambda _cut: None,
     ) -> None:
         self._method = method
         self._certainty = certainty
@@ -231,8 +244,8 @@ class DraftingTranscriber(ABC):
     def text(self, tokens: Sequence[int]) -> str:
         """The text of a transcript."""
 
-    def transcribe(self, window: Window) -> str:
-        """The text of a window; that of the window before if the model is lost.
+    def transcribe(self, window: Window) -> str | None:
+        """The text of a window; that of the window before if the model is lost; None for a doubtful final.
 
         Raises `ModelTrouble` if the model fails.
         """
@@ -244,8 +257,12 @@ class DraftingTranscriber(ABC):
         if not heard.is_credible:
             return shown
         if window.is_final:
+            seconds = len(window.samples) / SAMPLE_RATE
+            if heard.is_doubtful:
+                self._observe(_doubted(seconds))
+                return None
             if heard.is_cut:
-                self._observe(_cut(len(window.samples) / SAMPLE_RATE))
+                self._observe(_cut(seconds))
             return self.text(heard.tokens)
         self._draft = heard.tokens
         self._stopped = 0 if heard.is_whole else stopped + 1
@@ -257,4 +274,11 @@ def _cut(seconds: float) -> SpeechCut:
     return SpeechCut(
         f"the recogniser wrote more than {seconds:.1f} s of speech can hold, and its text was cut: words may "
         "be missing; check that the spoken language is that of --from"
+    )
+
+
+def _doubted(seconds: float) -> SpeechDoubted:
+    return SpeechDoubted(
+        f"the recogniser doubts what it wrote for {seconds:.1f} s of sound, which is left out: perhaps it is "
+        "no speech, or in another language than that of --from"
     )

@@ -130,3 +130,11 @@ def test_only_recordings_that_nobody_watches_are_captioned_by_whole_sentences(
 ) -> None:
     given = {"input": {"audio": "talk.wav"}, "output": {"srt": "talk.srt"}}
     assert load_settings(None, given | more).finals_only == is_so
+
+
+@pytest.mark.parametrize(("context", "is_so"), [(0, True), (1, False)])
+def test_sentences_of_a_recording_are_translated_together_unless_the_model_is_told_those_before(
+    context: int, *, is_so: bool
+) -> None:
+    given: dict[str, dict[str, Any]] = {"input": {"audio": "talk.wav"}, "output": {"srt": "talk.srt"}}
+    assert load_settings(None, given | {"translate": {"context": context}}).translates_together == is_so
