@@ -32,8 +32,12 @@ MAX_GLOSSARY_BYTES = 10_000_000
 MAX_TERM_CHARACTERS = 200
 
 
-def read_glossary(path: Path) -> Glossary:
+def read_glossary(path: Path, without: str = "") -> Glossary:
     """The glossary in a file; empty lines and columns after the second are ignored.
+
+    Args:
+        path: The file.
+        without: Stands for the translation where a line has none; if empty, such a line is refused.
 
     Raises:
         InputError: for a file that cannot be read or is too large, a line that is not UTF-8 or not a term and
@@ -45,7 +49,7 @@ def read_glossary(path: Path) -> Glossary:
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
             continue
-        words, target = _term(line, f"{path}, line {number}")
+        words, target = _term(line, without, f"{path}, line {number}")
         other = translations.setdefault(words, target)
         first = lines.setdefault(words, number)
         if other != target:
@@ -58,17 +62,18 @@ def read_glossary(path: Path) -> Glossary:
     return Glossary(translations)
 
 
-def _term(line: str, where: str) -> tuple[tuple[str, ...], str]:
+def _term(line: str, without: str, where: str) -> tuple[tuple[str, ...], str]:
     """The spelling of the term in a line, and its translation."""
-    columns = line.split("\t")
-    if len(columns) < 2:
+    source, *columns = line.split("\t")
+    if not columns and not without:
         raise InputError(f"{where}: there is no tab; write the term, a tab, and its translation")
     # Before anything else is done with them, because they may be very long.
-    if max(map(len, columns[:2])) > MAX_TERM_CHARACTERS:
+    target = columns[0] if columns else ""
+    if max(len(source), len(target)) > MAX_TERM_CHARACTERS:
         raise InputError(
             f"{where}: the term or its translation has more than {MAX_TERM_CHARACTERS} characters; shorten it"
         )
-    source, target = map(_cleaned, columns[:2])
+    source, target = _cleaned(source), _cleaned(target) or without
     words = spelling(source)
     if not words:
         raise InputError(f"{where}: there is no word before the tab; write the term there")

@@ -12,8 +12,8 @@ import hashlib
 import mmap
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import regex
@@ -75,17 +75,46 @@ class Glossary:
 
     def mixed(self, text: str, targets: Container[str]) -> str:
         """The text with those translations that are among ``targets`` in the places of their terms."""
-        text = _normal(text)
+
+        def put(said: str, target: str, _before: str) -> str:
+            if target not in targets:
+                return said
+            return target[0].upper() + target[1:] if said[0].isupper() else target
+
+        return self.replaced(_normal(text), put)
+
+    def replaced(self, text: str, put: Callable[[str, str, str], str]) -> str:
+        """The text with each term replaced.
+
+        Args:
+            text: The text.
+            put: Makes what takes the place of a term from the term as the text has it, its translation, and
+                the text before it.
+        """
         words = list(_WORD.finditer(text))
         parts: list[str] = []
         end = place = 0
-        for target, length in self._scan([word[0] for word in words]):
-            if target is not None and target in targets:
-                first = words[place].start()
-                parts += text[end:first], target[0].upper() + target[1:] if text[first].isupper() else target
-                end = words[place + length - 1].end()
+        for target, length in self._scan([_normal(word[0]) for word in words]):
+            if target is not None:
+                start, last = words[place].start(), words[place + length - 1].end()
+                parts += text[end:start], put(text[start:last], target, text[:start])
+                end = last
             place += length
         return "".join(parts) + text[end:]
+
+    def settled(self, text: str) -> int:
+        """The length of a text without its last words if these may be the beginning of a longer term."""
+        words = list(_WORD.finditer(text))
+        said, place = [_normal(word[0]) for word in words], 0
+        for _, length in self._scan(said):
+            if _folded(said[place:]) in self._beginnings:
+                return words[place].start()
+            place += length
+        return len(text)
+
+    @cached_property
+    def _beginnings(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(term[:length] for term in self._targets for length in range(1, len(term)))
 
     def others(self, words: Sequence[str]) -> list[str | None]:
         """The words, with None in the place of each that belongs to a term."""

@@ -1,6 +1,7 @@
 """Sinks as parts: what settings, options and the flow need to know of each."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -31,6 +32,8 @@ class SinkPart(NamedTuple):
     extra: Extra | None = None
     #: Whether there may be several such files, which differ in ``shown``.
     shows: bool = False
+    #: What else may be asked before the name of such a file: arguments of ``make``, as in ``times=talk.txt``.
+    switches: tuple[str, ...] = ()
     #: Whether it names an address, which may hold a secret, and not a file: ``make(address, watch=watch)``.
     is_address: bool = False
     #: Whether an address takes the captions in one language only.
@@ -62,17 +65,22 @@ class SinkPart(NamedTuple):
         ]  # fmt: skip
 
 
-def shown_in(given: str) -> tuple[Shown | None, Path]:
-    """What a file shows, if it says that, and its path.
+def asked_in(given: str, one: SinkPart) -> tuple[SinkPart, Path]:
+    """The sink as a file asks for it by words before its name, and the file's path.
 
-    >>> shown_in("source=talk.srt"), shown_in("talk.srt")
-    (('source', PosixPath('talk.srt')), (None, PosixPath('talk.srt')))
+    >>> one = SinkPart("txt", dict, "captions", "", shows=True, switches=("times",))
+    >>> [(asked.shown, asked.make(), str(path)) for asked, path in (
+    ...     asked_in("talk.txt", one), asked_in("source,times=talk.txt", one), asked_in("a=talk.txt", one))]
+    [(None, {}, 'talk.txt'), ('source', {'times': True}, 'talk.txt'), (None, {}, 'a=talk.txt')]
     """
-    what, _, path = given.partition("=")
-    for shown in get_args(Shown):
-        if what == shown and path:
-            return shown, Path(path)
-    return None, Path(given)
+    before, _, path = given.partition("=")
+    words = set(before.split(","))
+    shown = [what for what in get_args(Shown) if what in words]
+    switches = words.intersection(one.switches)
+    if not path or words != switches.union(shown) or len(shown) > 1:
+        return one, Path(given)
+    make = partial(one.make, **dict.fromkeys(switches, True)) if switches else one.make
+    return one._replace(shown=shown[0] if shown else None, make=make), Path(path)
 
 
 def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:

@@ -1,5 +1,6 @@
-"""Writes finished sentences as plain text, one a line."""
+"""Writes finished sentences as plain text, one a line, or as Markdown, one a paragraph."""
 
+import re
 from pathlib import Path
 
 from typing_extensions import override
@@ -11,31 +12,61 @@ from connectors.sinks.part import SinkPart
 from operators.events import Caption
 from operators.subtitles.writer import Shown
 
+# What Markdown would obey: inside a line, and at its beginning.
+_OBEYED = re.compile(r"[\\`*_<>\[\]&|~$]|^(?:[#+=-]|\d+(?=[.)]))")
+
 
 class TextSink(FileSink[Caption, int]):
     """Appends the text of each final caption as a line; takes pairs of a key, which is ignored, and captions.
 
-    With ``both``, the line of the speech comes before that of its translation, and an empty one after it.
+    With ``both``, the line of the speech comes before that of its translation, and an empty one after it. A
+    file that ends in ``.md`` becomes Markdown, in which the speech above its translation is a quotation.
 
     Delivery: exactly once with recovery into a regular file, as of `JsonlSink`.
+
+    Args:
+        path: The file.
+        shown: What it shows.
+        times: Whether each sentence begins with the time of its speech: ``[00:12:31]``.
+        watch: As of `JsonlSink`.
     """
 
-    def __init__(self, path: Path, shown: Shown = "target", *, watch: OutputWatch | None = None) -> None:
+    def __init__(
+        self, path: Path, shown: Shown = "target", *, times: bool = False, watch: OutputWatch | None = None
+    ) -> None:
         super().__init__(path, watch=watch)
         self._shown: Shown = shown
+        self._times = times
+        self._is_markdown = path.suffix.lower() == ".md"
 
     @override
     def open_file(self, position: int | None, file: int | None) -> RecordFile[Caption, int]:
         return LinesFile(self.path, position or 0, file, self._lines)
 
     def _lines(self, caption: Caption) -> bytes:
-        if not caption.is_final:
+        texts = {"source": caption.source, "target": caption.text}
+        lines = [" ".join(text.split()) for kind, text in texts.items() if self._shown in (kind, "both")]
+        if not caption.is_final or not any(lines):
             return b""
-        source, target = " ".join(caption.source.split()), " ".join(caption.text.split())
-        text = {"source": source, "target": target, "both": f"{source}\n{target}\n"}[self._shown]
-        return f"{text}\n".encode() if text.strip() else b""
+        if self._is_markdown:
+            lines = [_OBEYED.sub(_escaped, line) for line in lines]
+        if self._times:
+            minutes, second = divmod(int(caption.start_s), 60)
+            lines[0] = f"[{minutes // 60:02}:{minutes % 60:02}:{second:02}] {lines[0]}"
+        if self._is_markdown:
+            lines[:-1] = [f"> {line}\n" for line in lines[:-1]]
+        ends = "\n\n" if self._is_markdown or len(lines) > 1 else "\n"
+        return ("\n".join(lines) + ends).encode()
+
+
+def _escaped(obeyed: re.Match[str]) -> str:
+    # A number is obeyed for the mark behind it.
+    return f"{obeyed[0]}\\" if obeyed[0].isdigit() else f"\\{obeyed[0]}"
 
 
 txt = SinkPart(
-    "txt", TextSink, "captions", "Write finished sentences here (plain text, one a line).", shows=True
-)
+    "txt", TextSink, "captions",
+    "Write finished sentences here (plain text, one a line; .md: Markdown); times=FILE also says when "
+    "they were said.",
+    shows=True, switches=("times",),
+)  # fmt: skip

@@ -217,7 +217,12 @@ class _Pages:
         headers = {"etag": asset.etag, "cache-control": "no-cache", "content-security-policy": policy}
         if request.headers.get("if-none-match") == asset.etag:
             return Response(status_code=304, headers=headers)
-        return Response(asset.content, media_type=asset.media_type, headers=headers)
+        content = asset.content
+        if name.endswith(".html"):
+            # A proxy may have the pages in a folder, of which nothing here knows.
+            up = b"../" * (request.scope["raw_path"].count(b"/") - 1) or b"./"
+            content = content.replace(b'="/', b'="' + up)
+        return Response(content, media_type=asset.media_type, headers=headers)
 
 
 async def _no_such_page(_request: Request, _error: Exception) -> Response:

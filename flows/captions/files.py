@@ -127,6 +127,7 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
         *translate.terminology,
         translate.draft_model,
         translate.heads,
+        settings.display.replace,
     )
     for path in (settings.recognize.model, settings.recovery.folder):
         if path:

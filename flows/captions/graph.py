@@ -1,6 +1,7 @@
 """The graph of the captions flow, from audio to erasure records; a file of events can replace any stage."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from bytewax import operators as op
@@ -36,6 +37,7 @@ from operators.notifications import (
     SpeechEnded,
     UpdateMeasured,
 )
+from operators.replacing import replaced
 from operators.serving.admission import Door
 from operators.stages.display import display
 from operators.stages.measure import measure
@@ -60,6 +62,8 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     """
     settings, dataflow = parts.settings, Dataflow("captions")
     captions, unfinished = _captions(dataflow, parts)
+    if parts.replacing is not None:
+        captions = op.map("replace", captions, partial(replaced, parts.replacing))
     if settings.output.terminal:
         captions = show("show", captions, parts.screen.draw, parts.given.clock)
     # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.

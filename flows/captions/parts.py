@@ -9,6 +9,7 @@ from connectors.files.watch import OutputWatch
 from connectors.rooms.registry import RoomRegistry
 from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
+from connectors.terminology import read_glossary
 from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.shared import MakeShared, Shared, StreamLanguages, TalkLanguages
@@ -18,7 +19,9 @@ from flows.observe.run_observers import RunObservers
 from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
+from operators.glossary import Glossary
 from operators.notifications import RoomRefused
+from operators.replacing import MASKED
 from operators.serving.admission import Door
 
 
@@ -40,6 +43,8 @@ class Parts(NamedTuple):
     door: Door | None
     #: The languages that streams may have, and those of each.
     languages: StreamLanguages
+    #: The words that captions have others for; None without such.
+    replacing: Glossary | None
     #: Whether a stream, or one of its languages, is known to be over.
     is_over: Callable[[str], bool]
 
@@ -82,6 +87,7 @@ def make_parts(
     talk = TalkLanguages(settings.translate.directions)
     languages: StreamLanguages = talk if rooms is None else rooms
     differ = rooms is not None or len(talk.directions) > 1
+    words = settings.display.replace
     shared = make_shared(settings, watching.observe, languages if differ else None)
     given = make_input(settings, watching.observe, shared.stop, process, rooms)
     if given.event_type is AudioChunk:
@@ -96,6 +102,7 @@ def make_parts(
         given,
         _door(settings, watching.observe),
         languages,
+        None if words is None else read_glossary(Path(words).expanduser(), MASKED),
         rooms.has_left if rooms is not None else _never,
     )
 

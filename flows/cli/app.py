@@ -32,6 +32,7 @@ from flows.settings.options import (
     PACE,
     RECOGNITION,
     RECOVERY,
+    REPLACING,
     REPLAYS,
     SENTENCES,
     SPEECH_OUTPUT,
@@ -103,6 +104,7 @@ Profile = Annotated[bool, typer.Option("--profile", help="Print what an update c
     SPEECH_OUTPUT,
     AUDIO_OUTPUT,
     RECOVERY,
+    REPLACING,
     WEB,
     WATCHING,
 )
@@ -142,6 +144,7 @@ def live(
     OUTPUT,
     SPEECH_OUTPUT,
     RECOVERY,
+    REPLACING,
     WORKERS,
     WEB,
     WATCHING,
@@ -175,7 +178,7 @@ def file(
 
 
 @app.command(rich_help_panel=_CAPTION)
-@takes(TRANSLATION, SENTENCES, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
+@takes(TRANSLATION, SENTENCES, REPLACING, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
 def replay(
     overrides: Overrides,
     events: Events,

@@ -18,6 +18,7 @@ from flows.settings.options import (
     CLUSTER,
     RECOGNITION,
     RECOVERY,
+    REPLACING,
     SENTENCES,
     SPEECH_OUTPUT,
     TRANSLATION,
@@ -62,7 +63,7 @@ _MODEL: Group = tuple(one for one in TRANSLATION if one.name not in {named.name 
 _FILES: Group = (*sinks("records", "captions"), *sinks("translations"), *declared("output", "summary"))
 
 
-@takes(_ROOMS, _MODEL, RECOGNITION, SENTENCES, _FILES, SPEECH_OUTPUT, WATCHING)
+@takes(_ROOMS, _MODEL, RECOGNITION, SENTENCES, REPLACING, _FILES, SPEECH_OUTPUT, WATCHING)
 def serve(
     overrides: Overrides,
     settings: Annotated[

@@ -26,7 +26,16 @@ from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
-from flows.settings.options import RECOGNITION, TRACK, TRANSLATION, WATCHING, Overrides, declared, takes
+from flows.settings.options import (
+    RECOGNITION,
+    REPLACING,
+    TRACK,
+    TRANSLATION,
+    WATCHING,
+    Overrides,
+    declared,
+    takes,
+)
 from flows.settings.schema import RecoverySettings, Settings
 from operators.errors import DamagedInputError, InputError, OutputError, SurtitleError, UsageError, printable
 from operators.extras import EXTRAS, require_extra
@@ -111,6 +120,7 @@ class _Files(NamedTuple):
     RECOGNITION,
     TRACK,
     declared("sentences", "method"),
+    REPLACING,
     declared("output", "subtitles"),
     WATCHING,
 )

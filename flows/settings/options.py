@@ -18,7 +18,7 @@ from operators.parts import Option
 _HEADINGS = {
     "Languages and models": {
         "translate": "from to captions_only model template glossary dictionary context keep_up finals_only",
-        "recognize": "", "sentences": "",
+        "recognize": "", "sentences": "", "display": "replace",
     },
     "Input": {"input": ""},
     "Files": {"output": "", "recovery": "", "rooms": ""},
@@ -161,6 +161,7 @@ DECODING = declared(
 )
 CAPTIONS_ONLY = declared("translate", "captions_only")
 TRANSLATION = (*DECODING, *CAPTIONS_ONLY, *declared("display", "mask_k"))
+REPLACING = declared("display", "replace")
 KEEPING_UP = declared("translate", "keep_up finals_only")
 PACE = (*KEEPING_UP, *declared("input", "realtime"))
 TRACK = declared("input", "track")

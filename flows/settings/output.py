@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from connectors.kafka.settings import KafkaOutput
-from connectors.sinks.part import SINKS, SinkPart, shown_in
+from connectors.sinks.part import SINKS, SinkPart, asked_in
 from flows.settings.stage import ELSEWHERE, NotNegative, Stage, extended
 from operators.languages import Direction
 from operators.parts import Option
@@ -27,6 +27,9 @@ class DisplaySettings(Stage, frozen=True, kw_only=True):
     mask_k: Annotated[NotNegative | None, Option(
         "Tokens withheld from unfinished captions; words of captions that are not translated.",
         default=f"{MASK_K}, or {MASKED_WORDS} word",
+    )] = None  # fmt: skip
+    replace: Annotated[str | None, Option(
+        "Words to replace in captions, one a line: the word, a tab and another; without that, asterisks."
     )] = None  # fmt: skip
 
     def withheld(self, languages: Direction) -> int:
@@ -56,9 +59,9 @@ class _OutputSettings(Stage, frozen=True, kw_only=True):
         for one in SINKS.values():
             given = () if one.is_address else getattr(self, one.name) or ()
             for number, text in enumerate((given,) if isinstance(given, str) else given):
-                shown, path = shown_in(text) if one.shows else (None, Path(text))
+                asked, path = asked_in(text, one) if one.shows else (one, Path(text))
                 name = f"{one.name}-{number + 1}" if number else one.name
-                named.append((one._replace(name=name, shown=shown), path))
+                named.append((asked._replace(name=name), path))
         for number, own in enumerate(self.sinks):
             name, _, file = own.partition("=")
             named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(file)))

@@ -1,5 +1,6 @@
 """Subtitle files from end to end, through the command line and as a pipeline job."""
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, 
     done = surtitle(
         "replay", CAPTIONS, "--quiet", "--subtitles", "both", "--vtt", tmp_path / "both.vtt",
         "--srt", f"target={tmp_path}/target.srt", "--srt", f"source={tmp_path}/source.srt",
-        "--txt", f"source={tmp_path}/source.txt",
+        "--txt", f"source={tmp_path}/source.txt", "--txt", f"target,times={tmp_path}/talk.md",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert ["Yes?", "Ja?"] in [cue.lines for cue in webvtt.read(str(tmp_path / "both.vtt")).captions]
@@ -68,6 +69,21 @@ def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, 
     assert "Yes?" in said
     assert "Ja?" not in said
     assert "Yes?" in (tmp_path / "source.txt").read_text().splitlines()
+    assert (tmp_path / "talk.md").read_text().startswith("[00:00:00] Guten Morgen, meine Damen und Herren, ")
+
+
+def test_replaced_words_are_in_no_file_that_captions_are_written_to(tmp_path: Path) -> None:
+    (tmp_path / "words.tsv").write_text("museum\tZoo\nPhotographs\nFotos\n")
+    written = {name: tmp_path / f"a.{name}" for name in ("srt", "vtt", "txt", "captions", "log")}
+    done = surtitle(
+        "replay", CAPTIONS, "--replace", tmp_path / "words.tsv", "--subtitles", "both",
+        *(part for name, path in written.items() for part in (f"--{name}", path)),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    texts = [done.stdout, *(path.read_text() for name, path in written.items() if name != "log")]
+    assert all("Zoo" in text for text in texts)
+    assert all("*****" in text for text in texts[1:])
+    assert not any(re.search("useum|otos", text) for text in [*texts, written["log"].read_text()])
 
 
 def test_japanese_has_shorter_lines(tmp_path: Path) -> None:

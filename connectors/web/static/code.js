@@ -4,7 +4,7 @@ const NEAR = ["localhost", "127.0.0.1", "[::1]"];
 
 export function showCode(address) {
     const dialog = Object.assign(document.createElement("dialog"), { className: "code", ariaLabel: "Address for readers" });
-    const picture = Object.assign(new Image(), { src: `/qr.svg?for=${encodeURIComponent(address)}`, alt: "QR code of this address" });
+    const picture = Object.assign(new Image(), { src: new URL(`../qr.svg?for=${encodeURIComponent(address)}`, import.meta.url).href, alt: "QR code of this address" });
     const link = Object.assign(document.createElement("a"), { href: address, textContent: address });
     const close = Object.assign(document.createElement("button"), { className: "first", textContent: "Close", onclick: () => dialog.close() });
     dialog.append(picture, link, close);

@@ -9,7 +9,7 @@ const cards = new Map();
 
 async function look() {
     try {
-        const answer = await fetch("/streams.json", { cache: "no-store" });
+        const answer = await fetch(reachable("streams.json"), { cache: "no-store" });
         if (!answer.ok) throw new Error(`status ${answer.status}`);
         show(await answer.json());
     } catch {
@@ -37,7 +37,7 @@ function show(streams) {
 }
 
 function added(name) {
-    const address = `/streams/${encodeURIComponent(name)}`;
+    const address = `streams/${encodeURIComponent(name)}`;
     const item = element("li");
     const state = element("span");
     const line = element("p", { className: "state" });

@@ -35,7 +35,7 @@ async function started(stream, heard) {
     for (const options of [{ sampleRate: 16_000 }, {}]) {
         const context = new AudioContext(options);
         try {
-            await context.audioWorklet.addModule("/static/recorder.js");
+            await context.audioWorklet.addModule(new URL("recorder.js", import.meta.url));
             const recorder = new AudioWorkletNode(context, "recorder", { numberOfOutputs: 0 });
             recorder.port.onmessage = ({ data: { pcm, peak } }) => heard(pcm, peak);
             context.createMediaStreamSource(stream).connect(recorder);

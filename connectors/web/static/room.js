@@ -58,7 +58,7 @@ export class Room {
     }
 
     #connect() {
-        const address = new URL(reachable("/rooms"));
+        const address = new URL(reachable("rooms"));
         address.protocol = address.protocol.replace("http", "ws");
         const socket = this.#socket = new WebSocket(address);
         let sentence = "";

@@ -32,7 +32,7 @@ keepAwake();
 
 async function offer() {
     try {
-        const answer = await fetch(reachable("/rooms.json"), { cache: "no-store" });
+        const answer = await fetch(reachable("rooms.json"), { cache: "no-store" });
         if (!answer.ok) throw new Error(`status ${answer.status}`);
         const offered = await answer.json();
         for (const side of ["from", "to"]) {
@@ -97,7 +97,7 @@ async function start() {
         opened: ({ stream, view, key }) => {
             // What follows the name is another one when the room is opened again.
             const name = reopens ? stream.replace(/\.[0-9a-f]{6}$/, "") : stream;
-            const address = reachable(`/streams/${encodeURIComponent(name)}?view=${view}`);
+            const address = reachable(`streams/${encodeURIComponent(name)}?view=${view}`);
             root.dataset.phase = "speaking";
             by("name").textContent = asked.room;
             share(address);

@@ -1,11 +1,15 @@
 // Which stream a page is about: its address says so.
 
+// Where surtitle's pages are: a proxy may have them in a folder.
+const root = new URL("..", import.meta.url);
+
 // Where the stream's page is, without a slash at its end. A name may have slashes in it, and may be "control".
-export const path = location.pathname.replace(/\/+$/, "").replace(/^(\/streams\/.+)\/control$/, "$1");
+const below = location.pathname.slice(root.pathname.length).replace(/\/+$/, "").replace(/^(streams\/.+)\/control$/, "$1");
+export const path = root.pathname + below;
 
 // What the page's address asks for.
 export const given = new URLSearchParams(location.search);
-const full = decoded(path.replace(/^\/streams\//, ""));
+const full = decoded(below.replace(/^streams\//, ""));
 
 // Whether it is a room, which its link alone leads to: no page lists it.
 const isRoom = given.has("view");
@@ -16,7 +20,7 @@ const name = isRoom ? full.replace(/\.[0-9a-f]{6}$/, "") : full;
 // An address of this server with the token that let this browser in, where its own address has one: a program
 // that was never here, as OBS, has no other way in. Likewise with the secret that a room is read with, and the language.
 export function reachable(address) {
-    const url = new URL(address, location.href);
+    const url = new URL(address, root);
     for (const name of ["token", "view", "lang"]) if (given.get(name)) url.searchParams.set(name, given.get(name));
     return url.href;
 }

@@ -249,6 +249,28 @@ def test_a_reader_who_scrolled_up_stays_there_until_going_back_to_live(
     expect(shown(page).last).to_be_in_viewport()
 
 
+def test_what_was_said_is_found_and_copied_by_the_browser_without_what_is_around_it(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.page, size=(600, 300))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    speak(captions)
+    expect(shown(page).last).to_be_in_viewport()
+    assert page.evaluate("find('ladies and gentlemen')") is False, "the speech is not shown"
+    assert page.evaluate("find('MEINE DAMEN')") is True
+    # As the browser's own search does with what it has found.
+    page.evaluate("getSelection().anchorNode.parentElement.scrollIntoView()")
+    expect(page.get_by_role("button", name="Back to live")).to_be_visible()
+    expect(shown(page).first).to_be_in_viewport()
+    page.keyboard.press("ControlOrMeta+a")
+    captions.say(4, "Im ersten Stock sehen Sie die Gemälde.", final=True)
+    expect_shown(page, *GERMAN, "Im ersten Stock sehen Sie die Gemälde.")
+    expect(shown(page).first).to_be_in_viewport()
+    page.keyboard.press("ControlOrMeta+c")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.split("\n\n") == [*GERMAN, "Im ersten Stock sehen Sie die Gemälde."]
+
+
 def test_a_revision_that_frees_a_line_moves_nothing_above_it(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page, size=(400, 600))
     captions.say(0, "Guten Morgen.", final=True)

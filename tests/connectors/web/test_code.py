@@ -11,6 +11,7 @@ from typing_extensions import override
 from connectors.web.qr import show_code
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import Served
+from tests.folder_proxy import folder_proxy
 from tests.web_pages import Visit
 
 
@@ -26,6 +27,25 @@ def test_the_control_room_shows_the_address_of_the_captions_as_a_code(served: Se
     expect(picture).not_to_have_js_property("naturalWidth", 0)
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
+
+
+def test_pages_in_the_folder_of_a_proxy_lead_to_each_other(served: Served, visit: Visit) -> None:
+    served.hub.caption(caption("Guten Morgen", stream="hall 1"))
+    with folder_proxy(served.port) as folder:
+        page = visit(folder)
+        for link, address in (("hall 1", "hall%201"), ("Overlay of hall 1", "hall%201?overlay=1")):
+            page.get_by_role("link", name=link, exact=True).click()
+            expect(page).to_have_url(f"{folder}streams/{address}")
+            expect(page.get_by_text("Guten Morgen").first).to_be_visible()
+            page.goto(folder)
+        page.get_by_role("link", name="Control room of hall 1").click()
+        expect(page.locator("#name")).to_have_text("hall 1")
+        page.get_by_role("button", name="QR code").click()
+        expect(page.get_by_role("dialog").get_by_role("link")).to_have_text(f"{folder}streams/hall%201")
+        expect(page.get_by_role("dialog").get_by_role("img")).not_to_have_js_property("naturalWidth", 0)
+        page.keyboard.press("Escape")
+        page.get_by_role("link", name="surtitle").click()
+        expect(page).to_have_url(folder)
 
 
 def test_a_code_says_the_whole_address(standing: Served) -> None:

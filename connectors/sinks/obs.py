@@ -1,0 +1,147 @@
+"""Sends captions to OBS, which puts them into its stream for viewers to turn on (CEA-608), as on Twitch.
+
+OBS is asked by the protocol of obs-websocket 5. It shows each text at once in the place of the one before,
+in rows of 32 columns, and cuts it off after 128 bytes. So a text has two rows, and stays as long as reading
+it takes.
+"""
+
+import os
+import time
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import ExitStack
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from connectors.audio.recording import shown
+from connectors.files.watch import OutputWatch
+from connectors.sinks.part import SinkPart
+from connectors.sinks.posting import Numbered, PostSink, Request
+from operators.errors import UsageError
+from operators.extras import needs_extra
+from operators.secret import Secret
+from operators.text import cleaned, wrap
+
+#: Holds the password that OBS shows in the settings of its WebSocket server.
+PASSWORD_VARIABLE = "SURTITLE_OBS_PASSWORD"
+_COLUMNS, _ROWS = 32, 2
+#: Characters that are read in a second; CEA-608 carries up to 60.
+_READ_PER_S = 25
+_ANSWER_S = 10.0
+_HELLO, _IDENTIFY, _IDENTIFIED, _REQUEST, _ANSWER = 0, 1, 2, 6, 7
+_WRONG_PASSWORD, _NOT_STREAMING = 4009, 501
+
+
+class _Challenge(msgspec.Struct, frozen=True):
+    challenge: str
+    salt: str
+
+
+class _Status(msgspec.Struct, frozen=True):
+    result: bool
+    code: int
+    comment: str = ""
+
+
+class _Data(msgspec.Struct, frozen=True, rename="camel"):
+    authentication: _Challenge | None = None
+    request_status: _Status | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    op: int
+    d: _Data
+
+
+class _Text:
+    #: By then the picture is over.
+    useful_s: float | None = 30.0
+
+    def __call__(self, url: str, final: Numbered, run: str) -> Request:  # noqa: ARG002 - nothing is repeated
+        return Request(url, cleaned(final.caption.text).encode(), {})
+
+
+class _Obs:
+    """A connection, made when there is something to say."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._socket: Any = None
+        self._open = ExitStack()
+        self._is_read_at = 0.0
+
+    def __call__(self, request: Request) -> int:
+        """Show a text; raises OSError if it cannot be."""
+        from websockets.exceptions import ConnectionClosed, WebSocketException
+
+        try:
+            rows = wrap(request.body.decode(), _COLUMNS)
+            for first in range(0, len(rows), _ROWS):
+                self._show(" ".join(rows[first : first + _ROWS]))
+        except (OSError, WebSocketException, msgspec.MsgspecError) as error:
+            self._socket = None
+            self._open.close()
+            if isinstance(error, OSError):
+                raise
+            if isinstance(error, ConnectionClosed) and error.rcvd and error.rcvd.code == _WRONG_PASSWORD:
+                raise OSError(f"it wants another password in {PASSWORD_VARIABLE}") from None
+            raise OSError(f"it does not answer as OBS does: {error}") from None
+        return 200
+
+    def _show(self, text: str) -> None:
+        if self._socket is None:
+            self._connect()
+        time.sleep(max(0.0, self._is_read_at - time.monotonic()))
+        asked = {"requestType": "SendStreamCaption", "requestId": "", "requestData": {"captionText": text}}
+        status = self._ask(_REQUEST, asked, _ANSWER).request_status
+        if status is None or not status.result:
+            code = None if status is None else status.code
+            why = "no stream runs there" if code == _NOT_STREAMING else f"it refuses with code {code}"
+            raise OSError(why)
+        self._is_read_at = time.monotonic() + len(text) / _READ_PER_S
+
+    def _connect(self) -> None:
+        from websockets.sync.client import connect
+
+        opening = connect(self._url, open_timeout=_ANSWER_S, close_timeout=1, proxy=None)
+        self._socket = self._open.enter_context(opening)
+        hello = self._next(_HELLO).authentication
+        asked: dict[str, Any] = {"rpcVersion": 1, "eventSubscriptions": 0}
+        if hello is not None:
+            secret = _hashed(os.environ.get(PASSWORD_VARIABLE, "") + hello.salt)
+            asked["authentication"] = _hashed(secret + hello.challenge)
+        self._ask(_IDENTIFY, asked, _IDENTIFIED)
+
+    def _ask(self, op: int, data: Mapping[str, Any], answer: int) -> _Data:
+        self._socket.send(msgspec.json.encode({"op": op, "d": data}).decode())
+        return self._next(answer)
+
+    def _next(self, op: int) -> _Data:
+        while (message := msgspec.json.decode(self._socket.recv(_ANSWER_S), type=_Message)).op != op:
+            pass
+        return message.d
+
+
+def _hashed(text: str) -> str:
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
+    with needs_extra("web", "--obs"):
+        import websockets  # noqa: F401 - told before the run begins
+    address = url.reveal()
+    scheme, _, rest = address.partition("://")
+    if scheme not in ("ws", "wss"):
+        raise UsageError(f"{shown(address)} is no address of OBS; give one such as ws://localhost:4455")
+    sink = PostSink(f"http://{rest}", _Text(), watch=watch, post=_Obs(address))
+    sink.url = address
+    return sink
+
+
+obs = SinkPart(
+    "obs", _sink, "captions",
+    f"Send captions to the stream of OBS: ws://localhost:4455, and its password in {PASSWORD_VARIABLE}.",
+    is_address=True, in_one_language=True,
+)  # fmt: skip
