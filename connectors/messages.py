@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
+from operators.addresses import shown_in
 from operators.errors import printable
 
 # Maximum characters of a text in a message: texts from outside may have any length.
@@ -60,8 +61,17 @@ def object_of(record: logging.LogRecord) -> dict[str, Any]:
             made[name] = _plain(value)
     if record.exc_info and record.exc_info[1] is not None:
         made["error"] = record.exc_info[0].__name__ if record.exc_info[0] else "?"
-        made["traceback"] = _text("".join(traceback.format_exception(*record.exc_info)), _MAX_TRACEBACK)
+        made["traceback"] = _text(_traceback(record), _MAX_TRACEBACK)
     return made
+
+
+def _traceback(record: logging.LogRecord) -> str:
+    """The lines of an error and its causes; they may quote what came from outside."""
+    return _printable_lines("".join(traceback.format_exception(*record.exc_info)) if record.exc_info else "")
+
+
+def _printable_lines(text: str) -> str:
+    return "\n".join(printable(shown_in(line)) for line in text.splitlines())
 
 
 def _plain(value: Any) -> Any:
@@ -125,11 +135,10 @@ class StandardError:
             left = left[os.write(self._terminal, left) :]
 
     def redirect(self, take: Callable[[str], None]) -> None:
-        """Pass what is written to descriptor 2 to ``take``, line by line, until the process ends."""
+        """Pass what is written to standard error to ``take``, line by line, until the process ends."""
         read, write = os.pipe()
         _widen(write)
-        os.dup2(write, 2)
-        os.close(write)
+        _lead(write)
         self._thread = threading.Thread(target=_read, args=(read, take), name="stderr", daemon=True)
         self._thread.start()
         atexit.register(self._end)
@@ -138,11 +147,17 @@ class StandardError:
         """Pass on the last lines; later ones could not become messages, and are lost."""
         with contextlib.suppress(AttributeError, OSError, ValueError):
             sys.stderr.flush()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
+        _lead(os.open(os.devnull, os.O_WRONLY))
         if self._thread is not None:
             self._thread.join(_MAX_LAST_S)
+
+
+def _lead(to: int) -> None:
+    """Let standard error, that of Python and that of native code, lead to a descriptor, which is closed."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        os.dup2(to, sys.stderr.fileno())
+    os.dup2(to, 2)
+    os.close(to)
 
 
 def _widen(pipe: int) -> None:
@@ -248,11 +263,11 @@ class TextMessages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             if record.exc_info:
-                traceback.print_exception(*record.exc_info)
+                print(_traceback(record), file=sys.stderr)
             if is_ours(record):
                 self.show(record.getMessage())
             else:
-                print(record.getMessage(), file=sys.stderr, flush=True)
+                print(_printable_lines(record.getMessage()), file=sys.stderr, flush=True)
         except OSError:
             pass  # there is no reader any more
         except Exception:  # noqa: BLE001 - a message must not end a run

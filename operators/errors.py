@@ -14,6 +14,8 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from operators.addresses import shown_in
+
 
 def printable(text: str) -> str:
     """The text, with an escape for each character that a terminal would not print."""
@@ -58,11 +60,14 @@ class SurtitleError(Exception):
 
     @override
     def __str__(self) -> str:
-        """The sentence on one line without control sequences: a terminal must not obey the name of a file."""
+        """The sentence on one line, without control sequences and secrets in addresses.
+
+        A terminal must not obey the name of a file.
+        """
         sentence = super().__str__()
         if len(sentence) > _MAX_CHARACTERS:
             sentence = f"{sentence[:_HEAD]} … {sentence[-_TAIL:]}"
-        return printable(sentence)
+        return printable(shown_in(sentence))
 
 
 class UsageError(SurtitleError):
@@ -77,6 +82,10 @@ class InputError(SurtitleError):
 
     exit_code = 3
     event = "input_error"
+
+
+class DamagedInputError(InputError):
+    """An input has defects, but what is sound in it was used: the results are there."""
 
 
 class OutputError(SurtitleError):
@@ -154,9 +163,9 @@ def is_visible(path: Path) -> bool:
 def missing(path: Path) -> str:
     """The end of the sentence about a file that does not exist."""
     if str(path) == "-":
-        return "surtitle does not read standard input; save it as a file, and give that"
+        return "this must be a file, not standard input; save that as a file, and give its path"
     if _ADDRESS.match(str(path)):
-        return "surtitle reads files, not addresses; download it, and give the path of the file"
+        return "this must be a file, not an address; download it, and give its path"
     folder = path.parent
     try:
         if not folder.is_dir():

@@ -22,6 +22,20 @@ _TOKENIZERS = {
     "Tibetan": "char",
 }  # fmt: skip
 
+# ISO 639-2 codes of languages that have one of two letters: the terminological one and, where it is another,
+# the bibliographic one. The codes of other languages have three letters themselves.
+_CODES = """
+af:afr sq:sqi:alb am:amh ar:ara an:arg hy:hye:arm as:asm az:aze ba:bak eu:eus:baq be:bel bn:ben bs:bos
+br:bre bg:bul my:mya:bur ca:cat zh:zho:chi hr:hrv cs:ces:cze da:dan nl:nld:dut en:eng eo:epo et:est fo:fao
+fi:fin fr:fra:fre gl:glg ka:kat:geo de:deu:ger el:ell:gre gu:guj ht:hat ha:hau he:heb hi:hin hu:hun
+is:isl:ice ig:ibo id:ind ga:gle it:ita ja:jpn jv:jav kn:kan kk:kaz km:khm rw:kin ko:kor ku:kur ky:kir lo:lao
+lv:lav lt:lit lb:ltz mk:mkd:mac mg:mlg ms:msa:may ml:mal mt:mlt mr:mar mn:mon mi:mri:mao ne:nep no:nor
+nn:nno oc:oci or:ori ps:pus fa:fas:per pl:pol pt:por pa:pan ro:ron:rum ru:rus gd:gla sr:srp sd:snd si:sin
+sk:slk:slo sl:slv so:som es:spa su:sun sw:swa sv:swe tg:tgk ta:tam tt:tat te:tel th:tha bo:bod:tib ti:tir
+tr:tur tk:tuk uk:ukr ur:urd ug:uig uz:uzb vi:vie cy:cym:wel wo:wol xh:xho yi:yid yo:yor zu:zul
+"""
+_THREE = {two: three for two, *three in (codes.split(":") for codes in _CODES.split())}
+
 
 class Language(NamedTuple):
     """A language that captions can be written in."""
@@ -60,6 +74,16 @@ class Language(NamedTuple):
         return "" if self.scripts[0] == "Han" else " "
 
     @property
+    def base(self) -> str:
+        """Its code without a script: speech has none."""
+        return self.code.partition("-")[0]
+
+    @property
+    def three(self) -> str:
+        """Its code in sound and video files (ISO 639-2, terminological)."""
+        return _THREE.get(self.base, [self.base])[0]
+
+    @property
     def is_rtl(self) -> bool:
         """Whether it is written from right to left."""
         return self.scripts[0] in _RIGHT_TO_LEFT
@@ -85,17 +109,19 @@ _BY_NAME = {
     for name in (known.name, known.code, known.own, *known.others)
     if name
 }
+# Apart, because nobody types one who means a name that is similar.
+_BY_THREE = {three: _BY_NAME[two] for two, codes in _THREE.items() if two in _BY_NAME for three in codes}
 
 
 def language(name: str) -> Language:
-    """Find a language by its English name, its own name or its code (``de``, ``de-AT``), in any case.
+    """Find a language by its English name, its own name or its code (``de``, ``deu``, ``de-AT``).
 
     Raises `UsageError` for an unknown language.
     """
     wanted = name.strip().casefold()
     tag = _REGION.fullmatch(wanted)
     code = "zh-hant" if _TRADITIONAL.fullmatch(wanted) else tag[1] if tag else wanted
-    found = _BY_NAME.get(code)
+    found = _BY_NAME.get(code) or _BY_THREE.get(code)
     if found is not None:
         return found
     meant = nearest(wanted, _BY_NAME)

@@ -183,6 +183,13 @@ class SpeechCut(Struct, frozen=True):
     sentence: str
 
 
+class SpeechDoubted(Struct, frozen=True):
+    """A recogniser's text of a segment was left out, because the model itself doubts it."""
+
+    #: Which one, for the user.
+    sentence: str
+
+
 class SoundRecognized(Struct, frozen=True):
     """A recogniser has processed a chunk of sound."""
 
@@ -274,6 +281,7 @@ Observed = (
     | RecordingTruncated
     | RecognizerChanged
     | SpeechCut
+    | SpeechDoubted
     | SoundRecognized
     | SpeechEnded
     | PartialHeard

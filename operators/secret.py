@@ -1,11 +1,17 @@
 """Secrets in settings: a type that nothing prints or writes, and msgspec's hooks for it."""
 
+import re
+from collections.abc import Callable
 from typing import Any, Never
 
 import msgspec
 from typing_extensions import override
 
+from operators.addresses import is_address, shown
+from operators.errors import UsageError
+
 _SHOWN = "(not shown)"
+_SENDABLE = re.compile(r"[!-~]{1,2048}")
 
 
 class Secret:
@@ -29,15 +35,40 @@ class Secret:
         raise TypeError("a secret cannot be pickled")
 
 
-def to_plain(settings: msgspec.Struct, shown: str | None = _SHOWN) -> dict[str, Any]:
-    """Settings as plain values; ``shown`` replaces each secret."""
+def sendable(text: str, where: str) -> Secret:
+    """A secret that can be the value of a header.
+
+    Raises:
+        UsageError: for another text, which is not shown; ``where`` is the setting that holds it.
+    """
+    if not _SENDABLE.fullmatch(text):
+        raise UsageError(
+            f"{where} does not hold a key that can be sent; copy the key again, without spaces or line ends"
+        )
+    return Secret(text)
+
+
+def to_plain(
+    settings: msgspec.Struct, hidden: str | None = _SHOWN, address: Callable[[str], str] = shown
+) -> dict[str, Any]:
+    """Settings as plain values: ``hidden`` for each secret, and what ``address`` returns for each address."""
 
     def encode(value: object) -> str | None:
         if isinstance(value, Secret):
-            return shown
+            return hidden
         raise NotImplementedError(f"settings cannot be written as {type(value).__name__}")
 
-    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=encode)
+    def told(value: Any) -> Any:
+        match value:
+            case str():
+                return address(value) if is_address(value) else value
+            case dict():
+                return {key: told(one) for key, one in value.items()}
+            case list() | tuple():
+                return type(value)(map(told, value))
+        return value
+
+    plain: dict[str, Any] = told(msgspec.to_builtins(settings, enc_hook=encode))
     return plain
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from operators.events import Caption
+from operators.events import Caption, Partial
 
 HOSTILE = (
     "aé., !?-<>&{}\\\n\r\t\u2028\u00a0\u3000\u200b\u200d\u200f\u202e\x00\x1b[1m\ud800"
@@ -23,6 +23,14 @@ def caption(text: str = "Hallo.", start_s: float = 0.0, end_s: float = 1.0, **fi
         "withheld": "", "arrival_s": end_s, "ready_s": end_s,
     }  # fmt: skip
     return Caption(start_s=start_s, end_s=end_s, **{**given, **fields})
+
+
+def partial(text: str, start_s: float, end_s: float, segment: int = 0) -> Partial:
+    """An unfinished partial of the same stream."""
+    return Partial(
+        stream="talk", segment=segment, revision=0, is_final=False, text=text, start_s=start_s, end_s=end_s,
+        arrival_s=end_s,
+    )  # fmt: skip
 
 
 any_captions = st.lists(

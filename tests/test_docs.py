@@ -34,6 +34,15 @@ def is_broken(page: Path, link: str) -> bool:
     return not target.exists() or bool(anchor and anchor not in anchors(target))
 
 
+def test_every_page_that_the_program_names_is_there() -> None:
+    sources = [
+        path for folder in ("flows", "connectors", "operators") for path in (ROOT / folder).rglob("*.py")
+    ]
+    named = {one for path in sources for one in re.findall(r"(?<![/`])docs/[\w/.-]+\.md", path.read_text())}
+    assert named
+    assert [one for one in sorted(named) if not (ROOT / one).is_file()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert [link for link in links(page) if is_broken(page, link)] == []

@@ -22,6 +22,7 @@ import soxr  # type: ignore[import-untyped] # ships no stubs
 from numpy.typing import NDArray
 
 from connectors.audio.media import MediaDecoder
+from connectors.audio.media_process import ANY, Wanted
 from connectors.audio.recording import is_file
 from operators.errors import InputError, missing, unreadable
 from operators.events import SAMPLE_RATE
@@ -129,16 +130,18 @@ class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
     channels: int
     #: Seconds that a WAV header promises beyond the file's end; for other formats only reading shows this.
     missing_s: float = 0.0
+    #: Which of several audio tracks it is, for a sentence.
+    track: str = ""
 
 
-def probe(recording: Path | str) -> AudioFileInfo:
-    """Read a recording's header.
+def probe(recording: Path | str, wanted: Wanted = ANY) -> AudioFileInfo:
+    """Read a recording's header, and find the track that is wanted.
 
     Raises:
         InputError: when the file is missing, is not a file, cannot be read, has an unknown format, has an
             invalid header or contains no audio.
     """
-    with closing(AudioDecoder(recording)) as decoder:
+    with closing(AudioDecoder(recording, wanted=wanted)) as decoder:
         return decoder.info
 
 
@@ -149,24 +152,33 @@ class AudioDecoder:
         recording: The path of a file, an address, or ``-`` for standard input.
         position: Where to begin, in 16 kHz samples.
         stop: When set, the blocks end instead of waiting for more of them.
+        wanted: Which audio track, if there are several.
 
     Raises:
         InputError: as `probe` does.
     """
 
-    def __init__(self, recording: Path | str, position: int = 0, stop: threading.Event | None = None) -> None:
+    def __init__(
+        self, recording: Path | str, position: int = 0, stop: threading.Event | None = None,
+        wanted: Wanted = ANY,
+    ) -> None:  # fmt: skip
         self._decoder: _FileDecoder | MediaDecoder
         sound = _opened(Path(recording)) if is_file(str(recording)) else None
         if sound is not None:
+            if wanted.track not in ("", "1"):
+                raise InputError(
+                    f"{recording}: it has one audio track, without a language; leave out --track"
+                )
             self._decoder = _FileDecoder(Path(recording), sound, position)
             self.info = self._decoder.info
         else:
-            self._decoder = media = MediaDecoder(str(recording), position, stop)
+            self._decoder = media = MediaDecoder(str(recording), position, stop, wanted=wanted)
             opened = media.opened
             self.info = AudioFileInfo(
                 duration_s=math.inf if opened.duration_s is None else opened.duration_s,
                 rate=opened.rate,
                 channels=opened.channels,
+                track=opened.track,
             )
 
     @property

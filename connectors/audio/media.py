@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.audio.media_process import DAMAGED, Ended, Opened, Refused
-from connectors.audio.recording import STANDARD_INPUT, is_address, shown
+from connectors.audio.media_process import ANY, DAMAGED, OPENS, Ended, Opened, Refused, Wanted
+from connectors.audio.recording import STANDARD_INPUT, shown
+from operators.addresses import is_address, parts_of
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.extras import EXTRAS, require_extra
@@ -45,6 +46,7 @@ class MediaDecoder:
         stop: When set, nothing is waited for, and the blocks end.
         live: Whether it is a broadcast.
         heard_s: How much of a broadcast was heard before, by its own clock in seconds.
+        wanted: Which track of sound; absent for the default one.
 
     Raises:
         InputError: when it cannot be decoded.
@@ -59,6 +61,7 @@ class MediaDecoder:
         *,
         live: bool = False,
         heard_s: float | None = None,
+        wanted: Wanted = ANY,
     ) -> None:
         require_extra(EXTRAS["media"], shown(recording))
         _check(recording, live=live)
@@ -70,7 +73,7 @@ class MediaDecoder:
         self._damaged = 0
         #: Whether the process ended before the recording.
         self._broke = False
-        self._process = _start(recording, position, heard_s)
+        self._process = _start(recording, position, wanted, heard_s)
         assert self._process.stdout is not None
         self._fd = self._process.stdout.fileno()
         self._finish = weakref.finalize(self, _end, self._process)
@@ -168,6 +171,8 @@ def _check(recording: str, *, live: bool) -> None:
     if not is_address(recording):
         return
     scheme, where = recording.partition(":")[0].lower(), shown(recording)
+    if parts_of(recording) is None:
+        raise UsageError(f"{where} is no address; give one such as https://example.org/talk.mp3")
     if scheme in LIVE_SCHEMES and not live:
         raise UsageError(f"{where}: {scheme} addresses are live; write: surtitle live {where}")
     if scheme not in (*_SCHEMES, *LIVE_SCHEMES):
@@ -176,7 +181,7 @@ def _check(recording: str, *, live: bool) -> None:
         )
 
 
-def _start(recording: str, position: int, heard_s: float | None) -> subprocess.Popen[bytes]:
+def _start(recording: str, position: int, wanted: Wanted, heard_s: float | None) -> subprocess.Popen[bytes]:
     is_piped = recording == STANDARD_INPUT
     if is_piped:
         opens = "fd:"
@@ -184,11 +189,11 @@ def _start(recording: str, position: int, heard_s: float | None) -> subprocess.P
         opens = recording if is_address(recording) else f"file:{Path(recording).absolute()}"
     heard = [] if heard_s is None else [str(heard_s)]
     return subprocess.Popen(
-        [sys.executable, "-m", "connectors.audio.media_process", opens, str(position), *heard],
+        [sys.executable, "-m", "connectors.audio.media_process", str(position), *wanted, *heard],
         stdin=None if is_piped else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | {OPENS: opens, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
         start_new_session=True,  # Ctrl-C is for this process, which then ends that one
     )
 

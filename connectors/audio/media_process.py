@@ -1,10 +1,11 @@
 """The child process of `connectors.audio.media`: decodes a recording with FFmpeg's libraries (PyAV).
 
-Called with what to open, the position to begin at in 16 kHz samples, and for a broadcast that was heard
-before the time up to which it was, in seconds by its own clock. It writes to standard output a line
-of JSON (`Opened` or `Refused`), then blocks of samples, each after its size in bytes (32 bits,
-little-endian), then an empty block and a line of JSON (`Ended`). Where packets were damaged, `DAMAGED` takes
-the place of a size, and the number of them so far follows. The memory it may take is limited.
+Called with the position to begin at in 16 kHz samples, the track that is asked for and the language that is
+spoken (either may be empty), and for a broadcast that was heard before the time up to which it was, in
+seconds by its own clock; what to open is in the environment (`OPENS`). It writes to standard output a line
+of JSON (`Opened` or `Refused`), then blocks of samples, each after its size in bytes (32 bits, little-
+endian), then an empty block and a line of JSON (`Ended`). Where packets were damaged, `DAMAGED` takes the
+place of a size, and the number of them so far follows. The memory it may take is limited.
 """
 
 import os
@@ -12,18 +13,21 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from operators.events import SAMPLE_RATE
+from operators.languages import is_language, language
 from operators.sound import mono
 
+#: The variable that names what to open. Arguments are shown to everybody on the machine.
+OPENS = "SURTITLE_OPENS"
 #: Bytes that a decoder may allocate. The index of a day of sound takes a tenth of it.
 MEMORY_LIMIT = 2**30
 #: Stands for a size, before the number of damaged packets (32 bits).
@@ -57,6 +61,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     channels: int
     #: When it begins by its own clock, in seconds, if it is a broadcast that has one.
     begin_s: float | None = None
+    #: Which of several tracks it is, for a sentence.
+    track: str = ""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -75,6 +81,19 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     damaged: int
 
 
+class Wanted(NamedTuple):
+    """Which track of sound is wanted."""
+
+    #: Its number, from 1, or the code of its language; empty for the one in the spoken language.
+    track: str = ""
+    #: The code of the spoken language; empty if it is not known.
+    spoken: str = ""
+
+
+#: The default one.
+ANY = Wanted()
+
+
 class Refusal(Exception):  # noqa: N818 - an answer
     """Why something cannot be decoded; ``told`` is the answer."""
 
@@ -89,8 +108,10 @@ def main() -> None:
     limit_memory()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's remark is not a sample
+    position, *wanted = sys.argv[1:4]
     try:
-        _decode(sys.argv[1], 2 * int(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else None, out)
+        heard_s = float(sys.argv[4]) if sys.argv[4:] else None
+        _decode(os.environ[OPENS], 2 * int(position), Wanted(*wanted), heard_s, out)
     except BrokenPipeError:
         os._exit(1)
 
@@ -102,9 +123,9 @@ def limit_memory(limit: int = MEMORY_LIMIT) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
-def _decode(opens: str, skip: int, heard_s: float | None, out: BinaryIO) -> None:
+def _decode(opens: str, skip: int, wanted: Wanted, heard_s: float | None, out: BinaryIO) -> None:
     try:
-        media = _Media(opens, heard_s)
+        media = _Media(opens, wanted, heard_s)
     except Refusal as refusal:
         tell(out, refusal.told)
         return
@@ -136,13 +157,11 @@ def tell(out: BinaryIO, what: msgspec.Struct) -> None:
 
 
 class _Media:
-    """The best track of sound of a container."""
+    """A track of sound of a container."""
 
-    def __init__(self, opens: str, heard_s: float | None = None) -> None:
+    def __init__(self, opens: str, wanted: Wanted, heard_s: float | None = None) -> None:
         self._container = open_container(opens, again=heard_s is not None)
-        stream = self._container.streams.best("audio")
-        if stream is None:
-            raise Refusal("it has no audio track", "give a recording with sound")
+        stream = _track(self._container.streams, wanted)
         if stream.codec_context is None:
             raise Refusal("the codec of its audio track is not known", "convert it to WAV or FLAC")
         self._stream = stream
@@ -176,6 +195,7 @@ class _Media:
             rate=first.sample_rate,
             channels=len(first.layout.channels),
             begin_s=self._begin_s if has_clock else None,
+            track=_told(self._container.streams.audio, stream),
         )
 
     @property
@@ -275,6 +295,45 @@ class _Media:
             self._seen_s = max(
                 self._seen_s, float(end - Fraction(self._container.start_time or 0, 1_000_000))
             )
+
+
+def _track(streams: Any, wanted: Wanted) -> Any:
+    """The track of sound that is asked for, or the one in the spoken language, or the default one."""
+    from av.stream import Disposition
+
+    best, tracks = streams.best("audio"), streams.audio
+    if best is None:
+        raise Refusal("it has no audio track", "give a recording with sound")
+    code = wanted.track or wanted.spoken
+    fitting = [one for one in tracks if code and _code(one) == code]
+    if wanted.track.isdecimal():
+        fitting = [*tracks][int(wanted.track) - 1 : int(wanted.track)]
+    if wanted.track and not fitting:
+        asked = wanted.track if wanted.track.isdecimal() else f"in {language(wanted.track).name}"
+        raise Refusal(f"it has no audio track {asked} ({_listed(tracks)})", "choose another --track")
+    # The first of the best: a description for the blind may be in the same language.
+    return max(fitting, key=lambda one: Disposition.default in one.disposition, default=best)
+
+
+def _code(stream: Any) -> str:
+    """The code of a track's language; empty if it is not known."""
+    tag = stream.metadata.get("language", "")
+    return language(tag).base if is_language(tag) else ""
+
+
+def _listed(tracks: Sequence[Any]) -> str:
+    return ", ".join(f"{number} {_name(one)}" for number, one in enumerate(tracks, 1))
+
+
+def _name(track: Any) -> str:
+    return language(code).name if (code := _code(track)) else "in a language that is not named"
+
+
+def _told(tracks: Sequence[Any], chosen: Any) -> str:
+    if len(tracks) == 1:
+        return ""
+    number = 1 + [one.index for one in tracks].index(chosen.index)
+    return f"audio track {number} of {len(tracks)} ({_listed(tracks)})"
 
 
 class _Pending:

@@ -1,16 +1,11 @@
 """What names a recording: a file, standard input (``-``) or an address (``https://…``)."""
 
-import re
 from pathlib import Path
-from urllib.parse import urlsplit
+
+from operators import addresses
+from operators.addresses import is_address, parts_of
 
 STANDARD_INPUT = "-"
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-
-
-def is_address(recording: str) -> bool:
-    """Whether it is read over the network."""
-    return _ADDRESS.match(recording) is not None
 
 
 def is_file(recording: str) -> bool:
@@ -27,8 +22,8 @@ def stream_of(recording: str) -> str:
     if recording == STANDARD_INPUT:
         return "stdin"
     if is_address(recording):
-        parts = urlsplit(recording)
-        return Path(parts.path).stem or parts.hostname or "address"
+        parts = parts_of(recording)
+        return (parts and (Path(parts.path).stem or parts.hostname)) or "address"
     return Path(recording).stem
 
 
@@ -42,10 +37,5 @@ def live_stream(source: str) -> str:
 
 
 def shown(recording: str) -> str:
-    """The name in messages. An address loses its password and its query, which may hold a secret."""
-    if recording == STANDARD_INPUT:
-        return "standard input"
-    if is_address(recording):
-        parts = urlsplit(recording)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-    return recording
+    """The name in messages."""
+    return "standard input" if recording == STANDARD_INPUT else addresses.shown(recording)

@@ -11,7 +11,9 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.media_process import ANY, Wanted
 from connectors.audio.recording import STANDARD_INPUT, shown
+from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
@@ -51,6 +53,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         stop: When set, the source ends without marking a last chunk: the next run continues the recording.
         observe: Called after each batch with the progress, and at the end if that came before the header's
             length.
+        wanted: Which track of sound, where a recording has several; it is told which one is heard.
         clock: Seconds since an arbitrary moment, for real time.
 
     Raises:
@@ -79,6 +82,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         chunk_s: float = 0.1,
         stop: threading.Event | None = None,
         observe: Callable[[RecordingAt | RecordingTruncated], None] = lambda _event: None,
+        wanted: Wanted = ANY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 0.01 <= chunk_s <= 10:
@@ -89,6 +93,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         self.realtime = realtime
         self.chunk_samples = round(chunk_s * SAMPLE_RATE)
         self.stop = stop or threading.Event()
+        self._wanted = wanted
         self._piped: AudioDecoder | None = None
         #: Seconds of all recordings; infinite if one does not say.
         self.duration_s = sum(self._probe(one) for one in self.recordings)
@@ -109,17 +114,21 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     def open(self, recording: str, position: int) -> AudioDecoder:
         """A decoder that begins at a position of one of the recordings, in samples."""
         if recording != STANDARD_INPUT:
-            return AudioDecoder(recording, position, self.stop)
+            return AudioDecoder(recording, position, self.stop, self._wanted)
         piped, self._piped = self._piped, None
         if piped is None or position:
             raise InputError("standard input cannot be read again; save it as a file, and give that")
         return piped
 
     def _probe(self, recording: str) -> float:
-        if recording != STANDARD_INPUT:
-            return probe(recording).duration_s
-        self._piped = AudioDecoder(recording, stop=self.stop)
-        return self._piped.info.duration_s
+        if recording == STANDARD_INPUT:
+            self._piped = AudioDecoder(recording, stop=self.stop, wanted=self._wanted)
+            info = self._piped.info
+        else:
+            info = probe(recording, self._wanted)
+        if info.track:
+            tell("track_chosen", f"{shown(recording)}: {info.track} is heard; --track chooses another")
+        return info.duration_s
 
     def begin(self, position_s: float) -> None:
         """Start the stream's clock at a position; only the first call counts."""

@@ -25,18 +25,6 @@ _SUFFIXES = ".mp4, .m4v or .mkv"
 # Those of recordings that fit into MP4, as a rule.
 _LIKE_MP4 = (".mp4", ".m4v", ".m4a", ".mov")
 _WAIT_S = 0.1
-# ISO 639-2 (terminological) codes of languages that have one of two letters; the codes of others have three.
-_CODES = """
-af:afr sq:sqi am:amh ar:ara an:arg hy:hye as:asm az:aze ba:bak eu:eus be:bel bn:ben bs:bos br:bre bg:bul
-my:mya ca:cat zh:zho hr:hrv cs:ces da:dan nl:nld en:eng eo:epo et:est fo:fao fi:fin fr:fra gl:glg ka:kat
-de:deu el:ell gu:guj ht:hat ha:hau he:heb hi:hin hu:hun is:isl ig:ibo id:ind ga:gle it:ita ja:jpn jv:jav
-kn:kan kk:kaz km:khm rw:kin ko:kor ku:kur ky:kir lo:lao lv:lav lt:lit lb:ltz mk:mkd mg:mlg ms:msa ml:mal
-mt:mlt mr:mar mn:mon mi:mri ne:nep no:nor nn:nno oc:oci or:ori ps:pus fa:fas pl:pol pt:por pa:pan ro:ron
-ru:rus gd:gla sr:srp sd:snd si:sin sk:slk sl:slv so:som es:spa su:sun sw:swa sv:swe tg:tgk ta:tam tt:tat
-te:tel th:tha bo:bod ti:tir tr:tur tk:tuk uk:ukr ur:urd ug:uig uz:uzb vi:vie cy:cym wo:wol xh:xho yi:yid
-yo:yor zu:zul
-"""
-_THREE = dict(pair.split(":") for pair in _CODES.split())
 
 
 class Subtitles(NamedTuple):
@@ -48,10 +36,9 @@ class Subtitles(NamedTuple):
     @property
     def track(self) -> Track:
         """The track that it becomes."""
-        code = self.language.code.partition("-")[0]
         return Track(
             subtitles=str(self.path.absolute()),
-            language=_THREE.get(code, code),
+            language=self.language.three,
             title=self.language.own or self.language.name,
             code=self.language.code,
         )
@@ -126,7 +113,8 @@ def _made(
             raise WriteError(into, error) from None
         answer = _answer(job, stop or Flag(), lambda fraction: progress(f"writing {into}", fraction))
         if isinstance(answer, Muxed):
-            unready.replace(into)
+            # A link stays a link.
+            unready.replace(os.path.realpath(into))
             return answer
     finally:
         unready.unlink(missing_ok=True)

@@ -59,7 +59,7 @@ class At(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class Muxed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """It is done."""
 
-    #: Codecs of tracks of subtitles that the container does not take.
+    #: Codecs of subtitles and names of attachments that the container does not take.
     left_out: tuple[str, ...]
     #: Packets that were unusable.
     damaged: int
@@ -124,7 +124,13 @@ class _Copier:
         self._burner: Burner | None = None
         left_out = []
         self._tracks: dict[int, Any] = {}
+        is_matroska = "matroska" in made.format.name
         for stream in recording.streams:
+            if is_matroska and (attached := _attachment(recording.name, stream)) is not None:
+                made.add_attachment(*attached)
+                continue
+            if stream.type == "attachment":
+                left_out.append(stream.name or "an attachment")
             if stream.type not in ("video", "audio", "subtitle"):
                 continue
             if burnt is not None and self._burner is None and _has_pictures(stream):
@@ -136,11 +142,13 @@ class _Copier:
             name = getattr(stream.codec_context, "name", "unknown")
             if not _is_taken(made, stream, name):
                 if stream.type != "subtitle":
-                    raise Refusal(f"{stream.type} of {name} does not fit into it", "write an .mkv file")
+                    remedy = "convert it first" if is_matroska else "write an .mkv file"
+                    raise Refusal(f"{stream.type} of {name} does not fit into it", remedy)
                 left_out.append(name)
                 continue
             self._tracks[stream.index] = track = made.add_stream_from_template(stream)
             track.metadata.update(stream.metadata)
+            track.disposition = stream.disposition
         self.left_out = tuple(left_out)
         if not self._tracks:
             raise Refusal("it has neither sound nor pictures", "give a recording")
@@ -160,6 +168,8 @@ class _Copier:
             try:
                 for packet in self._recording.demux():
                     if packet.stream.index in self._tracks and packet.size:
+                        if _is_cover(packet.stream):
+                            packet.dts = 0
                         packet.dts = packet.pts if packet.dts is None else packet.dts
                         if packet.dts is not None:
                             yield packet
@@ -193,9 +203,25 @@ class _Copier:
 
 
 def _has_pictures(stream: Any) -> bool:
+    return stream.type == "video" and not _is_cover(stream)
+
+
+def _is_cover(stream: Any) -> bool:
     from av.stream import Disposition
 
-    return stream.type == "video" and not stream.disposition & Disposition.attached_pic
+    return bool(stream.disposition & Disposition.attached_pic)
+
+
+def _attachment(opens: str, stream: Any) -> tuple[str, str, bytes] | None:
+    """The name, the type and the content of what Matroska has as an attachment, not as a track."""
+    if stream.type == "attachment":
+        return stream.name or "attachment", stream.mimetype or "application/octet-stream", stream.data
+    if not _is_cover(stream):
+        return None
+    kind = {"mjpeg": "jpeg"}.get(stream.codec_context.name, stream.codec_context.name)
+    with open_container(opens) as recording:
+        picture = next(recording.demux(recording.streams[stream.index]))
+    return f"cover.{kind}", f"image/{kind}", bytes(picture)
 
 
 def _first_frame(opens: str, track: int) -> Any:

@@ -45,6 +45,26 @@ def prepare_streams() -> None:
     open_absent_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout = _Output(sys.stdout)
+    part_stderr()
+
+
+def part_stderr() -> None:
+    """Give Python's standard error a descriptor of its own, for good, if it has descriptor 2.
+
+    Descriptor 2 can then lead elsewhere for a while, to discard what native code writes to it. Another object
+    in the place of ``sys.stderr`` for a while would not do: a line of progress that begins meanwhile puts it
+    back when it ends, and by then it is closed.
+    """
+    stderr = sys.stderr
+    try:
+        if stderr.fileno() != 2:
+            return
+    except (OSError, ValueError):  # it writes to memory, as in a test
+        return
+    stderr.flush()
+    sys.stderr = open(  # noqa: SIM115 - for good
+        os.dup(2), "w", buffering=1, encoding=stderr.encoding, errors=stderr.errors, closefd=False
+    )
 
 
 def open_absent_streams() -> None:

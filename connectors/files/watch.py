@@ -20,6 +20,8 @@ class OutputWatch:
     def __init__(self, observe: Callable[[OutputChanged], None], *, is_here: bool = True) -> None:
         self.observe = observe
         self.is_here = is_here
+        #: When sinks give up what they still send, on the monotonic clock; None until the run ends.
+        self.ends_at_s: float | None = None
         self._files: list[Callable[[], Missing | None]] = []
         self._held: dict[Path, int] = {}
         # Files that did not exist before.

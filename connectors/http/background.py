@@ -107,7 +107,21 @@ class BackgroundServer:
             self._server.run(sockets=[self._listener])
 
 
+# What uvicorn calls errors, and whoever can connect can cause: a WebSocket that is refused with a sentence,
+# and one that sends a text which is none.
+_OF_STRANGERS = (
+    "ASGI callable returned without completing handshake.",
+    "Invalid UTF-8 sequence received from client.",
+)
+
+
+def _is_of_ours(record: logging.LogRecord) -> bool:
+    return record.msg not in _OF_STRANGERS
+
+
 def quieten() -> None:
     """Keep messages about bad requests out of the terminal; our own defects are still reported."""
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    errors = logging.getLogger("uvicorn.error")
+    errors.setLevel(logging.ERROR)
+    errors.addFilter(_is_of_ours)
     logging.getLogger("uvicorn.access").disabled = True

@@ -22,12 +22,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from urllib.error import HTTPError
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import msgspec
 from platformdirs import user_cache_path
 
 from connectors.messages import tell
+from operators.addresses import parts_of, shown, without_user
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from operators.notifications import Progress, silent
@@ -118,10 +119,10 @@ def fetch_firefox(
     try:
         progress("asking the registry of Firefox's models", None)
         known = _ask(registry)
-        base = urljoin(registry, f"{known.base_url}/")
+        base = _joined(registry, f"{known.base_url}/")
         return _fetch(_choose(known, direction), base, direction, progress)
     except _TroubleError as trouble:
-        place = urlsplit(registry).hostname or registry
+        place = _host(registry)
         raise InputError(
             f"Firefox's model for {direction} cannot be downloaded, {place} {trouble}: with a network, "
             f"`surtitle models get {FIREFOX} {_options(direction)}` gets it"
@@ -233,7 +234,7 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
             os.utime(folder)  # it is the newest again
             return folder
         size = f"{model.uncompressed_size / 1e6:.0f} MB, " if model.uncompressed_size else ""
-        place = urlsplit(base).hostname
+        place = _host(base)
         tell(
             "model_download",
             f"downloading Firefox's model for {direction} ({size}MPL 2.0) from {place}, once",
@@ -255,7 +256,7 @@ def _complete(file: _File, base: str, target: Path, progress: Progress) -> None:
     while True:
         before = packed.stat().st_size if packed.exists() else 0
         try:
-            _append(urljoin(base, file.path), packed, before, lambda done: progress(what, done))
+            _append(_joined(base, file.path), packed, before, lambda done: progress(what, done))
             break
         except _TroubleError:
             # A connection that broke but brought something is worth another one.
@@ -309,14 +310,28 @@ def _unpack(packed: Path, target: Path, sha256: str | None) -> None:
     unpacked.replace(target)
 
 
+def _joined(base: str, path: str) -> str:
+    with _network():
+        return urljoin(base, path)
+
+
+def _host(address: str) -> str:
+    parts = parts_of(address)
+    return (parts and parts.hostname) or shown(address)
+
+
 @contextmanager
 def _opened(url: str, start: int = 0) -> Iterator[HTTPResponse]:
     """The answer to a request for what is behind ``start`` bytes; a server is given five seconds for it."""
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise _TroubleError(f"names no address of the web ({url[:100]})")
+    parts = parts_of(url)
+    if parts is None or parts.scheme not in ("http", "https"):
+        raise _TroubleError(f"names no address of the web ({shown(url)[:100]})")
+    url, user = without_user(url)
     # Google's storage unpacks files for who does not take them packed.
     headers = {"Accept-Encoding": "gzip" if url.endswith(".gz") else "identity"}
     asked = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={start}-"} if start else {}))
+    for name, value in user.items():
+        asked.add_unredirected_header(name, value)  # another server is not to have it
     answer = Future[HTTPResponse]()
 
     def ask() -> None:
@@ -347,5 +362,7 @@ def _network() -> Iterator[None]:
     except TimeoutError as error:
         raise _TroubleError("does not answer") from error
     except (OSError, HTTPException, ValueError) as error:
-        why = " ".join(str(getattr(error, "reason", error)).split())[:120] or type(error).__name__
+        # Texts of others quote the address.
+        told = str(getattr(error, "reason", error)) if isinstance(error, OSError) else ""
+        why = " ".join(told.split())[:120] or type(error).__name__
         raise _TroubleError(f"cannot be reached ({why})") from error

@@ -5,6 +5,7 @@ and each is sent again after a growing wait until it is taken. A request that is
 so that the receiver can tell.
 """
 
+import re
 import threading
 import time
 import urllib.error
@@ -12,7 +13,6 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPException
 from random import uniform
 from typing import Any, NamedTuple, Protocol
 
@@ -20,8 +20,8 @@ import msgspec
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 from typing_extensions import override
 
-from connectors.audio.recording import shown
 from connectors.files.watch import OutputWatch
+from operators.addresses import parts_of, shown, without_user
 from operators.errors import UsageError
 from operators.events import Caption
 from operators.notifications import Missing, OutputChanged, Span
@@ -31,8 +31,10 @@ from operators.secret import Secret
 MAX_WAITING = 1000
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _ANSWER_S = 10.0
-# Seconds at the end of a run in which what waits is still sent.
-_END_S = 10.0
+# Seconds at the end of a run in which what waits is still sent, to all receivers together; and those that the
+# last of them has in any case.
+_END_S, _LAST_S = 10.0, 2.0
+_SENDABLE = re.compile(r"[!-~]+")
 # Answers that are about this request; any other may be different next time.
 _REFUSED = (400, 413, 415, 422)
 
@@ -85,7 +87,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
     Delivery: at least once with recovery, in order; a request that is repeated has the same number.
 
     Args:
-        url: Of http or https.
+        url: Of http or https. A user and password in it are sent as such, unless a header of the form is.
         form: Makes the requests.
         watch: Notified while the receiver does not answer.
         post: Sends a request, and returns the status of the answer.
@@ -103,8 +105,12 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
         post: Callable[[Request], int] | None = None,
     ) -> None:
         self.url = url.reveal() if isinstance(url, Secret) else str(url)
-        if self.url.partition("://")[0].lower() not in ("http", "https"):
-            raise UsageError(f"{shown(self.url)} is no address to send to; give one of https or http")
+        parts = parts_of(self.url)
+        if parts is None or parts.scheme not in ("http", "https") or not _SENDABLE.fullmatch(self.url):
+            raise UsageError(
+                f"{shown(self.url)} is no address to send to; give one of https or http, with %… for letters "
+                "beyond ASCII"
+            )
         self._form, self._watch, self._post = form, watch, post or _posted
 
     @override
@@ -139,7 +145,8 @@ class Posting(StatefulSinkPartition[Caption, PostState]):
         self._lost = state.lost
         #: Why the last request failed, and why finals were lost.
         self._trouble = self._why_lost = ""
-        self._is_closing = False
+        # The run ends, and so does the time for what waits.
+        self._ends, self._is_over = threading.Event(), threading.Event()
         self._changed = threading.Condition()
         self._leave = watch.watch(lambda: self.missing)
         self._thread = threading.Thread(target=self._send_all, name="post", daemon=True)
@@ -176,9 +183,13 @@ class Posting(StatefulSinkPartition[Caption, PostState]):
     def close(self) -> None:
         """Send what waits, for some seconds at most; never raises."""
         with self._changed:
-            self._is_closing = True
+            self._ends.set()
             self._changed.notify()
-        self._thread.join(_END_S)
+        now_s = time.monotonic()
+        if self._watch.ends_at_s is None:
+            self._watch.ends_at_s = now_s + _END_S
+        self._thread.join(max(_LAST_S, self._watch.ends_at_s - now_s))
+        self._is_over.set()
         if self.missing is None:
             self._leave()
 
@@ -198,24 +209,30 @@ class Posting(StatefulSinkPartition[Caption, PostState]):
                     f"{shown(self._url)} does not take captions ({why}); they wait, and captions continue"
                 )
             self._trouble = why
-            with self._changed:
-                # At the end of a run, there is no time for long waits.
-                limit_s = _FIRST_WAIT_S if self._is_closing else wait_s * uniform(0.8, 1.2)
-                self._changed.wait_for(lambda: self._is_closing, limit_s)
+            if self._ends.is_set():
+                self._is_over.wait(_FIRST_WAIT_S)  # there is no time for long waits
+            else:
+                self._ends.wait(wait_s * uniform(0.8, 1.2))
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     def _first(self) -> Numbered | None:
         """What is to be sent next; None at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._is_closing)
-            return self._waiting[0] if self._waiting else None
+            self._changed.wait_for(lambda: self._waiting or self._ends.is_set())
+            return self._waiting[0] if self._waiting and not self._is_over.is_set() else None
 
     def _sent(self, final: Numbered) -> str:
         """Send a final; returns why it was not taken, or nothing."""
         try:
             status = self._post(self._form(self._url, final, self._run))
-        except (OSError, HTTPException) as error:
+        except OSError as error:
             return str(getattr(error, "reason", None) or error) or type(error).__name__
+        except ValueError as error:
+            # Another time would be the same. Its text may quote the address, or a header with a secret.
+            self._taken(final, lost=f"no request can hold them ({type(error).__name__})")
+            return ""
+        except Exception as error:  # noqa: BLE001 - later finals must still be sent
+            return type(error).__name__  # for the same reason
         if 200 <= status < 300:
             self._taken(final)
         elif status in _REFUSED:
@@ -256,7 +273,8 @@ _opener = urllib.request.build_opener(_Direct)
 
 
 def _posted(request: Request) -> int:
-    asked = urllib.request.Request(request.url, request.body, request.headers, method="POST")
+    url, user = without_user(request.url)
+    asked = urllib.request.Request(url, request.body, user | request.headers, method="POST")
     try:
         with _opener.open(asked, timeout=_ANSWER_S) as answer:
             answer.read(4096)

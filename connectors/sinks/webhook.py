@@ -1,13 +1,14 @@
 """Sends each final caption as JSON to an address of yours."""
 
 import os
+from zlib import crc32
 
 import msgspec
 
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import Numbered, PostSink, Request
-from operators.secret import Secret
+from operators.secret import Secret, sendable
 
 #: Holds what the receiver is to know us by; it is sent as a bearer token.
 SECRET_VARIABLE = "SURTITLE_WEBHOOK_SECRET"
@@ -15,6 +16,9 @@ SECRET_VARIABLE = "SURTITLE_WEBHOOK_SECRET"
 
 class _Json:
     useful_s: float | None = None
+
+    def __init__(self, secret: Secret | None) -> None:
+        self._secret = secret
 
     def __call__(self, url: str, final: Numbered, run: str) -> Request:
         caption = final.caption
@@ -30,15 +34,18 @@ class _Json:
         }
         if caption.language:
             body["language"] = caption.language
-        # The name is that of the draft by the IETF; the value stays when a request is repeated.
-        headers = {"Content-Type": "application/json", "Idempotency-Key": f'"{run}-{final.number}"'}
-        if secret := os.environ.get(SECRET_VARIABLE):
-            headers["Authorization"] = f"Bearer {secret}"
+        # The name is that of the draft by the IETF; the value stays when a request is repeated. A run that
+        # resumes may hear something else under the same number.
+        key = f'"{run}-{final.number}-{crc32(caption.text.encode()):08x}"'
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        if self._secret is not None:
+            headers["Authorization"] = f"Bearer {self._secret.reveal()}"
         return Request(url, msgspec.json.encode(body), headers)
 
 
 def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
-    return PostSink(url, _Json(), watch=watch)
+    secret = os.environ.get(SECRET_VARIABLE)
+    return PostSink(url, _Json(sendable(secret, SECRET_VARIABLE) if secret else None), watch=watch)
 
 
 webhook = SinkPart(

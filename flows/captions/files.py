@@ -7,12 +7,13 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from bytewax.recovery import RecoveryConfig
 
-from connectors.audio.recording import is_file
+from connectors.audio.recording import is_file, shown
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
@@ -133,6 +134,11 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
             yield Path(path)
 
 
+def _told_apart(address: str) -> str:
+    """An address without its secrets, which differs where they do: a query may name the recording."""
+    return f"{shown(address)} ({sha256(address.encode()).hexdigest()[:8]})"
+
+
 def _plain(one: SinkPart) -> str:
     """The name of a sink, whichever language its file is of."""
     return one.name.removesuffix(f"-{one.language}")
@@ -200,7 +206,7 @@ def _translated(settings: Settings) -> list[Direction]:
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings that must not change when a run resumes; others, such as for display or speed, may."""
-    same: dict[str, dict[str, Any]] = to_plain(settings, shown=None)
+    same: dict[str, dict[str, Any]] = to_plain(settings, hidden=None, address=_told_apart)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     # The default model of a later run may be another one, which knows other tokens.
     if settings.translates:

@@ -7,7 +7,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from connectors.audio.live import LiveAddress
-from connectors.audio.recording import STANDARD_INPUT, is_address, live_stream, stream_of
+from connectors.audio.media_process import Wanted
+from connectors.audio.recording import STANDARD_INPUT, live_stream, stream_of
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
@@ -15,10 +16,12 @@ from connectors.rooms.registry import RoomRegistry, RoomsSource
 from flows.observe.observer import Observe
 from flows.running.dataflow import Process
 from flows.settings.schema import Settings
+from operators.addresses import is_address
 from operators.clock import Clock, LagClock, VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 from operators.extras import needs_extra
+from operators.languages import language
 from operators.notifications import MessageSkipped
 
 if TYPE_CHECKING:
@@ -180,9 +183,15 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
         )
     if recordings.count(STANDARD_INPUT) > 1:
         raise UsageError("standard input can be read once; give - once")
-    return AudioFileSource(
-        recordings, stream=stream_of(first), realtime=settings.input.realtime, stop=stop, observe=observe
+    asked = settings.input.track or ""
+    wanted = Wanted(
+        asked if asked.isdecimal() or not asked else language(asked).base,
+        language(settings.translate.source).base,
     )
+    return AudioFileSource(
+        recordings, stream=stream_of(first), realtime=settings.input.realtime, stop=stop, observe=observe,
+        wanted=wanted,
+    )  # fmt: skip
 
 
 def _replay(

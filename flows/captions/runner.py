@@ -28,7 +28,8 @@ from flows.running.dataflow import Process, run
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
-from operators.errors import InputError, InternalError, OutputError, SurtitleError
+from operators.addresses import shown
+from operators.errors import DamagedInputError, InternalError, OutputError, SurtitleError, printable
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
 from operators.notifications import RunBegan
@@ -180,6 +181,8 @@ def caption(
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             _run(dataflow, parts)
+            # The last position need not be the end, and the summary must not be drawn into the line.
+            waiting.end()
             is_finished = not parts.shared.stop.is_set()
             unwritten = _sum_up(parts, profiled, quiet=quiet or not sums_up)
             if where and settings.input.microphone is None and not settings.input.rooms:
@@ -201,7 +204,7 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
 
 
 def _source(settings: Settings, given: str) -> str:
-    return str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given))
+    return shown(str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given)))
 
 
 def _run(dataflow: Dataflow, parts: Parts) -> None:
@@ -242,7 +245,7 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
         tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
-            print_summary(summary, complaint, ", ".join(map(str, logs)))
+            print_summary(summary, complaint, printable(", ".join(map(str, logs))))
         except OSError as error:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
@@ -273,7 +276,7 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
     if missing or unwritten:
         raise OutputError("; ".join([*missing, *unwritten, *complaints]))
     if complaints:
-        raise InputError("; ".join(complaints))
+        raise DamagedInputError("; ".join(complaints))
     if parts.observers.have_failed:
         raise InternalError(
             "captions continued, but a part of surtitle failed; please report the lines above"

@@ -8,7 +8,6 @@ from typing import Annotated, NoReturn
 import typer
 from msgspec.structs import replace
 
-from connectors.audio.recording import is_address
 from connectors.jsonl.files import event_type_of
 from connectors.microphone.portaudio import InputDevice, list_devices
 from flows.captions.inputs import REPLAYED
@@ -37,6 +36,7 @@ from flows.settings.options import (
     REPLAYS,
     SENTENCES,
     SPEECH_OUTPUT,
+    TRACK,
     TRANSLATION,
     WATCHING,
     WEB,
@@ -44,7 +44,8 @@ from flows.settings.options import (
     Overrides,
     takes,
 )
-from operators.errors import InputError, UsageError
+from operators.addresses import is_address
+from operators.errors import InputError, UsageError, printable
 
 
 def devices() -> None:
@@ -62,7 +63,7 @@ def print_devices(found: list[InputDevice]) -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print(" ".join(cells).rstrip())
+        print(printable(" ".join(cells).rstrip()))
     sys.stdout.flush()
 
 
@@ -137,6 +138,7 @@ def live(
     RECOGNITION,
     SENTENCES,
     PACE,
+    TRACK,
     REPLAYS,
     EVENTS,
     OUTPUT,

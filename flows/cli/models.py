@@ -17,7 +17,7 @@ from connectors.models.resolve import resolve_model
 from flows.engine.candidates import Candidate, advice, best, candidates
 from flows.engine.costs import measured_here
 from flows.running.waiting import Waiting
-from operators.errors import UsageError, nearest
+from operators.errors import UsageError, nearest, printable
 from operators.languages import Direction, language
 
 models_app = typer.Typer(invoke_without_command=True)
@@ -104,7 +104,7 @@ def get(
             directions = [Direction.of(source, one) for one in target.split(",")]
             fetch = partial(fetch_firefox, registry=registry) if name == FIREFOX else fetch_opus
             paths = [fetch(one, waiting.doing) for one in directions]
-    print(*paths, sep="\n")
+    print(*(printable(str(one)) for one in paths), sep="\n")
     if named is not None and (use := _use(named)):
         print(f"{named.licence}: {use}.")
 

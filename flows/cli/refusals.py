@@ -26,7 +26,7 @@ _SUFFIXES = {
     **dict.fromkeys((".jsonl", ".ndjson"), "replay"),
     ".toml": "job",
 }
-_TAKES = {"file": "sound", "replay": "events (JSONL)", "job": "settings (TOML)"}
+_TAKES = {"file": "sound", "subtitle": "sound", "replay": "events (JSONL)", "job": "settings (TOML)"}
 
 
 def refusal(error: Any, root: Any, arguments: Sequence[str]) -> UsageError:
@@ -62,10 +62,18 @@ def no_such_command(typed: Sequence[str], group: str, commands: Sequence[str]) -
     return UsageError(f"there is no command {given}; did you mean: {group} {meant}")
 
 
+def check_text(argument: str) -> None:
+    """Raise `UsageError` for one with lone surrogates: it can be neither printed nor written."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{argument} is not UTF-8; give the file another name") from None
+
+
 def check_command(file: PurePath, command: str) -> None:
     """Raise `UsageError` for a file that by its suffix belongs to another of the commands for files."""
     fitting = _SUFFIXES.get(file.suffix.lower(), command)
-    if fitting != command:
+    if _TAKES[fitting] != _TAKES[command]:
         raise UsageError(
             f"{file}: `surtitle {command}` takes {_TAKES[command]}; did you mean: "
             f"surtitle {fitting} {shlex.quote(str(file))}"

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -13,8 +14,14 @@ import typer
 from connectors.files.streams import is_of_output
 from connectors.messages import begin_messages, tell
 from flows.cli.exits import end_interrupted, end_unwritten, fail, wants_json
-from flows.cli.refusals import BAD_COMMAND_LINE, Commands, refusal
-from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, OutputError, SurtitleError, UsageError
+from flows.cli.refusals import BAD_COMMAND_LINE, Commands, check_text, refusal
+from operators.errors import (
+    INTERNAL_EXIT_CODE,
+    INTERRUPTED_EXIT_CODE,
+    OutputError,
+    SurtitleError,
+    is_visible_file,
+)
 
 _INSTALL = "--install-completion"
 
@@ -97,9 +104,7 @@ def run(app: typer.Typer) -> NoReturn:
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:
-    """Refuse arguments with lone surrogates: they are not text, and can be neither printed nor written."""
+    """Refuse arguments that are not text, but for recordings of which the others can be subtitled."""
     for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"{argument} is not UTF-8; give the file another name") from None
+        if arguments[0] != "subtitle" or not is_visible_file(Path(argument)):
+            check_text(argument)

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from threading import Event as Flag
-from time import time
 from typing import Annotated, NamedTuple
 
 import typer
@@ -14,19 +15,29 @@ from connectors.audio.recording import is_file, shown
 from connectors.exports.chapters import write_chapters
 from connectors.exports.mux import Subtitles, burn, check_letters, container_of, mux, suffix_for
 from connectors.exports.mux_process import Muxed
+from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
 from connectors.sinks.naming import beside, in_language
 from flows.captions.runner import caption
 from flows.captions.shared import Shared, StreamLanguages
-from flows.cli.refusals import check_command
+from flows.cli.refusals import check_command, check_text
 from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
-from flows.settings.options import RECOGNITION, REPLACING, TRANSLATION, WATCHING, Overrides, declared, takes
-from flows.settings.schema import Settings
-from operators.errors import InputError, OutputError, UsageError
+from flows.settings.options import (
+    RECOGNITION,
+    REPLACING,
+    TRACK,
+    TRANSLATION,
+    WATCHING,
+    Overrides,
+    declared,
+    takes,
+)
+from flows.settings.schema import RecoverySettings, Settings
+from operators.errors import DamagedInputError, InputError, OutputError, SurtitleError, UsageError, printable
 from operators.extras import EXTRAS, require_extra
 from operators.languages import Language, language
 from operators.notifications import Progress
@@ -107,6 +118,7 @@ class _Files(NamedTuple):
 @takes(
     TRANSLATION,
     RECOGNITION,
+    TRACK,
     declared("sentences", "method"),
     REPLACING,
     declared("output", "subtitles"),
@@ -127,28 +139,43 @@ def subtitle(
     quiet: Quiet = False,
 ) -> None:
     """Write subtitles of recordings and videos, into files named after them."""
-    for one in recordings:
-        check_command(PurePath(one), "file")
     wanted = begin_settings(settings, overrides)
     suffixes = (".srt", *[".vtt"] * vtt, *[".txt"] * txt)
     asked = _Wanted(suffixes, speech, mux or mux_into is not None, mux_into, burn, folder)
-    todo = [_files(one, asked, wanted) for one in recordings]
-    _check(todo, asked, overwrite=overwrite)
-    failed, models = 0, _Models()
+    failures, models = _Failures(len(recordings)), _Models()
+    todo: list[_Files] = []
+    for one in recordings:
+        with failures.counted(UsageError):
+            check_text(one)
+            check_command(PurePath(one), "subtitle")
+            todo.append(_files(one, asked, wanted))
+    _check(todo, asked, wanted, overwrite=overwrite)
     for files in todo:
-        try:
+        with failures.counted(InputError), models.forgotten_with_errors():
             _write(files, wanted, models, quiet=quiet, settings_file=settings)
-        except InputError as error:
-            models.forget()
-            if len(todo) == 1:
-                raise
-            failed += 1
-            tell(error.event, str(error))
-    if failed:
+    if failures.count:
         raise InputError(
-            f"of {len(todo)} recordings, {failed} could not be subtitled, or not completely; "
+            f"of {len(recordings)} recordings, {failures.count} could not be subtitled, or not completely; "
             "see the messages above"
         )
+
+
+class _Failures:
+    """Counts the recordings that fail; if there is only one, its error is that of the command."""
+
+    def __init__(self, recordings: int) -> None:
+        self._is_only_one = recordings == 1
+        self.count = 0
+
+    @contextmanager
+    def counted(self, kind: type[SurtitleError]) -> Iterator[None]:
+        try:
+            yield
+        except kind as error:
+            if self._is_only_one:
+                raise
+            self.count += 1
+            tell(error.event, str(error))
 
 
 def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
@@ -197,8 +224,13 @@ def _named(path: Path, texts: Sequence[_Text], settings: Settings) -> Iterator[s
             return
 
 
-def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
+def _check(todo: Sequence[_Files], asked: _Wanted, settings: Settings, *, overwrite: bool) -> None:
     """Refuse before anything is read: what cannot be written, and what would be lost."""
+    if len(todo) > 1 and (shared := _others(settings, asked.suffixes)):
+        raise UsageError(
+            f"{', '.join(shared)}: it would hold only the last of {len(todo)} recordings; "
+            "leave it out of the settings, or give one recording"
+        )
     if asked.folder is not None:
         make_folder(asked.folder)
     if asked.mux_into is not None and len(todo) > 1:
@@ -216,6 +248,15 @@ def _check(todo: Sequence[_Files], asked: _Wanted, *, overwrite: bool) -> None:
             if path.exists() and not overwrite:
                 raise OutputError(f"{path} is there already; move it away, or give --overwrite")
             check_writable(path)
+
+
+def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
+    """The settings that name files which are not named after the recording."""
+    output = replace(settings.output, **{suffix[1:]: None for suffix in suffixes})
+    names = {
+        "sinks" if one.name.startswith("sink-") else one.name.partition("-")[0] for one, _ in output.files()
+    }
+    return [f"output.{one}" for one in sorted(names | ({"summary"} if output.summary else set()))]
 
 
 def _check_videos(files: _Files, asked: _Wanted) -> None:
@@ -241,49 +282,78 @@ class _Models:
         self._last = Shared(settings, observe, languages, self._last)
         return self._last
 
-    def forget(self) -> None:
-        """Load them again: a run that failed may have left its text in them."""
-        self._last = None
+    @contextmanager
+    def forgotten_with_errors(self) -> Iterator[None]:
+        """Load them again after an error: a run that failed may have left its text in them."""
+        try:
+            yield
+        except InputError:
+            self._last = None
+            raise
 
 
 def _write(
     files: _Files, settings: Settings, models: _Models, *, quiet: bool, settings_file: Path | None
 ) -> None:
-    began = time()
-    output = replace(
-        settings.output,
-        terminal=False,
-        **{suffix[1:]: tuple(names) for suffix, names in files.named.items()},
-    )
-    given = replace(settings.input, audio=files.recording, more_audio=())
-    complaint = None
-    try:
-        run = replace(settings, input=given, output=output)
-        is_finished = caption(
-            run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=models
-        )
-    except InputError as error:
-        # A recording of which a part was damaged has subtitles.
-        if not all(one.path.exists() and one.path.stat().st_mtime >= began - 1 for one in files.tracks):
-            raise
-        complaint, is_finished = error, True
-    if not is_finished:
-        # Half of the subtitles would look like all of them, and the next try would not replace them.
+    with TemporaryDirectory(prefix="surtitle-") as made:
+        complaint = _caption(files, Path(made), settings, models, quiet=quiet, settings_file=settings_file)
         for path in files.written:
-            path.unlink(missing_ok=True)
-        raise KeyboardInterrupt
+            write_atomically(path, (Path(made) / path.name).read_bytes())
     unmade = None
     if files.chapters is not None and not write_chapters(Path(files.recording), files.chapters):
         unmade = files.chapters
-    if files.videos:
-        is_silent = quiet or settings.messages.format == "json"
-        with Waiting(quiet=is_silent, captions=False) as waiting:
-            _copy(files, waiting.doing)
+        unmade.unlink(missing_ok=True)
+    try:
+        if files.videos:
+            is_silent = quiet or settings.messages.format == "json"
+            with Waiting(quiet=is_silent, captions=False) as waiting:
+                _copy(files, waiting.doing)
+    except InputError as error:
+        raise error if complaint is None else InputError(f"{complaint}; {error}") from None
     if not quiet:
-        print(f"{shown(files.recording)}: {', '.join(str(one) for one in files.paths if one != unmade)}")
+        made = ", ".join(str(one) for one in files.paths if one != unmade)
+        print(printable(f"{shown(files.recording)}: {made}"))
         sys.stdout.flush()
     if complaint is not None:
         raise complaint
+
+
+def _caption(
+    files: _Files,
+    folder: Path,
+    settings: Settings,
+    models: _Models,
+    *,
+    quiet: bool,
+    settings_file: Path | None,
+) -> DamagedInputError | None:
+    """Write complete subtitles into a folder; returns what is wrong with the recording."""
+    named = {
+        suffix[1:]: tuple(_inside(folder, one) for one in names) for suffix, names in files.named.items()
+    }
+    run = replace(
+        settings,
+        input=replace(settings.input, audio=files.recording, more_audio=()),
+        output=replace(settings.output, terminal=False, **named),
+        # One that was interrupted is subtitled from its beginning.
+        recovery=RecoverySettings(),
+    )
+    try:
+        if not caption(
+            run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=models
+        ):
+            raise KeyboardInterrupt
+    except DamagedInputError as error:
+        if not any((folder / one.path.name).stat().st_size for one in files.tracks):
+            raise
+        return error
+    return None
+
+
+def _inside(folder: Path, named: str) -> str:
+    """A file as a setting names it, in another folder."""
+    what, _, path = named.partition("=")
+    return f"{what}={folder / Path(path).name}"
 
 
 def _copy(files: _Files, progress: Progress) -> None:
@@ -305,6 +375,6 @@ def _tell_lacks(made: Path, done: Muxed | None, recording: Path) -> None:
     if done is None:
         raise KeyboardInterrupt
     if done.left_out:
-        tell("tracks_left_out", f"{made} lacks subtitles of {recording} ({', '.join(done.left_out)})")
+        tell("tracks_left_out", f"{made} lacks what does not fit into it ({', '.join(done.left_out)})")
     if done.damaged:
         tell("packets_left_out", f"{made} lacks {done.damaged} damaged packets of {recording}")

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from connectors.view import encodable
+from operators.errors import printable
 from operators.languages import Direction
 
 #: All is well; captions work, but not as well as they could; captions will not work.
@@ -123,7 +124,7 @@ def _mark(console: Console, verdict: Verdict) -> Text:
 
 
 def _told(finding: Finding) -> Group | Text:
-    sentence = Text(f"{finding.sentence}.")
+    sentence = Text(printable(f"{finding.sentence}."))
     if not finding.remedy:
         return sentence
-    return Group(sentence, Text(f"{finding.remedy[:1].upper()}{finding.remedy[1:]}.", "bold"))
+    return Group(sentence, Text(printable(f"{finding.remedy[:1].upper()}{finding.remedy[1:]}."), "bold"))

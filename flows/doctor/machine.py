@@ -43,7 +43,7 @@ _SETS = {
     "i8mm": ("MATMUL_INT8", "I8MM"),
     "sve": ("SVE", "SVE"),
 }
-# Set-up leaves AMX out where it is slower; docs/install.md says when.
+# Set-up leaves AMX out where it is slower; docs/start.md says when.
 _OPTIONAL = frozenset(("amx_int8",))
 
 
@@ -124,7 +124,7 @@ class ProcessorFacts(msgspec.Struct, frozen=True):
         if serious := [_SETS[name][1] for name in unused if name not in _OPTIONAL]:
             return Finding.warning(
                 f"llama.cpp was built without {', '.join(serious)}, which this processor has",
-                "build it on this machine for faster captions (docs/install.md)",
+                "build it on this machine for faster captions (docs/start.md)",
             )
         used = [_SETS[name][1] for name in self.features if name not in unused]
         return Finding.ok(f"llama.cpp runs, and uses {', '.join(used)}" if used else "llama.cpp runs")

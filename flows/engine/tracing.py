@@ -5,8 +5,6 @@ from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 
-import msgspec
-
 from connectors.files.contents import read_json
 from connectors.jsonl.files import event_type_of, read_events
 from flows.engine.translation import Engine, translator_settings
@@ -18,6 +16,7 @@ from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.events import Partial
 from operators.notifications import Progress
+from operators.secret import to_plain
 from operators.text import cleaned
 
 # Maximum size of a trace file: 200 updates with 100 tokens each need a tenth of it.
@@ -97,7 +96,7 @@ def record(
         head_tokens=len(engine.prompt.head),
         head_evaluations=engine.pool.head_evaluations,
         # One language is traced.
-        settings={name: value for name, value in msgspec.to_builtins(settings).items() if name != "more_to"}
+        settings={name: value for name, value in to_plain(settings).items() if name != "more_to"}
         | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used(),
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from connectors.audio.recording import is_address
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
@@ -16,6 +15,7 @@ from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
+from operators.addresses import is_address
 from operators.notifications import (
     ModelAnswered,
     Observed,
@@ -26,6 +26,7 @@ from operators.notifications import (
     SessionBegan,
     SourceChanged,
     SpeechCut,
+    SpeechDoubted,
 )
 from operators.trouble import TroubleWatch
 
@@ -38,6 +39,7 @@ class Messages:
             SourceChanged,
             RecognizerChanged,
             SpeechCut,
+            SpeechDoubted,
             OutputChanged,
             ModelAnswered,
             RecordingTruncated,
@@ -49,7 +51,7 @@ class Messages:
     def __init__(self) -> None:
         self._model = TroubleWatch()
         self._truncated: list[str] = []
-        self._has_told_cut = False
+        self._told: set[type[Observed]] = set()
 
     def observe(self, event: Observed) -> None:
         """Report an event, or keep it for the end."""
@@ -58,9 +60,9 @@ class Messages:
                 tell("source_changed", sentence)
             case RecognizerChanged(sentence):
                 tell("recognizer_changed", sentence)
-            case SpeechCut(sentence) if not self._has_told_cut:
-                self._has_told_cut = True
-                tell("speech_cut", f"{sentence}; further cases are only counted")
+            case SpeechCut() | SpeechDoubted() if type(event) not in self._told:
+                self._told.add(type(event))
+                _tell_first(event)
             case OutputChanged(path, sentence, is_late):
                 tell("write_failed" if is_late else "write_recovered", sentence, output=path)
             case ModelAnswered(trouble, why):
@@ -77,6 +79,13 @@ class Messages:
         """The messages at the end: an input that broke off, a model that failed until the end."""
         broken = self._model.complaint()
         return [*self._truncated, *([broken] if broken else [])]
+
+
+def _tell_first(event: SpeechCut | SpeechDoubted) -> None:
+    if isinstance(event, SpeechCut):
+        tell("speech_cut", f"{event.sentence}; further cases are only counted")
+    else:
+        tell("speech_doubted", f"{event.sentence}; further cases are left out without a message")
 
 
 class RunObservers(Observers):

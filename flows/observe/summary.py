@@ -6,10 +6,11 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 
-from connectors.audio.recording import is_address, shown
+from connectors.audio import recording
 from connectors.files.output import inherited
 from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
+from operators.addresses import is_address
 from operators.events import ErasureRecord
 from operators.languages import language
 from operators.metrics.quantiles import Quantiles
@@ -67,9 +68,9 @@ class SoundLevels:
 def _source(settings: Settings) -> str:
     given = settings.input
     if given.audio:
-        return shown(given.audio)
+        return recording.shown(given.audio)
     if given.microphone and is_address(given.microphone):
-        return shown(given.microphone)
+        return recording.shown(given.microphone)
     return "the microphone" if given.microphone else "the sound of the rooms"
 
 

@@ -13,6 +13,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main, run_main
 
+from connectors.files.streams import part_stderr
 from connectors.recovery import reporting_clock_changes, store_error
 from flows.running.interrupts import interrupt_sets
 from flows.settings.schema import Settings
@@ -149,16 +150,14 @@ def _no_panic_text() -> Iterator[None]:
 
     Rust prints a panic message for any exception of a stage, even one that we report ourselves.
     """
-    sys.stderr.flush()
-    python_stderr, terminal = sys.stderr, os.dup(2)
+    part_stderr()
+    terminal = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     os.close(nowhere)
     try:
-        with os.fdopen(os.dup(terminal), "w", buffering=1) as sys.stderr:
-            yield
+        yield
     finally:
-        sys.stderr = python_stderr
         os.dup2(terminal, 2)
         os.close(terminal)
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from connectors.messages import tell
+from operators.errors import printable
 from operators.notifications import LoadingAt, Observed, RecordingAt
 
 
@@ -18,9 +19,12 @@ class Waiting:
 
     def __init__(self, *, quiet: bool, captions: bool) -> None:
         """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
-        columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+        columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
         console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
-        self._progress = Progress(*columns, console=console, transient=True)
+        # What is printed is drawn above the line, so not if it goes into a file.
+        self._progress = Progress(
+            *columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()
+        )
         self._captions = captions
         self._task: TaskID | None = None
         self._what = ""
@@ -39,7 +43,7 @@ class Waiting:
             self.end()
             tell("progress", what, level=logging.INFO)
             self._progress.start()
-            self._task = self._progress.add_task(what, total=None if fraction is None else 1.0)
+            self._task = self._progress.add_task(printable(what), total=None if fraction is None else 1.0)
             self._what = what
         if self._task is not None and fraction is not None:
             self._progress.update(self._task, completed=fraction)

@@ -102,7 +102,7 @@ def load(
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
         raise UsageError(invalid_value(error, raw, where, overrides or {})) from None
-    _check_texts(to_plain(settings), where)
+    _check_texts(to_plain(settings, address=str), where)
     check_languages(settings, where, overrides or {}, takes_several=takes_several)
     return Loaded(_in_one_language(settings), frozenset(raw.get("translate", ())))
 
@@ -122,13 +122,18 @@ def _choose_language(raw: dict[str, Any], overrides: dict[str, dict[str, Any]], 
 
 
 def _part_languages(translate: Any, overrides: Mapping[str, Mapping[str, Any]]) -> None:
-    """Part the languages that ``to`` names with commas between them."""
+    """Part the languages that ``to`` names, as a list or with commas between them."""
     if not isinstance(translate, dict):
         return
     if overrides.get("translate", {}).get("to") is not None:
         # The option names all of them.
         translate.pop("more_to", None)
-    first, *others = [one.strip() for one in str(translate.get("to", "")).split(",") if one.strip()] or [""]
+    named = translate.get("to")
+    if isinstance(named, list) and all(isinstance(one, str) for one in named):
+        named = translate["to"] = ",".join(named)
+    if not isinstance(named, str):
+        return
+    first, *others = [one.strip() for one in named.split(",") if one.strip()] or [""]
     if others:
         translate["to"], translate["more_to"] = first, [*others, *translate.get("more_to", ())]
 

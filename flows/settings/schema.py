@@ -37,6 +37,10 @@ class InputSettings(Stage, frozen=True, kw_only=True):
     audio: str | None = None
     #: Recordings that follow it, as parts of one talk.
     more_audio: tuple[str, ...] = ()
+    track: Annotated[str | None, Option(
+        "Audio track of a video: its number, or its language; otherwise the one in the spoken language, or "
+        "the default one.", default="that in the spoken language",
+    )] = None  # fmt: skip
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: Annotated[str | None, Option(
         "Index of the microphone, or part of its name; otherwise the system's.", "--device",
@@ -264,4 +268,6 @@ class Settings(Stage, frozen=True, kw_only=True):
         is_recording = self.input.audio is not None and not self.is_live
         # For health, a sentence that waits for others would be a stall.
         is_monitored = self.metrics.listen is not None
-        return self.finals_only and is_recording and self.translate.rooms is None and not is_monitored
+        # A sentence whose translator is told those before it follows them in their stream.
+        is_apart = self.translate.rooms is not None or self.translate.context > 0
+        return self.finals_only and is_recording and not (is_apart or is_monitored)

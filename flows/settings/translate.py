@@ -47,7 +47,8 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     target: Annotated[str, Option(
         "Language of the captions, by name or code; a run can have several: German,French.",
     )] = msgspec.field(name="to", default="German")  # fmt: skip
-    #: Languages of further captions of the same speech; ``to`` may also name all, with commas between.
+    #: Languages of further captions of the same speech; ``to`` may also name all, in a list or with commas
+    #: between.
     more_targets: tuple[str, ...] = msgspec.field(name="more_to", default=())
     captions_only: Annotated[bool, Option(
         "Captions in the language that is spoken: nothing is translated, and no model for it is needed.",

@@ -25,7 +25,7 @@ _TWICE_WORDS = 3
 FIGURE_TOKENS = 48
 
 #: Words of which the end is known, by what stands behind them.
-_WORDS = regex.compile(r"[^\W\d_]+(?=\W)")
+_WORDS = regex.compile(r"(?<![^\W\d_])[^\W\d_]++(?=\W)")
 
 
 def repeats(tokens: Sequence[int]) -> int:

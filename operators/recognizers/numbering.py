@@ -42,8 +42,8 @@ class PartialNumbering:
     """Numbers one stream's segments and revisions.
 
     A segment begins with its first text, so numbers have no gaps. A final without text keeps the last text: a
-    viewer has read it, and it is probably better than nothing. Hypotheses for a segment after its final are
-    dropped, because nobody could show them, and a message says so.
+    viewer has read it, and it is probably better than nothing; a doubtful one takes it back. Hypotheses for a
+    segment after its final are dropped, because nobody could show them, and a message says so.
 
     Args:
         state: That of a new stream or of an earlier run. Segments that the earlier run left unfinished get
@@ -92,6 +92,8 @@ class PartialNumbering:
         text = clean(hypothesis.text) or (last.text if last else "")
         if not text:
             return None
+        if hypothesis.is_doubtful:
+            text = ""
         if last is None and hypothesis.segment <= self._newest:
             self._drop(hypothesis)
             return None

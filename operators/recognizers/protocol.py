@@ -21,6 +21,8 @@ class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
     start_s: float
     #: End of the audio that the text covers; never beyond the accepted audio.
     end_s: float
+    #: True for a final of which nothing is shown, because its text is probably invented.
+    is_doubtful: bool = False
 
 
 class Recognizer(Protocol):

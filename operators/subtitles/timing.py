@@ -17,8 +17,8 @@ READING_SPEED = 17
 MIN_CUE_MS, MAX_CUE_MS = 1_000, 7_000
 #: Minimum milliseconds between two cues.
 GAP_MS = 80
-# 100 hours: later times cannot be written in a file and cannot be speech.
-_MAX_MS = 100 * 3_600_000
+# A century: later times cannot be speech.
+_MAX_MS = 100 * 365 * 24 * 3_600_000
 
 
 class Cue(NamedTuple):

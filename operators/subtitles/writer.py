@@ -14,6 +14,8 @@ Shown = Literal["source", "target", "both"]
 
 # Milliseconds of silence after a cue, on the stream's clock, after which nothing can shorten it.
 _SILENCE_MS = 5_000
+# Characters a second of the fastest speech: what seems faster was said before and recognised later.
+_FASTEST = 30
 # Times remembered of a sentence, and unfinished sentences of which they are.
 _TIMES, _OPEN = 100, 16
 
@@ -48,18 +50,17 @@ class WriterState(msgspec.Struct, frozen=True):
     free_ms: int = 0
     #: The final that waits for the next caption.
     held: Final | None = None
-    #: How much of each unfinished segment was heard when, by its key.
+    #: How much of each unfinished segment was heard when, by its stream and number.
     heard: dict[str, tuple[Spoken, ...]] = {}
 
 
 class SubtitleWriter:
     """Turns finals into complete cues, in the order of time; a cue never changes.
 
-    How long a cue may stay is known only when the next speech begins. So each final is held until the first
-    caption after it, finished or not, or until the end. After five seconds of silence beyond its own time
-    nothing will shorten it: `due_s` has passed, and it may be released at once. This affects only when a cue
-    is written, never its content: a caption that was ready later takes nothing from the cue before it,
-    whether it was released or not.
+    Cues lie on their speech: how long one may stay is known only when the next speech begins. So each final
+    is held until the first caption after it, finished or not, or until the end. After five seconds in which
+    nothing was heard, `due_s` has passed, and it may be released at once. This affects only when a cue is
+    written and not its content, unless speech is recognised more than five seconds after it began.
 
     Args:
         shown: The text to show: source, translation (target) or both.
@@ -86,7 +87,8 @@ class SubtitleWriter:
         if self.state.held is None:
             return None
         last = self._cues(self.state.held, None)[-1]
-        return (max(last.end_ms, self.state.held.speech.end_ms) + _SILENCE_MS) / 1000
+        heard = (times[-1].at_ms for times in self.state.heard.values())
+        return (max(last.end_ms, self.state.held.speech.end_ms, *heard) + _SILENCE_MS) / 1000
 
     def _take(self, caption: Caption | Partial) -> list[Cue]:
         if isinstance(caption, Partial):
@@ -101,9 +103,7 @@ class SubtitleWriter:
         heard = self._heard(caption, caption.source)
         if not (final.source.strip() or final.target.strip()):
             return []
-        due_s = self.due_s
-        is_late = due_s is not None and caption.ready_s > due_s
-        settled = self._settle(None if is_late else final.speech.start_ms)
+        settled = self._settle(final.speech.start_ms)
         if caption.is_final:
             self.state = msgspec.structs.replace(self.state, held=msgspec.structs.replace(final, heard=heard))
             self._blocks = self._blocks_of(self.state.held)
@@ -112,17 +112,20 @@ class SubtitleWriter:
     def _heard(self, caption: Caption | Partial, source: str) -> tuple[Spoken, ...]:
         """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(source)
+        # Not `caption.key`: of several languages, only captions have one, and partials are of the speech.
+        key = f"{caption.stream}/{caption.segment}"
         open_ones = dict(self.state.heard)
         known = [
             one
-            for one in open_ones.pop(caption.key, ())
-            if one.amount < amount and speech.start_ms <= one.at_ms <= speech.end_ms
+            for one in open_ones.pop(key, ())
+            if 0 < amount - one.amount <= _FASTEST * (speech.end_ms - one.at_ms) / 1000
+            and speech.start_ms <= one.at_ms
         ]
         heard = (*known[-_TIMES:], Spoken(amount, speech.end_ms))
         if not caption.is_final:
-            for key in list(open_ones)[: max(0, len(open_ones) + 1 - _OPEN)]:
-                del open_ones[key]
-            open_ones[caption.key] = heard
+            for oldest in list(open_ones)[: max(0, len(open_ones) + 1 - _OPEN)]:
+                del open_ones[oldest]
+            open_ones[key] = heard
         self.state = msgspec.structs.replace(self.state, heard=open_ones)
         return heard
 

@@ -24,7 +24,7 @@ from operators.glossary import MAX_TRANSLATIONS, MAX_WORDS, Translation, words_o
 
 # Scripts without spaces between words; other text stays together up to the next space.
 _PIECE = regex.compile(
-    r"\s*(?:[\p{Katakana}ー]+|[\p{Han}\p{Hiragana}]|\p{P}|[^\s\p{P}\p{Han}\p{Hiragana}\p{Katakana}ー]+)"
+    r" ?(?:[\p{Katakana}ー]+|[\p{Han}\p{Hiragana}]|\p{P}|[^\s\p{P}\p{Han}\p{Hiragana}\p{Katakana}ー]+)"
 )
 _WITHOUT_SPACES = frozenset({"ja", "zh"})
 
@@ -148,7 +148,10 @@ _MIN_DICE = 0.03
 _MIN_DICE_ONCE = 0.5
 #: A word in a script without spaces has up to so many pieces.
 _MAX_PIECES = 6
-_EDGES = regex.compile(r"^[^\p{L}\p{N}]+|(?:['’]s)?[^\p{L}\p{N}]+$|['’]s$")
+# A run of marks is tried from its first one only: from each of them, twenty thousand would take minutes.
+_EDGES = regex.compile(
+    r"^[^\p{L}\p{N}]++|['’]s[^\p{L}\p{N}]*+$|(?<![^\p{L}\p{N}])[^\p{L}\p{N}]++$",
+)
 _WORD = regex.compile(r"[\p{L}\p{M}]+(?:[-'’ ][\p{L}\p{M}]+)*")
 
 

@@ -165,7 +165,8 @@ _GERMAN_ADJECTIVE = regex.compile(
     r"\p{Ll}+e[nrms]?|\d[\d.,]*|sehr|ganz|so|zu|zwei|drei|vier|fünf|sechs|acht|zehn|elf|zwölf"
 )
 _BREAK = regex.compile(r"(?r)[\p{P}--[’'\-“\"„»«]]+$", regex.V1)
-_EDGE = regex.compile(r"^\P{L}+|\P{L}+$")
+# A run is tried from its first character only: the time of a search stays linear.
+_EDGE = regex.compile(r"^\P{L}++|(?<!\P{L})\P{L}++$")
 # Maximum number of adjectives between an article and its noun.
 _REACH = 4
 

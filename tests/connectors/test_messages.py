@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from connectors.messages import NOTICE, JsonMessages
+from connectors.messages import NOTICE, JsonMessages, TextMessages
 from connectors.terminal.drawing import open_screen
 from connectors.view import Status
 
@@ -92,6 +92,18 @@ def test_no_text_breaks_the_line_or_the_terminal() -> None:
     hostile = "a\nb\r\x1b[2J\x9b\u202e\u2028 \ud83d\x00"
     said = written(msg="%s", args=(hostile,), event="input_error", file=hostile, many={hostile: hostile})
     assert said["message"] == said["file"] == hostile.replace("\ud83d", "?")
+
+
+def test_what_an_error_quotes_is_neither_obeyed_nor_shows_a_secret(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = ValueError("a defect\x1b[2J\nat http://user:hunter2@host/x?token=5ec2")
+    record = {"name": "flows.cli", "msg": "sorry", "exc_info": (ValueError, error, None)}
+    TextMessages().emit(logging.makeLogRecord(record))
+    for told in (capsys.readouterr().err, written(**record)["traceback"]):
+        assert "a defect\\x1b[2J\nat http://host/x" in told
+        assert "hunter2" not in told
+        assert "5ec2" not in told
 
 
 def test_what_is_long_is_cut_in_its_middle() -> None:

@@ -57,3 +57,10 @@ def test_what_differs_follows_from_the_script() -> None:
     assert (japanese.joint, japanese.columns, japanese.tokenizer) == ("", 30, "ja-mecab")
     assert serbian.scripts == ("Cyrillic", "Latin")
     assert tokenizer(language("zh-Hant").tokenizer)("你好。") == ("你", "好", "。")
+
+
+def test_a_track_of_a_film_names_its_language_by_either_code_of_three_letters() -> None:
+    assert [language(code).name for code in ("deu", "ger", "fre", "zho", "chi", "eng")] == [
+        "German", "German", "French", "Chinese", "Chinese", "English",
+    ]  # fmt: skip
+    assert [language(name).three for name in ("German", "zh-Hant", "Cebuano")] == ["deu", "zho", "ceb"]

@@ -25,7 +25,8 @@ const colour = (value) => {
 };
 const READ = {
     theme: (value) => (Object.hasOwn(LIGHT, value) ? value : undefined),
-    size: between(SIZES.least, SIZES.most), lines: between(1, 40), fade: between(1, 3600), pace: between(5, 60),
+    size: between(SIZES.least, SIZES.most), lines: between(1, 40), fade: between(1, 3600),
+    pace: (value) => between(5, 60)(value) || undefined, // nobody reads none
     font: (value) => (/^[\p{L}\p{N} ._-]{1,60}$/u.test(value) ? value : undefined),
     align: (value) => (["left", "center"].includes(value) ? value : undefined),
     text: colour, background: colour, source: isOn, finals: isOn, keys: isOn, marks: isOn,

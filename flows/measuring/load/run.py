@@ -11,7 +11,7 @@ from threading import Event as Flag
 from threading import Lock, Thread, Timer
 from time import monotonic
 from typing import NamedTuple, Protocol
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 import msgspec
 
@@ -20,6 +20,7 @@ from flows.measuring.results import Results, Runner
 from flows.measuring.signature import sign
 from flows.pages.drawing import COLOURS, Panel, Points, picture, up_to
 from flows.pages.table import Column, Table, tabulated
+from operators.addresses import parts_of, without_user
 from operators.errors import InputError, SurtitleError
 from operators.metrics.quantiles import Quantiles, milliseconds
 
@@ -109,11 +110,11 @@ def told_memory_mb(metrics: str) -> float | None:
 
 def _answer(address: str) -> str:
     """What is at an address, within bounds: it may be something else that never ends."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = parts_of(address)
+    if parts is None or parts.scheme not in ("http", "https"):
         raise ValueError("no address of HTTP")
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    with closing(kind(parts.hostname, parts.port, timeout=_TIMEOUT_S)) as connection:
+    with closing(kind(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)) as connection:
         connection.connect()
         # The timeout of a socket is for each of its bytes.
         is_cut = Flag()
@@ -121,7 +122,8 @@ def _answer(address: str) -> str:
         over.daemon = True
         over.start()
         try:
-            connection.request("GET", urlunsplit(("", "", parts.path or "/", parts.query, "")))
+            path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
+            connection.request("GET", path, headers=without_user(address)[1])
             told = connection.getresponse().read(_MAX_BYTES).decode()
             if is_cut.is_set():
                 raise TimeoutError("it did not end")

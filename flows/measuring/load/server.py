@@ -4,7 +4,7 @@ import asyncio
 import json
 from contextlib import suppress
 from threading import Event as Flag
-from urllib.parse import SplitResult, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlencode, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, WebSocketException
@@ -14,6 +14,7 @@ from connectors.rooms.room import BYTES_PER_SECOND
 from connectors.web.messages import End, Figures, SegmentUpdate
 from flows.measuring.load.run import Meter, told_memory_mb
 from flows.measuring.playback import PIECE_S, Load, Sound, begin_s
+from operators.addresses import parts_of, shown
 from operators.errors import InputError, UsageError
 
 # Seconds to wait until a room is open, and for the last captions after the rooms have fallen silent.
@@ -61,7 +62,7 @@ class ServerTarget:
         query = urlencode({"token": token}) if token else ""
         self._address = urlunsplit((scheme, parts.netloc, "/rooms", query, ""))
         #: The address without secrets.
-        self._shown = f"{scheme}://{parts.netloc.rpartition('@')[2]}/rooms"
+        self._shown = shown(self._address)
         self._sound = sound
         self._to = to
         self._metrics = metrics
@@ -215,11 +216,7 @@ class _Speaker:
 
 def _parts(address: str) -> SplitResult:
     """The parts of an address of HTTP. Raises `UsageError` if it is none."""
-    try:
-        parts = urlsplit(address)
-        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_one = False
-    if not is_one:
-        raise UsageError(f"--server: {address!r} is no address; give one such as http://127.0.0.1:8080/")
+    parts = parts_of(address)
+    if parts is None or parts.scheme not in ("http", "https"):
+        raise UsageError(f"--server: {shown(address)} is no address; give one such as http://127.0.0.1:8080/")
     return parts

@@ -5,13 +5,13 @@ import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Annotated, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 
+from operators.addresses import parts_of
 from operators.errors import UsageError
 from operators.languages import Language, is_language, language
-from operators.secret import Secret
+from operators.secret import Secret, sendable
 
 KEY_VARIABLE = "AZURE_SPEECH_KEY"
 REGION_VARIABLE = "AZURE_SPEECH_REGION"
@@ -21,7 +21,6 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _REGION = re.compile(r"[a-z][a-z0-9]{1,29}")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
 _NO_VARIABLE = "(no name of a variable)"
-_KEY = re.compile(r"[!-~]{1,2048}")
 _SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
 _TAGS = """
 af-ZA am-ET ar-EG as-IN az-AZ bg-BG bn-IN bs-BA ca-ES cs-CZ cy-GB da-DK de-DE el-GR en-US es-ES et-EE
@@ -81,7 +80,8 @@ class Service(NamedTuple):
         """How to refer to it in a sentence."""
         if self.region:
             return f"the region {self.region}"
-        parts = urlsplit(self.endpoint or self.host or "")
+        parts = parts_of(self.endpoint or self.host or "")
+        assert parts is not None, "it was checked"
         return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
@@ -146,24 +146,19 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
         where, text = settings.key_variable, environment.get(settings.key_variable)
     if not text:
         return None
-    # It becomes a request header. An invalid value must not be shown: it may contain the key.
-    if not _KEY.fullmatch(text):
-        raise UsageError(
-            f"{where} does not hold a key for Azure; copy the key again, without spaces or line ends"
-        )
-    return Secret(text)
+    return sendable(text, where)
 
 
 def _check_address(address: str, name: str, key: Secret | None) -> None:
-    try:
-        parts = urlsplit(address)
-        is_good = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-        is_good = is_good and parts.username is None and address.isprintable() and " " not in address
-        # The key has its own setting, which is never printed.
-        is_good = is_good and not _SECRET.search(parts.query)
-    except ValueError:
-        is_good = False
-    if not is_good:
+    parts = parts_of(address)
+    # The key has its own setting, which is never printed.
+    if (
+        parts is None
+        or parts.scheme not in _SCHEMES
+        or parts.username is not None
+        or " " in address
+        or _SECRET.search(parts.query)
+    ):
         raise UsageError(
             f"azure.{name} is not an address, or contains a key; give one such as wss://speech.example.com"
         )

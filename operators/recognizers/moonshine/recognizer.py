@@ -16,7 +16,7 @@ from operators.decoding.speech import Doubt
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 from operators.languages import Language
-from operators.notifications import SpeechCut
+from operators.notifications import SpeechCut, SpeechDoubted
 from operators.recognizers.moonshine.model import BEGIN, END, MoonshineModel, load_model
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.windowed.expected import Expected
@@ -42,6 +42,10 @@ MARGIN = 0.2
 #: Here it is for Spanish and Vietnamese, too: a limit that is too high only costs time if the model finds no
 #: end, and one that is too low loses words.
 _ENGLISH_TOKENS_PER_S, _TOKENS_PER_S, _MIN_TOKENS = 6.5, 13.0, 8
+#: A transcript in English is doubtful if the mean log probability of its tokens is below the first; one with
+#: fewer tokens than the last, about which less is known, below the second. So were one of 1258 transcripts of
+#: real English speech, and 19 of 29 of speech in other languages (docs/recognition.md).
+_DOUBTFUL, _BRIEF_DOUBTFUL, _BRIEF = -0.9, -1.25, 8
 
 
 def decode(
@@ -65,11 +69,17 @@ def decode(
     task = speech_task(draft if method.use_draft else (), samples, is_final=is_final, spoken=spoken)
     task = task._replace(piece=piece)
     heard = hear(method, task, cache, margin=MARGIN, costs=COSTS, doubt=doubt, expected=expected)
-    if len(heard.tokens) <= samples / SAMPLE_RATE * _tokens_per_s(spoken):
-        return heard
-    # More than was said in this time, so what comes twice in a row was said once.
-    once = repetition(heard.tokens, piece=piece, times=TWICE, least=TOKENS)
-    return heard._replace(tokens=heard.tokens[:once])
+    if len(heard.tokens) > samples / SAMPLE_RATE * _tokens_per_s(spoken):
+        # More than was said in this time, so what comes twice in a row was said once.
+        once = repetition(heard.tokens, piece=piece, times=TWICE, least=TOKENS)
+        heard = heard._replace(tokens=heard.tokens[:once])
+    return heard._replace(is_doubtful=is_final and _is_doubtful(heard, spoken))
+
+
+def _is_doubtful(heard: WindowResult, spoken: Language | None) -> bool:
+    """Whether the words of a transcript are probably invented; measured for English only."""
+    least = _DOUBTFUL if len(heard.tokens) >= _BRIEF else _BRIEF_DOUBTFUL
+    return _is_english(spoken) and heard.mean_log_probability < least
 
 
 def speech_task(
@@ -81,7 +91,11 @@ def speech_task(
 
 
 def _tokens_per_s(spoken: Language | None) -> float:
-    return _ENGLISH_TOKENS_PER_S if spoken is None or spoken.code == "en" else _TOKENS_PER_S
+    return _ENGLISH_TOKENS_PER_S if _is_english(spoken) else _TOKENS_PER_S
+
+
+def _is_english(spoken: Language | None) -> bool:
+    return spoken is None or spoken.code == "en"
 
 
 class MoonshineTranscriber(DraftingTranscriber):
@@ -92,7 +106,7 @@ class MoonshineTranscriber(DraftingTranscriber):
         method: How windows are decoded.
         certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
         spoken: The spoken language; English by default.
-        observe: Told what was cut.
+        observe: Told what was cut or left out.
     """
 
     margin = MARGIN
@@ -104,7 +118,7 @@ class MoonshineTranscriber(DraftingTranscriber):
         certainty: float = CERTAINTY,
         *,
         spoken: Language | None = None,
-        observe: Callable[[SpeechCut], None] = lambda _cut: None,
+        observe: Callable[[SpeechCut | SpeechDoubted], None] = lambda _cut: None,
     ) -> None:
         super().__init__(method, certainty, observe)
         self._model = model

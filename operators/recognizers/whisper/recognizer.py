@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from typing_extensions import override
 
 from operators.decoding.drive import Cost
@@ -16,7 +15,7 @@ from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.speech import Doubt
 from operators.languages import Language, language
-from operators.notifications import SpeechCut
+from operators.notifications import SpeechCut, SpeechDoubted
 from operators.recognizers.part import Observe, RecognizerSettings, named_model, unobserved
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.windowed.method import (
@@ -88,15 +87,8 @@ def _decode(method: SpeechMethod, encoded: Encoded, task: Task, doubt: Doubt | N
     encoded.cut(0)
     heard = hear(method, task, encoded, margin=MARGIN, costs=_COSTS, doubt=doubt)
     text = encoded.vocabulary.text(heard.tokens)
-    is_speech = encoded.no_speech <= _NO_SPEECH or (
-        mean_log_probability([heard.probability(place) for place in range(len(heard.tokens))]) >= _DOUBTFUL
-    )
+    is_speech = encoded.no_speech <= _NO_SPEECH or (heard.mean_log_probability >= _DOUBTFUL)
     return heard._replace(is_credible=is_speech and compression(text) <= _COMPRESSION)
-
-
-def mean_log_probability(probabilities: list[float]) -> float:
-    """The mean log probability of a transcript's tokens; 0 without tokens."""
-    return float(np.mean(np.log(np.maximum(probabilities, 1e-30)))) if probabilities else 0.0
 
 
 def compression(text: str) -> float:
@@ -127,7 +119,7 @@ class WhisperTranscriber(DraftingTranscriber):
         prompt: Its tokens before a transcript: the spoken language and the task.
         method: How windows are decoded.
         certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
-        observe: Told what was cut.
+        observe: Told what was cut or left out.
     """
 
     rules, margin = RULES, MARGIN
@@ -138,7 +130,7 @@ class WhisperTranscriber(DraftingTranscriber):
         prompt: Sequence[int],
         method: SpeechMethod,
         certainty: float = CERTAINTY,
-        observe: Callable[[SpeechCut], None] = lambda _cut: None,
+        observe: Callable[[SpeechCut | SpeechDoubted], None] = lambda _cut: None,
     ) -> None:
         super().__init__(method, certainty, observe)
         self._model = model

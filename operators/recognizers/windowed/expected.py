@@ -9,7 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import islice, takewhile
 
-from operators.decoding.forward import Logits
+from operators.decoding.adjustment import outputs
+from operators.decoding.forward import Forward, Logits, Session
 
 #: Nats by which a logit is raised; docs/glossary.md has what it is worth.
 _NATS = 4.0
@@ -49,3 +50,20 @@ class Expected:
         if len(rest) <= _MOST:
             ends = {one[:end] for one in rest for end in range(1, len(one) + 1)}
             row[[self._tokens[one] for one in ends if one in self._tokens]] += _NATS
+
+
+class Leaning:
+    """A `Session` whose answers lean towards names; the output begins at place ``first``."""
+
+    def __init__(self, session: Session, expected: Expected, first: int) -> None:
+        self._session, self._expected, self._first = session, expected, first
+        self.reused = self.kept = 0
+
+    def forward(self, request: Forward) -> Logits:
+        """Answer ``request``."""
+        rows = self._session.forward(request)
+        self.reused, self.kept = self._session.reused, self._session.kept
+        for row, output in zip(rows, outputs(request, self._first), strict=True):
+            if output is not None:
+                self._expected.raise_in(row, output)
+        return rows

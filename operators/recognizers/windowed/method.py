@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import regex
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.adjustment import adjusted
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Method, Task
+from operators.decoding.forward import Method, Session, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece, decode_pieces
@@ -26,9 +26,9 @@ from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_
 from operators.decoding.ssbd import ssbd
 from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
-from operators.notifications import SpeechCut
+from operators.notifications import SpeechCut, SpeechDoubted
 from operators.recognizers.part import USUAL, RecognizerSettings
-from operators.recognizers.windowed.expected import Expected
+from operators.recognizers.windowed.expected import Expected, Leaning
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 from operators.trouble import Trouble
 
@@ -67,6 +67,18 @@ class WindowResult(NamedTuple):
     is_cut: bool = False
     #: Whether it may be shown; otherwise the model is lost.
     is_credible: bool = True
+    #: Whether its words are probably invented: the speech is no speech, or in another language.
+    is_doubtful: bool = False
+
+    @property
+    def mean_log_probability(self) -> float:
+        """The mean log probability of the tokens; 0 without tokens."""
+        return mean_log_probability([self.probability(place) for place in range(len(self.tokens))])
+
+
+def mean_log_probability(probabilities: Sequence[float]) -> float:
+    """The mean of the logarithms; 0 without probabilities."""
+    return float(np.mean(np.log(np.maximum(probabilities, 1e-30)))) if probabilities else 0.0
 
 
 def hear(
@@ -91,11 +103,10 @@ def hear(
     Raises:
         ModelTrouble: if the model fails.
     """
-    session = Certainty(PrefixSession(cache))
-    decoding = _decoding(method, task, session, margin, costs, doubt)
-    if expected is not None:
-        decoding = adjusted(decoding, task, expected.raise_in)
-    decoded, cost = drive(decoding, session)
+    inner: Session = PrefixSession(cache)
+    # A name that is expected is not doubted either.
+    session = Certainty(inner if expected is None else Leaning(inner, expected, len(task.prompt)))
+    decoded, cost = drive(_decoding(method, task, session, margin, costs, doubt), session)
     return WindowResult(
         decoded.tokens,
         lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
@@ -195,7 +206,7 @@ class DraftingTranscriber(ABC):
     Args:
         method: How windows are decoded.
         certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
-        observe: Told of each final that was cut.
+        observe: Told of each final that was cut or left out.
     """
 
     #: When an utterance is over; None for the usual rules.
@@ -207,7 +218,7 @@ class DraftingTranscriber(ABC):
         self,
         method: SpeechMethod,
         certainty: float = CERTAINTY,
-        observe: Callable[[SpeechCut], None] = lambda _cut: None,
+        observe: Callable[[SpeechCut | SpeechDoubted], None] = lambda _cut: None,
     ) -> None:
         self._method = method
         self._certainty = certainty
@@ -242,8 +253,8 @@ class DraftingTranscriber(ABC):
     def text(self, tokens: Sequence[int]) -> str:
         """The text of a transcript."""
 
-    def transcribe(self, window: Window) -> str:
-        """The text of a window; that of the window before if the model is lost.
+    def transcribe(self, window: Window) -> str | None:
+        """The text of a window; that of the window before if the model is lost; None for a doubtful final.
 
         Raises `ModelTrouble` if the model fails.
         """
@@ -255,8 +266,12 @@ class DraftingTranscriber(ABC):
         if not heard.is_credible:
             return shown
         if window.is_final:
+            seconds = len(window.samples) / SAMPLE_RATE
+            if heard.is_doubtful:
+                self._observe(_doubted(seconds))
+                return None
             if heard.is_cut:
-                self._observe(_cut(len(window.samples) / SAMPLE_RATE))
+                self._observe(_cut(seconds))
             return self.text(heard.tokens)
         self._draft = heard.tokens
         self._stopped = 0 if heard.is_whole else stopped + 1
@@ -268,4 +283,11 @@ def _cut(seconds: float) -> SpeechCut:
     return SpeechCut(
         f"the recogniser wrote more than {seconds:.1f} s of speech can hold, and its text was cut: words may "
         "be missing; check that the spoken language is that of --from"
+    )
+
+
+def _doubted(seconds: float) -> SpeechDoubted:
+    return SpeechDoubted(
+        f"the recogniser doubts what it wrote for {seconds:.1f} s of sound, which is left out: perhaps it is "
+        "no speech, or in another language than that of --from"
     )

@@ -80,18 +80,22 @@ class WindowedRecognizer(Recognizer):
 
     def _hypothesis(self, window: Window) -> Hypothesis:
         text = self._transcribe(window)
-        self._last_text = "" if window.is_final else text
+        self._last_text = "" if window.is_final or text is None else text
         self._next = self._first + window.segment + window.is_final
         return Hypothesis(
             segment=self._first + window.segment,
-            text=text,
+            text=text or "",
             is_final=window.is_final,
             start_s=self._time(window.start),
             end_s=self._time(window.end),
+            is_doubtful=text is None,
         )
 
-    def _transcribe(self, window: Window) -> str:
-        """The window's text; if the model fails, that of the window before. A final is tried twice."""
+    def _transcribe(self, window: Window) -> str | None:
+        """The window's text, None for doubtful; if the model fails, that of the window before.
+
+        A final is tried twice.
+        """
         for _try in range(1 + window.is_final):
             try:
                 text = self.transcriber.transcribe(window)

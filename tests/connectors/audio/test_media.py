@@ -16,12 +16,14 @@ import av
 import numpy as np
 import pytest
 import soundfile
+from av.stream import Disposition
 from numpy.typing import NDArray
 
 from connectors.audio.decoder import AudioDecoder
 from connectors.audio.media import MediaDecoder
-from connectors.audio.media_process import MEMORY_LIMIT
+from connectors.audio.media_process import MEMORY_LIMIT, Wanted
 from connectors.audio.source import AudioFileSource, AudioPosition
+from connectors.messages import NOTICE
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import bundled_model
@@ -256,6 +258,16 @@ def test_waiting_for_standard_input_ends_with_the_run(monkeypatch: pytest.Monkey
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     class Quiet(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # "user:p@ss"
+            if "private" in self.path and self.headers["Authorization"] != "Basic dXNlcjpwQHNz":
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="talks"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            super().do_GET()
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -277,6 +289,43 @@ def test_an_address_is_read_like_a_file_and_its_secrets_are_not_told(tmp_path: P
         UsageError, match=r"rtmp addresses are live; write: surtitle live rtmp://127\.0\.0\.1/talk"
     ):
         AudioDecoder("rtmp://127.0.0.1/talk")
+
+
+def test_a_user_and_a_token_in_an_address_are_used_and_told_to_nobody(tmp_path: Path, server: str) -> None:
+    write(tmp_path / "private.mkv", tone(2))
+    address = f"{server}/private.mkv?token=5ec2".replace("//", "//user:p%40ss@")
+    decoder = MediaDecoder(address)
+    arguments = Path(f"/proc/{decoder._process.pid}/cmdline").read_bytes()
+    assert len(list(decoder.blocks())) > 2
+    summary, replayed = tmp_path / "summary.json", tmp_path / "recovery"
+    done = surtitle(
+        "file",
+        address,
+        "--captions-only",
+        "--log-format",
+        "json",
+        "--summary",
+        summary,
+        "--recovery",
+        replayed,
+    )
+    assert '"run_started"' in done.stderr, done.stderr
+    assert f"{server}/private.mkv" in done.stderr
+    written = [path.read_bytes() for path in (summary, *replayed.iterdir())]
+    told = b"".join([arguments, done.stdout.encode(), done.stderr.encode(), *written])
+    assert b"p%40ss" not in told
+    assert b"5ec2" not in told
+
+
+@pytest.mark.parametrize(
+    "address", ["https://[bad/x.mp3", "http://user:word@host:x/talk.mp3", "http://a..b/"]
+)
+def test_an_address_that_is_none_is_refused_in_a_sentence(address: str) -> None:
+    for command in ("file", "live", "subtitle"):
+        done = surtitle(command, address, "--captions-only")
+        assert done.returncode == 2
+        assert "is no address; give one such as https://" in done.stderr
+        assert "word" not in done.stderr
 
 
 def test_a_playlist_cannot_make_a_file_reach_into_the_network(tmp_path: Path, server: str) -> None:
@@ -302,3 +351,56 @@ def test_words_of_a_video_are_those_of_its_sound(tmp_path: Path) -> None:
 
     assert len(words("sound.wav")) > 3
     assert words("video.mp4") == words("sound.wav")
+
+
+def tracks(path: Path, *languages: str, default: int = 0) -> Path:
+    """A video with a track in each of these languages, each an octave higher."""
+    with av.open(str(path), "w") as container:
+        streams: list[Any] = [container.add_stream("aac", rate=48_000, layout="mono") for _ in languages]
+        for number, (stream, language) in enumerate(zip(streams, languages, strict=True)):
+            stream.metadata["language"] = language
+            stream.disposition = Disposition.default if number == default else Disposition(0)
+        for number, stream in enumerate(streams):
+            tone = np.sin(2 * np.pi * 440 * 2**number * np.arange(48_000) / 48_000)
+            frame = av.AudioFrame.from_ndarray(tone[None].astype(np.float32), format="fltp", layout="mono")
+            frame.sample_rate, frame.pts = 48_000, 0
+            for one in (*stream.encode(frame), *stream.encode(None)):
+                container.mux(one)
+    return path
+
+
+def octave(recording: Path, *wanted: str) -> int:
+    """Which of the tracks is heard, from 0."""
+    pcm = b"".join(AudioDecoder(recording, wanted=Wanted(*wanted)).blocks())
+    spectrum = np.abs(np.fft.rfft(np.frombuffer(pcm, "<i2").astype(float)))
+    return round(float(np.log2(np.argmax(spectrum) * SAMPLE_RATE / (len(pcm) // 2) / 440)))
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+def test_the_track_in_the_spoken_language_is_heard_or_the_one_that_is_asked_for(
+    suffix: str, tmp_path: Path
+) -> None:
+    film = tracks(tmp_path / f"film.{suffix}", "ger", "eng", "fre", default=2)
+    assert octave(film, "", "en") == 1
+    assert octave(film, "", "de") == 0
+    # None is in it: the default one.
+    assert octave(film, "", "ja") == 2
+    assert octave(film) == 2
+    assert octave(film, "3", "en") == 2
+    assert octave(film, "fr", "en") == 2
+    with pytest.raises(InputError, match=r"no audio track in Spanish \(1 German, 2 English, 3 French\)"):
+        AudioDecoder(film, wanted=Wanted("es", "en"))
+    with pytest.raises(InputError, match="no audio track 0"):
+        AudioDecoder(film, wanted=Wanted("0"))
+
+
+def test_which_of_several_tracks_is_heard_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(NOTICE)
+    film = tracks(tmp_path / "film.mkv", "ger", "eng")
+    run(AudioFileSource(film, stream="film", wanted=Wanted("", "en")))
+    (told,) = caplog.messages
+    assert told.endswith("audio track 2 of 2 (1 German, 2 English) is heard; --track chooses another")
+    run(AudioFileSource(tracks(tmp_path / "one.mkv", "ger"), stream="film", wanted=Wanted("", "en")))
+    assert caplog.messages == [told]

@@ -9,6 +9,7 @@ import av
 import numpy as np
 import pytest
 import webvtt
+from av.stream import Disposition
 
 from connectors.audio.media_process import Refusal
 from connectors.exports.chapters import write_chapters
@@ -187,3 +188,75 @@ def test_other_containers_and_folders_that_are_not_there_are_refused(tmp_path: P
             mux(talk, [subtitles(tmp_path, "German", "Hallo")], tmp_path / name)
     kinds = [suffix_for(Path(f"talk.{one}")) for one in ("MP4", "mov", "m4a", "webm", "wav")]
     assert kinds == [".mp4", ".mp4", ".mp4", ".mkv", ".mkv"]
+
+
+FONT, COVER = (
+    b"letters of a font" * 9,
+    bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000002000000020802000000fdd49a73"
+        "0000000e49444154789c63f80f060ce80cb1003df00f0ff1a7a8720000000049454e44ae426082"
+    ),
+)
+
+
+def film(path: Path) -> Path:
+    """A video whose second track of sound is the default one, with forced subtitles, a font and a cover."""
+    with av.open(str(path), "w") as made:
+        pictures: Any = made.add_stream("mpeg4", rate=10)
+        pictures.width = pictures.height = 64
+        pictures.pix_fmt = "yuv420p"
+        sounds: list[Any] = [made.add_stream("aac", rate=48_000) for _ in range(2)]
+        signs: Any = made.add_mux_stream("subrip", time_base=Fraction(1, 1000))
+        flags = (Disposition.default, Disposition(0), Disposition.default, Disposition.forced)
+        for stream, flag in zip((pictures, *sounds, signs), flags, strict=True):
+            stream.disposition = flag
+        made.add_attachment("sans.ttf", "font/ttf", FONT)
+        made.add_attachment("cover.png", "image/png", COVER)
+        picture = av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
+        for at in range(10):
+            picture.pts, picture.time_base = at, Fraction(1, 10)
+            made.mux(pictures.encode(picture))
+        for sound in sounds:
+            frame = av.AudioFrame.from_ndarray(np.zeros((1, 48_000), "f4"), format="fltp", layout="mono")
+            frame.sample_rate, frame.pts = 48_000, 0
+            made.mux(sound.encode(frame))
+        sign = av.Packet(b"Exit")
+        sign.pts = sign.dts = 500
+        sign.duration, sign.time_base, sign.stream = 400, Fraction(1, 1000), signs
+        made.mux_one(sign)
+        made.mux([packet for one in (pictures, *sounds) for packet in one.encode(None)])
+    return path
+
+
+def tracks(path: Path) -> list[tuple[str, int]]:
+    with av.open(str(path)) as opened:
+        return sorted((one.type, int(one.disposition)) for one in opened.streams)
+
+
+def test_flags_fonts_and_the_cover_are_copied(tmp_path: Path) -> None:
+    talk, copy = film(tmp_path / "film.mkv"), tmp_path / "copy.mkv"
+    done = mux(talk, [subtitles(tmp_path, "German", "Hallo")], copy)
+    assert done == Muxed(left_out=(), damaged=0)
+    assert tracks(copy) == sorted([*tracks(talk), ("subtitle", 0)])
+    assert FONT in copy.read_bytes()
+    assert COVER in copy.read_bytes()
+
+
+def test_mp4_takes_the_cover_back_and_forth_and_fonts_that_it_does_not_take_are_told(tmp_path: Path) -> None:
+    talk, copy = film(tmp_path / "film.mkv"), tmp_path / "copy.mp4"
+    german = subtitles(tmp_path, "German", "Hallo")
+    done = mux(talk, [german], copy)
+    assert done == Muxed(left_out=("srt", "sans.ttf"), damaged=0)
+    assert ("video", int(Disposition.attached_pic)) in tracks(copy)
+    assert COVER in copy.read_bytes()
+    assert mux(copy, [german], tmp_path / "again.mkv") is not None
+    assert COVER in (tmp_path / "again.mkv").read_bytes()
+
+
+def test_a_copy_into_a_link_goes_where_the_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    link, behind = tmp_path / "copy.mkv", tmp_path / "disk" / "copy.mkv"
+    link.symlink_to(behind)
+    assert mux(video(tmp_path / "talk.mp4"), [subtitles(tmp_path, "German", "Hallo")], link) is not None
+    assert link.is_symlink()
+    assert behind.stat().st_size

@@ -34,6 +34,8 @@ class Registry:
         self.hold: Event | None = None
         #: Path and range of each request.
         self.requests: list[tuple[str, str | None]] = []
+        #: Who asked, by the header.
+        self.users: list[str | None] = []
         self.url = ""
 
     def add(self, pair: str, architecture: str = "tiny", status: str = "Release", *, one: bool = True) -> Any:
@@ -90,6 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         registry, asked = self.registry, self.headers.get("Range")
         registry.requests.append((self.path, asked))
+        registry.users.append(self.headers["Authorization"])
         if registry.hold is not None:
             registry.hold.wait(60)
         described = json.dumps(

@@ -180,6 +180,16 @@ def test_only_web_servers_are_asked(registry: Registry) -> None:
         b'{"baseUrl": "file:///etc", "models": {"en-de": %s}}' % json.dumps(registry.models["en-de"]).encode()
     )
     assert "names no address of the web (file:///etc" in complaint(registry)
+    registry.instead = registry.instead.replace(b"file:///etc", b"http://[bad")
+    assert "cannot be reached (ValueError)" in complaint(registry)
+
+
+def test_a_user_in_the_registry_s_address_is_told_to_it_alone(registry: Registry) -> None:
+    registry.url = registry.url.replace("//", "//user:p%40ss@")
+    assert "127.0.0.1 has none that is released" in complaint(registry)
+    assert registry.users == ["Basic dXNlcjpwQHNz"]
+    registry.url = registry.url.replace("127.0.0.1", "[127.0.0.1")
+    assert "p%40ss" not in complaint(registry)
 
 
 def test_a_registry_that_does_not_answer_is_waited_for_once(

@@ -1,6 +1,7 @@
 """Speakers over real WebSockets: sound goes in, captions come back, and each room is its own."""
 
 import json
+import logging
 import socket
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from connectors.rooms.keys import RoomKeys
 from connectors.web.hub import ClientTimeouts
@@ -265,6 +267,21 @@ def test_a_socket_needs_the_token_and_a_page_of_this_server() -> None:
             pass
         with served.speaker({}, Cookie=cookie, Origin=f"http://127.0.0.1:{served.port}") as speaker:
             speaker.open()
+
+
+def test_strangers_put_no_line_into_the_operator_s_terminal(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(token="the-secret-token") as served:
+        for path in ("/rooms", "/nowhere"):
+            with pytest.raises(InvalidStatus), connect(f"ws://127.0.0.1:{served.port}{path}"):
+                pass
+        cookie = f"surtitle-{served.port}=the-secret-token"
+        with served.speaker(Cookie=cookie) as speaker:
+            speaker.socket.send(b"\xff", text=True)
+            assert speaker.until_closed() == 1007
+    assert capfd.readouterr() == ("", "")
+    assert [one.getMessage() for one in caplog.records if one.levelno > logging.INFO] == []
 
 
 def test_a_connection_that_became_a_socket_is_not_closed_as_idle(

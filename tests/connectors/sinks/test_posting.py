@@ -1,5 +1,6 @@
 """Finals get to an address in order, none is lost while it does not answer, and captions do not wait."""
 
+import http.client
 import json
 import threading
 import time
@@ -37,6 +38,7 @@ class Receiver:
     def __init__(self, *statuses: int) -> None:
         self.statuses = list(statuses)
         self.got: list[Got] = []
+        self.times_s: list[float] = []
         self.url = ""
         self.answers = threading.Event()
         self.answers.set()
@@ -44,6 +46,7 @@ class Receiver:
     def status(self, got: Got) -> int:
         self.answers.wait(30)
         self.got.append(got)
+        self.times_s.append(time.monotonic())
         return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
 
 
@@ -66,22 +69,26 @@ def receiving(*statuses: int) -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        receiver.url = f"http://127.0.0.1:{http.server_port}/in?cid=key"
+        receiver.url = f"http://127.0.0.1:{server.server_port}/in?cid=key"
         try:
             yield receiver
         finally:
             receiver.answers.set()
-            http.shutdown()
+            server.shutdown()
             thread.join()
 
 
 def posting_to(
-    receiver: Receiver, told: list[OutputChanged], make: Callable[..., Any] = webhook.make, state: Any = None
+    receiver: Receiver,
+    told: list[OutputChanged],
+    make: Callable[..., Any] = webhook.make,
+    state: Any = None,
+    watch: OutputWatch | None = None,
 ) -> Posting:
-    sink: PostSink = make(Secret(receiver.url), watch=OutputWatch(told.append))
+    sink: PostSink = make(Secret(receiver.url), watch=watch or OutputWatch(told.append))
     return sink.build_part("post", "post", state)
 
 
@@ -97,13 +104,14 @@ def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
     told: list[OutputChanged] = []
     with receiving(200, 503, 0, 302, 429, 200) as receiver:
         part = posting_to(receiver, told)
-        part.write_batch([caption(f"Satz {number}.", number, number + 1) for number in range(3)])
+        satz = [caption(f"Satz {number}.", number, number + 1, language="de") for number in range(3)]
+        part.write_batch(satz)
         part.write_batch([caption("unfertig", 3, 4, is_final=False), caption(" ", 4, 5)])
         part.close()
 
     bodies = [json.loads(got.body) for got in receiver.got]
     assert [one["sequence"] for one in bodies] == [1, 2, 2, 2, 2, 2, 3]
-    assert bodies[-1]["text"] == "Satz 2."
+    assert (bodies[-1]["text"], bodies[-1]["language"]) == ("Satz 2.", "de")
     keys = [got.headers["Idempotency-Key"] for got in receiver.got]
     assert len(set(keys)) == 3
     assert keys[1:6] == keys[1:2] * 5
@@ -146,6 +154,91 @@ def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers() -
     assert {got.headers["Idempotency-Key"] for got in receiver.got[:2]} == first
 
 
+def test_a_resumed_run_that_hears_something_else_uses_another_key() -> None:
+    with receiving(200) as receiver:
+        for text in ("Eins.", "Eins.", "Ein Satz."):
+            part = posting_to(receiver, [], state=PostState(run="run", next_number=4))
+            part.write_batch([caption(text, 0, 1)])
+            part.close()
+    first, same, other = [got.headers["Idempotency-Key"] for got in receiver.got]
+    assert first == same != other
+
+
+def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "_FIRST_WAIT_S", 0.04)
+    with receiving(503, 503, 503, 503, 503, 200) as receiver:
+        part = posting_to(receiver, [])
+        part.write_batch([caption("Eins.", 0, 1)])
+        while len(receiver.got) < 6:
+            time.sleep(0.01)
+        part.close()
+    # The fifth wait is 16 times the first one, a fifth less by chance.
+    assert receiver.times_s[5] - receiver.times_s[4] > 0.5
+
+
+def test_the_end_of_a_run_is_awaited_once_for_all_receivers_and_then_nothing_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(posting, "_END_S", 1.0)
+    monkeypatch.setattr(posting, "_LAST_S", 0.1)
+    monkeypatch.setattr(posting, "_FIRST_WAIT_S", 0.2)
+    watch = OutputWatch(lambda _event: None)
+    with receiving(503) as receiver:
+        parts = [posting_to(receiver, [], make, watch=watch) for make in (webhook.make, youtube.make)]
+        for part in parts:
+            part.write_batch([caption("Eins.", 0, 1)])
+        began_s = time.monotonic()
+        for part in parts:
+            part.close()
+        assert time.monotonic() - began_s < 1.8
+        for part in parts:
+            part._thread.join(5)
+            assert not part._thread.is_alive()
+    assert len(receiver.got) < 20
+    assert all(part.missing is not None for part in parts)
+
+
+def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET_VARIABLE, "hunter2\n")
+    with pytest.raises(UsageError, match="without spaces or line ends") as refused:
+        webhook.make(Secret("http://host/"), watch=OutputWatch(lambda _event: None))
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("error", "lost"), [(ValueError, 1), (http.client.HTTPException, 0)])
+def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
+    error: type[Exception], lost: int
+) -> None:
+    def post(request: posting.Request) -> int:
+        posted.append(request)
+        if len(posted) == 1:
+            raise error(f"bad {request.url}")
+        return 200
+
+    posted: list[posting.Request] = []
+    told: list[OutputChanged] = []
+    form: Any = webhook.make("http://host/", watch=OutputWatch(told.append))
+    part = PostSink("http://host/?key=1", form._form, watch=OutputWatch(told.append), post=post).build_part(
+        "", "", None
+    )
+    part.write_batch([caption("Eins.", 0, 1), caption("Zwei.", 1, 2)])
+    part.close()
+    assert json.loads(posted[-1].body)["text"] == "Zwei."
+    assert (part.missing.span.records if part.missing else 0) == lost
+    assert "key" not in f"{told} {part.missing}"
+
+
+def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiving(200) as receiver:
+        receiver.url = receiver.url.replace("//", "//user:p%40ss@")
+        for secret in ("", "word"):
+            monkeypatch.setenv(SECRET_VARIABLE, secret)
+            part = posting_to(receiver, [])
+            part.write_batch([caption("Eins.", 0, 1)])
+            part.close()
+    assert [got.headers["Authorization"] for got in receiver.got] == ["Basic dXNlcjpwQHNz", "Bearer word"]
+
+
 def test_a_final_that_is_refused_is_left_out_and_told() -> None:
     with receiving(200, 422, 200) as receiver:
         part = posting_to(receiver, [])
@@ -175,8 +268,9 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> Non
 
 
 def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="give one of https or http"):
-        webhook.make(Secret("ftp://host/?key=1"), watch=OutputWatch(lambda _event: None))
+    for none in ("ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"):
+        with pytest.raises(UsageError, match="give one of https or http"):
+            webhook.make(Secret(none), watch=OutputWatch(lambda _event: None))
     captions = Path(__file__).parents[2] / "samples" / "captions.jsonl"
     with receiving(500, 200) as receiver:
         summary = tmp_path / "summary.json"

@@ -105,6 +105,14 @@ def test_settings_that_are_none_are_left_out(query: str, captions: CaptionServer
     expect(page.locator("html")).to_have_css("color-scheme", "dark")
 
 
+def test_a_pace_at_which_nobody_reads_is_left_out(captions: CaptionServer, visit: Visit) -> None:
+    read = "async (given) => (await import('/static/settings.js')).valid(given)"
+    page = visit(captions.page)
+    for pace, taken in (("0", {}), ("x", {}), ("1", {"pace": 5}), ("14", {"pace": 14})):
+        assert page.evaluate(read, {"pace": pace}) == taken
+    assert page.evaluate(read, {"fade": "0", "lines": "0"}) == {"fade": 0, "lines": 0}
+
+
 def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page, color_scheme="light")
     html, button = page.locator("html"), page.get_by_role("button", name="Light theme")

@@ -1,26 +1,34 @@
-"""``surtitle subtitle`` names its files after the recordings, and overwrites nothing."""
+"""``surtitle subtitle`` names its files after the recordings, and keeps what was there."""
 
+import os
 import signal
 import subprocess
+from http import HTTPStatus
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 import soundfile
+from numpy.typing import NDArray
 
 from operators.recognizers.moonshine.recognizer import bundled_model
+from tests.operators.recognizers.azure.listener import KEY
+from tests.operators.recognizers.azure.server import running as azure
 from tests.program import SURTITLE, Program, surtitle
 from tests.recordings import write
 
 SPEECH = bundled_model().parent / "two_cities.wav"
 
 
+def spoken(seconds: int) -> tuple[NDArray[np.int16], int]:
+    samples, rate = soundfile.read(SPEECH, frames=16_000 * seconds, dtype="int16")
+    return np.ascontiguousarray(samples if samples.ndim == 1 else samples[:, 0]), rate
+
+
 def test_each_recording_gets_its_own_files_and_a_copy_with_subtitles(tmp_path: Path) -> None:
-    samples, rate = soundfile.read(SPEECH, frames=16_000 * 6, dtype="int16")
-    mono = np.ascontiguousarray(samples if samples.ndim == 1 else samples[:, 0])
     for name in ("talk.mp4", "other.mkv"):
-        write(tmp_path / name, mono, rate)
+        write(tmp_path / name, *spoken(6))
     (tmp_path / "noise.mp4").write_text("no video\n" * 40)
     given = [tmp_path / name for name in ("talk.mp4", "noise.mp4", "other.mkv")]
     options = ("--captions-only", "--vtt", "--mux")
@@ -63,20 +71,86 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_read(
     assert reason in refused.stderr
 
 
-def test_an_interrupted_recording_leaves_no_half_of_its_subtitles(tmp_path: Path) -> None:
-    samples, rate = soundfile.read(SPEECH, dtype="int16")
-    mono = np.ascontiguousarray(samples if samples.ndim == 1 else samples[:, 0])
-    talk = write(tmp_path / "talk.mkv", mono, rate, repeat=20)
-    command = [SURTITLE, "subtitle", str(talk), "--captions-only", "--mux", "--log-format", "json"]
-    with Program(command, stderr=subprocess.PIPE, text=True) as running:
+def test_an_interrupted_recording_leaves_what_was_there_and_no_half_of_its_subtitles(tmp_path: Path) -> None:
+    samples, rate = spoken(60)
+    talk = write(tmp_path / "talk.mkv", samples, rate, repeat=20)
+    corrected = tmp_path / "talk.en.srt"
+    corrected.write_text("corrected")
+    command = [SURTITLE, "subtitle", str(talk), "--captions-only", "--mux", "--vtt", "--overwrite"]
+    with Program([*command, "--log-format", "json"], stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         while "run_started" not in running.stderr.readline():
             pass
-        assert (tmp_path / "talk.en.srt").exists()
         running.send_signal(signal.SIGINT)
         told = running.communicate(timeout=60)[1]
     assert (running.returncode, "interrupted before it was finished" in told) == (130, True)
-    assert list(tmp_path.iterdir()) == [talk]
+    assert {*tmp_path.iterdir()} == {talk, corrected}
+    assert corrected.read_text() == "corrected"
+
+
+def test_a_refused_key_is_told_and_leaves_no_subtitles(tmp_path: Path) -> None:
+    talk = write(tmp_path / "talk.mkv", *spoken(6))
+    settings = tmp_path / "azure.toml"
+    with azure() as service:
+        service.refusals.append(HTTPStatus.UNAUTHORIZED)
+        settings.write_text(
+            f'[recognize]\nengine = "azure"\nazure = {{ host = "{service.url}", key = "{KEY}" }}\n'
+            "[input]\nrealtime = true\n"
+        )
+        refused = surtitle("subtitle", talk, "--captions-only", "--mux", "--settings", settings)
+    assert refused.returncode == 3
+    assert "refused the key" in refused.stderr
+    assert {*tmp_path.iterdir()} == {talk, settings}
+
+
+def test_what_is_damaged_is_told_also_where_no_copy_can_be_made(tmp_path: Path) -> None:
+    talk = tmp_path / "talk.mkv"
+    samples, rate = spoken(20)
+    # Its second half is cut off, and it has no pictures.
+    whole = write(tmp_path / "whole.mkv", samples, rate).read_bytes()
+    talk.write_bytes(whole[: len(whole) // 2])
+    done = surtitle("subtitle", talk, "--captions-only", "--burn")
+    assert done.returncode == 3
+    assert "its header promises" in done.stderr
+    assert "it has no pictures" in done.stderr
+    assert "It was the best" in (tmp_path / "talk.en.srt").read_text()
+
+
+def test_a_recording_that_cannot_be_one_leaves_the_others(tmp_path: Path) -> None:
+    talk, legacy = tmp_path / "talk.wav", tmp_path / os.fsdecode(b"ol\xe9.wav")
+    samples, rate = spoken(6)
+    for path in (talk, legacy):
+        with path.open("wb") as file:
+            soundfile.write(file, samples, rate, format="WAV")
+    done = surtitle("subtitle", legacy, talk, "captions.jsonl", "--captions-only")
+    assert done.returncode == 3
+    assert "is not UTF-8; give the file another name" in done.stderr
+    assert "captions.jsonl: `surtitle subtitle` takes sound; did you mean: surtitle replay" in done.stderr
+    assert "of 3 recordings, 2 could not be subtitled" in done.stderr
+    assert talk.with_suffix(".en.srt").stat().st_size
+    assert surtitle("subtitle", legacy, "--captions-only").returncode == 2
+
+
+def test_a_file_of_the_settings_holds_one_recording_and_each_begins_anew(tmp_path: Path) -> None:
+    settings, log = tmp_path / "run.toml", tmp_path / "log.jsonl"
+    settings.write_text(f'[output]\nlog = "{log}"\nsummary = "s.json"\n[recovery]\nfolder = "kept"\n')
+    talks = [tmp_path / "talk.wav", tmp_path / "other.wav"]
+    for path in talks:
+        soundfile.write(path, *spoken(6))
+    options = ("--captions-only", "--settings", settings)
+    refused = surtitle("subtitle", *talks, *options, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "output.log, output.summary: it would hold only the last of 2 recordings" in refused.stderr
+    for path in talks:
+        assert surtitle("subtitle", path, *options, cwd=tmp_path).returncode == 0
+        assert log.stat().st_size
+
+
+def test_chapters_of_a_recording_that_has_none_any_more_go(tmp_path: Path) -> None:
+    talk, chapters = write(tmp_path / "talk.mkv", *spoken(6)), tmp_path / "talk.chapters.vtt"
+    chapters.write_text("of the talk that was here before")
+    assert surtitle("subtitle", talk, "--captions-only", "--vtt", "--overwrite").returncode == 0
+    assert not chapters.exists()
 
 
 def test_each_of_several_languages_has_a_file_and_the_speech_one_for_all(tmp_path: Path) -> None:
@@ -87,3 +161,25 @@ def test_each_of_several_languages_has_a_file_and_the_speech_one_for_all(tmp_pat
         refused = surtitle("subtitle", talk, "--to", "German,French", "--speech")
         assert f"{there} is there already" in refused.stderr
         there.unlink()
+
+
+def test_of_a_film_in_two_languages_the_spoken_one_is_heard_unless_another_track_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    film, (samples, rate) = tmp_path / "film.mkv", spoken(6)
+    with av.open(str(film), "w") as made:
+        dubbed, original = (made.add_stream("pcm_s16le", rate=rate, layout="mono") for _ in range(2))
+        dubbed.metadata["language"], original.metadata["language"] = "ger", "eng"
+        for stream, heard in ((dubbed, np.zeros_like(samples)), (original, samples)):
+            frame = av.AudioFrame.from_ndarray(heard[None], format="s16", layout="mono")
+            frame.sample_rate, frame.pts = rate, 0
+            made.mux(stream.encode(frame))
+    options = ("--captions-only", "--overwrite")
+    done = surtitle("subtitle", film, *options)
+    assert "film.mkv: audio track 2 of 2 (1 German, 2 English) is heard; --track chooses" in done.stderr
+    assert "It was the best" in (tmp_path / "film.en.srt").read_text()
+    for track in ("1", "German"):
+        done = surtitle("subtitle", film, *options, "--track", track)
+        assert "audio track 1 of 2" in done.stderr
+        assert not (tmp_path / "film.en.srt").read_text()
+    assert surtitle("subtitle", film, *options, "--track", "Germna").returncode == 2

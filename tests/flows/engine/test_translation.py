@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from operators.errors import InputError, UsageError
 from operators.glossary import Wanted
 from operators.models.terms import Limit
 from operators.prompts.prompt import Prompt
+from tests.flows.talk import read
 from tests.program import surtitle
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
 from tests.toy import ToyVocabulary
@@ -76,6 +77,27 @@ def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
         "user\nSay in German: Good day\nassistantSo:",
         "E: Hello.\nD: Hallo.\n\nE: Good day\nD:",
     ]
+
+
+@pytest.mark.parametrize("watched", [[], ["--summary", "summary.json"]])
+def test_the_sentences_before_are_told_whether_or_not_somebody_watches(
+    speech: Path, tmp_path: Path, watched: Sequence[str]
+) -> None:
+    write_model(tmp_path / "chat.gguf", byte_pairs(MARKS), tokenizer_chat_template=CHATML)
+    template = 'message = "{source}"\n[context]\nmessage = "{notes}\\n{source}"'
+    (tmp_path / "mine.toml").write_text(template)
+    command = ["file", speech, "--model", "chat.gguf", "--template", "mine.toml", "--threads", 1, "--quiet"]
+    lengths = []
+    for context in (0, 1):
+        made = ["--context", context, "--save-translations", f"{context}.jsonl", "--srt", f"{context}.srt"]
+        done = surtitle(*command, *made, *watched, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        finals = [one for one in read(tmp_path / f"{context}.jsonl") if one["is_final"]]
+        lengths.append([one["effort"]["prompt_tokens"] for one in finals])
+    without, told = lengths
+    assert len(told) == len(without) > 2
+    assert told[0] == without[0]
+    assert all(more > less for more, less in zip(told[1:], without[1:], strict=True))
 
 
 def test_a_template_of_the_users_own_that_does_not_fit_is_refused(tmp_path: Path) -> None:

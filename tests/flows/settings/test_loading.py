@@ -21,9 +21,16 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
     assert (settings.translate.bias, settings.translate.target) == (0.3, "French")
 
 
+@pytest.mark.parametrize("to", ['["German", "French"]', '["German,French"]', '"German, French"'])
+def test_several_languages_are_a_list_or_have_commas_between(tmp_path: Path, to: str) -> None:
+    settings = load_settings(written(tmp_path, f"[translate]\nto = {to}\n"), takes_several=True)
+    assert (settings.translate.target, settings.translate.more_targets) == ("German", ("French",))
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        ("[translate]\nto = [3]", "translate.to: give text in quotes, not a list"),
         ("[translate]\nbiass = 0.1", "no setting translate.biass; did you mean translate.bias?"),
         ("[translat]\nbias = 0.1", "no setting translat; did you mean translate?"),
         ('[translate]\nsource = "en"', "no setting translate.source; did you mean translate.from?"),
@@ -123,3 +130,11 @@ def test_only_recordings_that_nobody_watches_are_captioned_by_whole_sentences(
 ) -> None:
     given = {"input": {"audio": "talk.wav"}, "output": {"srt": "talk.srt"}}
     assert load_settings(None, given | more).finals_only == is_so
+
+
+@pytest.mark.parametrize(("context", "is_so"), [(0, True), (1, False)])
+def test_sentences_of_a_recording_are_translated_together_unless_the_model_is_told_those_before(
+    context: int, *, is_so: bool
+) -> None:
+    given: dict[str, dict[str, Any]] = {"input": {"audio": "talk.wav"}, "output": {"srt": "talk.srt"}}
+    assert load_settings(None, given | {"translate": {"context": context}}).translates_together == is_so

@@ -16,7 +16,7 @@ from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
-from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.prompts.prompt import EndOfTurn, Noted, Prompt
 from operators.research.draft_model import ModelDrafts
 from operators.research.jacobi import Jacobi
 from operators.research.prediction import Prediction
@@ -88,19 +88,19 @@ def talks(draw: st.DrawFn) -> list[Update]:
     return [next(left[number]) for number in order]
 
 
-def translator(decoder: Decoder, method: str, *, max_source: int = 100) -> Translator:
+def translator(decoder: Decoder, method: str, *, max_source: int = 100, context: int = 0) -> Translator:
     vocabulary = ToyVocabulary()
-    prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary))
+    prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary), context=Noted((6,), (6,), (7,)))
     settings = TranslatorSettings(
-        max_source=max_source, max_output=12, commit=CommitRule(1, 0.0), finals_differ=True
+        max_source=max_source, max_output=12, commit=CommitRule(1, 0.0), finals_differ=True, context=context
     )
     return Translator(prompt, decoder, METHODS[method], settings)
 
 
-def alone(method: str, *, max_source: int = 100) -> Translator:
+def alone(method: str, *, max_source: int = 100, context: int = 0) -> Translator:
     """A translator that decodes one segment after the other."""
     pools = [SessionPool(ToyStore(3, error=error), HEAD, 2) for error in (0.0, ERROR)]
-    return translator(OneAtATime(*pools), method, max_source=max_source)
+    return translator(OneAtATime(*pools), method, max_source=max_source, context=context)
 
 
 def scheduler(
@@ -115,9 +115,11 @@ def scheduler(
     return Scheduler(*passes, fill=fill, most=most, clock=clock)
 
 
-def toy_rooms(served: Scheduler, method: str = "retranslate", *, keep_up: bool = True) -> SegmentRooms:
+def toy_rooms(
+    served: Scheduler, method: str = "retranslate", *, keep_up: bool = True, context: int = 0
+) -> SegmentRooms:
     """Rooms as a run has them."""
-    return rooms_of(served, translator(served, method), keep_up=keep_up)
+    return rooms_of(served, translator(served, method, context=context), keep_up=keep_up)
 
 
 #: The tokens of all translations of each segment: room and number.

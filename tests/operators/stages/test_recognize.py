@@ -193,6 +193,14 @@ def test_a_final_that_lost_its_text_keeps_what_the_viewer_has_read() -> None:
     assert brief(run(chunks(2), Scripted(script))) == [(0, 0, "Oh", False), (0, 1, "Oh", True)]
 
 
+def test_a_doubtful_final_takes_back_what_the_viewer_has_read() -> None:
+    doubtful = Hypothesis(segment=0, text="", is_final=True, is_doubtful=True, start_s=0.0, end_s=0.2)
+    heard = run(chunks(3), Scripted([[says(0, "Their")], [doubtful], [says(1, "Go", is_final=True)]]))
+    assert [(one.segment, one.text, one.is_final) for one in heard] == [
+        (0, "Their", False), (0, "", True), (1, "Go", True)
+    ]  # fmt: skip
+
+
 def test_what_says_nothing_new_is_not_passed_on() -> None:
     script = [
         [says(0, "Oh")],

@@ -158,6 +158,14 @@ def test_any_number_of_rooms_get_through_the_stage_what_each_gets_alone(
         assert [one.revision for one in out if one.stream == stream and one.is_final] == finals
 
 
+def test_a_room_is_told_what_its_stream_said_before_and_nothing_of_others() -> None:
+    said = [Update(room, number, text, is_final=True) for number, text in enumerate("abc") for room in "st"]
+    served = RoomsThread(toy_rooms(scheduler(3, 16), context=1, keep_up=False))
+    made = by_segment(run(partials(said), served))
+    assert made == tokens_alone(alone("retranslate", context=1), said)
+    assert made != tokens_alone(alone("retranslate"), said)
+
+
 class Gate(ToyStore):
     """Computes nothing while it is closed."""
 

@@ -1,6 +1,7 @@
 """From captions to cues: what is held, what is settled, and the rules whatever comes."""
 
 import pickle
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,11 +9,11 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.events import Caption
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue
+from operators.events import Caption, Partial
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter
 from operators.text import cleaned, width
-from tests.subtitled import any_captions, caption
+from tests.subtitled import any_captions, caption, partial
 
 LONG = "Die Führung beginnt um zehn Uhr in der großen Halle."  # read in 3 s
 
@@ -21,7 +22,7 @@ def writer(shown: Shown = "target", state: Any = None) -> SubtitleWriter:
     return SubtitleWriter(shown, Columns(), state)
 
 
-def written(captions: list[Caption], shown: Shown = "target") -> list[Cue]:
+def written(captions: Sequence[Caption | Partial], shown: Shown = "target") -> list[Cue]:
     one = writer(shown)
     return one.take(captions) + one.release()
 
@@ -70,14 +71,52 @@ def test_silence_settles_what_is_held() -> None:
     assert one.due_s == 7.5 + 5
 
 
-def test_that_silence_has_passed_says_when_a_cue_is_written_and_not_what_is_in_it() -> None:
-    first, late = caption(LONG, 0, 1), caption("Ja.", 2.5, 9, ready_s=9)
+def test_while_speech_is_heard_no_silence_settles_what_is_held() -> None:
     one = writer()
-    one.take([first])
-    released = one.release()  # as the clock would have it at 8 s
-    assert released + one.take([late]) + one.release() == written([first, late])
-    (cue, _) = written([first, late])
-    assert cue.end_ms == 3000
+    one.take([caption(LONG, 0, 1)])
+    one.take([partial("And", 1.5, 9, segment=1)])
+    assert one.due_s == 9 + 5
+    one.take([caption("Ja.", 1.5, 9.5, segment=1)])
+    assert one.due_s == 9.5 + 5
+
+
+def test_a_cue_ends_before_the_next_speech_however_late_that_is_translated() -> None:
+    (first, second) = written([caption(LONG, 0, 1), caption("Ja.", 2.5, 9, ready_s=60)])
+    assert (first.end_ms, second.start_ms) == (2500 - GAP_MS, 2500)
+
+
+@given(st.lists(st.tuples(st.integers(1, 2), st.floats(2.5, 9.0)), min_size=1, max_size=40))
+def test_cues_lie_on_their_speech_at_any_rate_of_speech(sentences: list[tuple[int, float]]) -> None:
+    finals, at_s = list[Caption](), 0.0
+    for number, (length, spoken_s) in enumerate(sentences):
+        finals.append(
+            caption(f"{number}. {LONG * length}", at_s, at_s + spoken_s, segment=number, ready_s=at_s + 60)
+        )
+        at_s += spoken_s
+    begins = {cue.lines[0].split(".")[0]: cue.start_ms for cue in reversed(written(finals))}
+    for number, final in enumerate(finals):
+        assert abs(begins[str(number)] - 1000 * final.start_s) <= 1
+
+
+def test_words_recognised_later_than_they_were_said_do_not_move_the_text_behind_them() -> None:
+    # Ten seconds of speech, of which only the first words were recognised until the end.
+    late = partial("x" * 10, 0, 9.9)
+    whole = caption(f"{LONG} {LONG}", 0, 10, source="x" * 120)
+    assert written([late, whole]) == written([whole])
+
+
+def test_captions_of_several_languages_have_the_times_of_one() -> None:
+    heard = [partial("x" * 36, 0, 3), partial("x" * 38, 0, 5.5)]
+    alone, one_of_several = (
+        caption(f"{LONG} {LONG}", 0, 9, source="x" * 80),
+        caption(f"{LONG} {LONG}", 0, 9, source="x" * 80, language="de"),
+    )
+    assert written([*heard, one_of_several]) == written([*heard, alone]) != written([alone])
+
+
+def test_cues_after_a_hundred_hours_keep_their_times() -> None:
+    (cue,) = written([caption("Ja.", 400_000, 400_001)])
+    assert cue == Cue(400_000_000, 400_001_000, ("Ja.",))
 
 
 def test_the_source_or_both_can_be_shown() -> None:
@@ -107,6 +146,10 @@ def test_the_state_is_small_and_goes_on_where_it_was() -> None:
     assert resumed.take(more) + resumed.release() == one.take(more) + one.release()
 
 
+def start_ms(one: Caption) -> int:
+    return Speech.at(one.start_s, one.end_s).start_ms
+
+
 def squeezed(text: str) -> str:
     return regex.sub(r"[\s\u202a-\u202c]", "", text)
 
@@ -132,7 +175,7 @@ def test_what_is_written_does_not_depend_on_how_captions_come_together(
     due_s, later = other.due_s, captions[place:]
     names = {"source": ["source"], "target": ["text"], "both": ["source", "text"]}[shown]
     spoken = [it for it in later if any(cleaned(getattr(it, name)).strip() for name in names)]
-    if due_s is not None and (not spoken or spoken[0].ready_s > due_s):
+    if due_s is not None and (not spoken or start_ms(spoken[0]) > 1000 * due_s):
         cues += other.release()
     cues += other.take(later) + other.release()
     assert cues == written(captions, shown)

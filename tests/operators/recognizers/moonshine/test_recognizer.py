@@ -139,6 +139,16 @@ def test_several_tokens_in_one_pass_are_judged_as_one_by_one() -> None:
     assert agree(together, alone)
 
 
+def test_what_is_no_english_is_left_out_and_english_is_not() -> None:
+    forwards = pcm("two_cities.wav")
+    backwards = np.frombuffer(forwards, "<i2")[::-1].tobytes()
+    assert not any(final.is_doubtful for final in [*finals(hear(chunks(forwards))), *finals(beckett())])
+    doubtful = [final for final in finals(hear(chunks(backwards))) if final.is_doubtful]
+    # They have sounds of English, and no words.
+    assert len(doubtful) >= 3
+    assert not any(final.text for final in doubtful)
+
+
 def test_silence_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[object] = []
     monkeypatch.setattr(MoonshineModel, "encode", lambda _self, samples: encoded.append(samples))

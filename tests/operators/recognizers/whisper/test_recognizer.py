@@ -14,10 +14,9 @@ from operators.recognizers.whisper.recognizer import (
     WhisperTranscriber,
     compression,
     decode,
-    mean_log_probability,
     whisper_recognizer,
 )
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult, mean_log_probability
 from operators.recognizers.windowed.segmenter import Samples, Window
 from operators.trouble import ModelTrouble, Trouble
 from tests.near_ties import NOISE, gap_where_they_part
@@ -139,6 +138,7 @@ def test_an_utterance_whose_final_fails_leaves_nothing_to_the_next(monkeypatch: 
     speech = samples("beckett.wav", 2.0)
     noise = np.random.default_rng(3).standard_normal(32_000).astype(np.float32) * 0.01
     shown = transcriber.transcribe(window(0, speech))
+    assert shown is not None
     assert shown.startswith("Ever tried")
     assert transcriber.transcribe(window(0, noise)) == shown, "the model is at a loss"
     with monkeypatch.context() as patch:

@@ -13,7 +13,7 @@ from operators.decoding.drive import Cost
 from operators.decoding.forward import Logits
 from operators.events import SAMPLE_RATE
 from operators.languages import language
-from operators.notifications import SpeechCut
+from operators.notifications import SpeechCut, SpeechDoubted
 from operators.recognizers.moonshine.model import END, MoonshineModel, Tokenizer, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
 from operators.recognizers.windowed.method import (
@@ -186,7 +186,7 @@ class Counting:
         return logits
 
 
-def moonshine(spoken: str | None, told: list[SpeechCut]) -> DraftingTranscriber:
+def moonshine(spoken: str | None, told: list[SpeechCut | SpeechDoubted]) -> DraftingTranscriber:
     tongue = None if spoken is None else language(spoken)
     return MoonshineTranscriber(cast(MoonshineModel, Counting()), WHOLE, spoken=tongue, observe=told.append)
 
@@ -201,11 +201,11 @@ def window(*, is_final: bool) -> Window:
     [(None, 34), ("English", 34), ("Korean", 60), ("Arabic", 60), ("Spanish", 60), ("Vietnamese", 60)],
 )
 def test_moonshines_text_may_be_as_long_as_its_language_needs(spoken: str | None, tokens: int) -> None:
-    assert len(moonshine(spoken, []).transcribe(window(is_final=True)).split()) == tokens
+    assert len((moonshine(spoken, []).transcribe(window(is_final=True)) or "").split()) == tokens
 
 
 def test_a_final_that_was_cut_is_reported() -> None:
-    told: list[SpeechCut] = []
+    told: list[SpeechCut | SpeechDoubted] = []
     transcriber = moonshine("English", told)
     transcriber.transcribe(window(is_final=False))
     assert told == []
@@ -235,4 +235,41 @@ def test_what_comes_twice_was_said_once_where_there_was_no_time_for_both(
     transcriber = MoonshineTranscriber(cast(MoonshineModel, Lost()), WHOLE, certainty=0.0)
     samples = np.zeros(round(seconds * SAMPLE_RATE), np.float32)
     text = transcriber.transcribe(Window(0, 0, len(samples), samples, is_final))
+    assert text is not None
     assert len(text.split()) == words
+
+
+class Unsure(Counting):
+    """A model that gives each of so many tokens the same probability, and then ends."""
+
+    def __init__(self, tokens: int, probability: float) -> None:
+        self._tokens = tokens
+        # Of 300 tokens, the others share the rest.
+        self._logit = np.log(probability / (1 - probability) * 299)
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        logits = np.zeros((rows, 300), np.float32)
+        for row, place in enumerate(range(start + len(tokens) - rows, start + len(tokens))):
+            logits[row, 10 + place if place < self._tokens else END] = self._logit
+        return logits
+
+
+@pytest.mark.parametrize(
+    ("tokens", "probability", "spoken", "is_shown"),
+    [
+        (8, 0.48, "English", True),
+        (8, 0.46, "English", False),
+        (8, 0.46, "Korean", True),  # not measured
+        (7, 0.30, "English", True),
+        (7, 0.28, "English", False),
+    ],
+)
+def test_a_final_that_the_model_itself_doubts_is_left_out_and_that_is_told(
+    tokens: int, probability: float, spoken: str, *, is_shown: bool
+) -> None:
+    told: list[SpeechCut | SpeechDoubted] = []
+    model = cast(MoonshineModel, Unsure(tokens, probability))
+    transcriber = MoonshineTranscriber(model, WHOLE, spoken=language(spoken), observe=told.append)
+    assert transcriber.transcribe(window(is_final=False)) is not None, "the next window says more"
+    assert (transcriber.transcribe(window(is_final=True)) is not None) == is_shown
+    assert [type(one) for one in told] == [SpeechDoubted] * (not is_shown)
