@@ -70,7 +70,7 @@ def receiving(*statuses: int) -> Iterator[Receiver]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         receiver.url = f"http://127.0.0.1:{server.server_port}/in?cid=key"
         try:
@@ -123,6 +123,7 @@ def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
 
 def test_captions_do_not_wait_and_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posting, "_END_S", 0.2)
+    monkeypatch.setattr(posting, "_LAST_S", 0.2)
     told: list[OutputChanged] = []
     with receiving(503) as receiver:
         receiver.answers.clear()
