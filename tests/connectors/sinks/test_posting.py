@@ -117,7 +117,11 @@ def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
     assert keys[1:6] == keys[1:2] * 5
     assert {got.headers["Authorization"] for got in receiver.got} == {"Bearer word"}
     assert [one.is_late for one in told] == [True, False]
-    assert "key" not in told[0].sentence
+    where = receiver.url.partition("?")[0]
+    assert {one.path.partition("?")[0] for one in told} == {where}
+    assert told[0].sentence.startswith(where)
+    assert told[1].sentence.endswith("takes captions again; nothing is missing")
+    assert "key" not in f"{told}"
     assert part.missing is None
 
 
@@ -241,19 +245,22 @@ def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_final_that_is_refused_is_left_out_and_told() -> None:
-    with receiving(200, 422, 200) as receiver:
-        part = posting_to(receiver, [])
+    told: list[OutputChanged] = []
+    with receiving(200, 422, 503, 200) as receiver:
+        part = posting_to(receiver, told)
         part.write_batch([caption(f"Satz {number}.", number, number + 1) for number in range(3)])
         part.close()
-    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3]
+    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3, 3]
     assert part.missing is not None
     assert part.missing.span.records == 1
     assert "422" in part.missing.reason
+    assert told[-1].sentence.endswith(f"takes captions again; it lacks {part.missing.span}")
 
 
 def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> None:
     now = 1_700_000_000.0
     with receiving(200) as receiver:
+        receiver.url += "&lang="
         watch = OutputWatch(lambda _event: None)
         sink: Any = youtube.make(Secret(receiver.url), watch=watch)
         old = posting.Numbered(6, caption("Alt.", 0, 1), now - 61)
@@ -262,10 +269,28 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> Non
         part.write_batch([caption("Guten\nTag <b>.", 10, 12, ready_s=12.5)])
         part.close()
     (got,) = receiver.got
-    assert parse_qs(urlsplit(got.path).query) == {"cid": ["key"], "seq": ["7"]}
+    query = parse_qs(urlsplit(got.path).query, keep_blank_values=True)
+    assert query == {"cid": ["key"], "lang": [""], "seq": ["7"]}
     assert got.body == b"2023-11-14T22:13:17.500\nGuten Tag <b>.\n"
     assert got.headers["Content-Type"] == "text/plain; charset=UTF-8"
     assert part.missing is not None
+
+
+def test_a_webhook_gets_what_is_documented() -> None:
+    now = 1_700_000_000.0
+    watch = OutputWatch(lambda _event: None)
+    with receiving(200) as receiver:
+        sink: Any = webhook.make(Secret(receiver.url), watch=watch)
+        state = PostState(run="", next_number=7)
+        part = Posting(receiver.url, sink._form, watch, sink._post, state, now=lambda: now)
+        part.write_batch([caption("Guten Tag.", 10, 12, ready_s=12.5, segment=6, source="Good day.")])
+        part.close()
+    (got,) = receiver.got
+    assert got.headers["Content-Type"] == "application/json"
+    assert json.loads(got.body) == {
+        "sequence": 7, "stream": "talk", "segment": 6, "source": "Good day.", "text": "Guten Tag.",
+        "start_s": 10, "end_s": 12, "said_at": "2023-11-14T22:13:17.500+00:00",
+    }  # fmt: skip
 
 
 def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:
