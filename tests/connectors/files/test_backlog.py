@@ -256,42 +256,35 @@ def test_a_run_that_is_killed_and_resumed_leaves_the_file_of_an_unbroken_one(
         assert (whole / name).read_bytes() == (resumed / name).read_bytes() != b""
 
 
-def test_what_a_snapshot_counts_on_has_reached_the_disk(
-    tmp_path: Path, watch: OutputWatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
-    for name, (part, make) in sinks(tmp_path, watch).items():
-        for number in range(2):
-            synced.clear()
-            part.write_batch([make(number)])
-            part.snapshot()
-            part.snapshot()
-            # Once: nothing came between the two, and a disk may take a second for it.
-            assert synced == [(tmp_path / name).stat().st_ino]
-        part.close()
-
-
 @pytest.mark.usefixtures("hurried")
-def test_what_a_disk_lost_before_a_snapshot_is_written_again_in_its_place(
+def test_a_snapshot_counts_on_what_reached_the_disk_and_what_did_not_is_written_again(
     tmp_path: Path, watch: OutputWatch, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_file: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
     for name, (part, make) in sinks(tmp_path, watch).items():
+        path = tmp_path / name
         part.write_batch([make(0), make(1)])
         part.snapshot()
-        kept = (tmp_path / name).read_bytes()
+        part.snapshot()
+        # Once: nothing came between the two.
+        assert synced == [path.stat().st_ino]
+        synced.clear()
+        kept = path.read_bytes()
         part.write_batch([make(2), make(3)])
-        whole = (tmp_path / name).read_bytes()
+        whole = path.read_bytes()
         with monkeypatch.context() as disk:
             disk.setattr(os, "fsync", fail)
             part.snapshot()
-        assert told[-1].startswith(f"{tmp_path / name} cannot be written: Input/output error")
-        assert (tmp_path / name).read_bytes() == kept
+        assert told[-1].startswith(f"{path} cannot be written: Input/output error")
+        assert path.read_bytes() == kept
         part.snapshot()
-        assert (tmp_path / name).read_bytes() == whole
+        assert path.read_bytes() == whole
+        assert synced == [path.stat().st_ino]
+        synced.clear()
         part.close()
 
 

@@ -203,6 +203,30 @@ def test_the_end_of_a_run_is_awaited_once_for_all_receivers_and_then_nothing_is_
     assert all(part.missing is not None for part in parts)
 
 
+def test_an_address_is_of_http_or_https() -> None:
+    watch = OutputWatch(lambda _event: None)
+    for none in ("ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"):
+        with pytest.raises(UsageError, match="^(ftp|http).*give one of https or http") as refused:
+            webhook.make(Secret(none), watch=watch)
+        assert "key" not in str(refused.value)
+    webhook.make(Secret("https://host/"), watch=watch)
+
+
+def test_a_receiver_that_never_answers_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "_ANSWER_S", 0.2)
+    told: list[OutputChanged] = []
+    with receiving(200) as receiver:
+        receiver.answers.clear()
+        part = posting_to(receiver, told)
+        part.write_batch([caption("Eins.", 0, 1)])
+        while not told:
+            time.sleep(0.01)
+        receiver.answers.set()
+        part.close()
+    assert "timed out" in told[0].sentence
+    assert part.missing is None
+
+
 def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, "hunter2\n")
     with pytest.raises(UsageError, match="without spaces or line ends") as refused:
@@ -246,15 +270,17 @@ def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_final_that_is_refused_is_left_out_and_told() -> None:
     told: list[OutputChanged] = []
+    watch = OutputWatch(told.append)
     with receiving(200, 422, 503, 200) as receiver:
-        part = posting_to(receiver, told)
+        part = posting_to(receiver, told, watch=watch)
         part.write_batch([caption(f"Satz {number}.", number, number + 1) for number in range(3)])
         part.close()
     assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3, 3]
     assert part.missing is not None
-    assert part.missing.span.records == 1
     assert "422" in part.missing.reason
-    assert told[-1].sentence.endswith(f"takes captions again; it lacks {part.missing.span}")
+    lacks = "lacks 1 record (segment 0 of talk, 1.0 s to 2.0 s)"
+    assert told[-1].sentence.endswith(f"takes captions again; it {lacks}")
+    assert [lacks in str(one) for one in watch.missing()] == [True]
 
 
 def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> None:
@@ -274,6 +300,7 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> Non
     assert got.body == b"2023-11-14T22:13:17.500\nGuten Tag <b>.\n"
     assert got.headers["Content-Type"] == "text/plain; charset=UTF-8"
     assert part.missing is not None
+    assert part.missing.reason == "it answered too late"
 
 
 def test_a_webhook_gets_what_is_documented() -> None:
@@ -294,9 +321,6 @@ def test_a_webhook_gets_what_is_documented() -> None:
 
 
 def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:
-    for none in ("ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"):
-        with pytest.raises(UsageError, match="give one of https or http"):
-            webhook.make(Secret(none), watch=OutputWatch(lambda _event: None))
     captions = Path(__file__).parents[2] / "samples" / "captions.jsonl"
     with receiving(500, 200) as receiver:
         summary = tmp_path / "summary.json"
