@@ -25,6 +25,7 @@ from operators.notifications import OutputChanged
 from operators.secret import Secret
 from tests.program import surtitle
 from tests.subtitled import caption
+from tests.waiting import until
 
 
 class Got(NamedTuple):
@@ -180,8 +181,7 @@ def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.Monk
     with receiving(503, 503, 503, 503, 503, 200) as receiver:
         part = posting_to(receiver, [])
         part.write_batch([caption("Eins.", 0, 1)])
-        while len(receiver.got) < 6:
-            time.sleep(0.01)
+        until(lambda: len(receiver.got) == 6, 20)
         part.close()
     # The fifth wait is 16 times the first one, a fifth less by chance.
     assert receiver.times_s[5] - receiver.times_s[4] > 0.5
@@ -225,8 +225,7 @@ def test_a_receiver_that_never_answers_is_asked_again(monkeypatch: pytest.Monkey
         receiver.answers.clear()
         part = posting_to(receiver, told)
         part.write_batch([caption("Eins.", 0, 1)])
-        while not told:
-            time.sleep(0.01)
+        until(lambda: told, 20)
         receiver.answers.set()
         part.close()
     assert "timed out" in told[0].sentence
