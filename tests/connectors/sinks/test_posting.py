@@ -181,7 +181,7 @@ def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.Monk
     with receiving(503, 503, 503, 503, 503, 200) as receiver:
         part = posting_to(receiver, [])
         part.write_batch([caption("Eins.", 0, 1)])
-        until(lambda: len(receiver.got) == 6, 20)
+        until(lambda: len(receiver.got) == 6)
         part.close()
     # The fifth wait is 16 times the first one, a fifth less by chance.
     assert receiver.times_s[5] - receiver.times_s[4] > 0.5
@@ -225,7 +225,7 @@ def test_a_receiver_that_never_answers_is_asked_again(monkeypatch: pytest.Monkey
         receiver.answers.clear()
         part = posting_to(receiver, told)
         part.write_batch([caption("Eins.", 0, 1)])
-        until(lambda: told, 20)
+        until(lambda: told)
         receiver.answers.set()
         part.close()
     assert "timed out" in told[0].sentence
