@@ -174,6 +174,7 @@ def test_a_resumed_run_that_hears_something_else_uses_another_key() -> None:
             part.close()
     first, same, other = [got.headers["Idempotency-Key"] for got in receiver.got]
     assert first == same != other
+    assert first.startswith('"run-4-')
 
 
 def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
