@@ -47,6 +47,24 @@ def test_cues_of_a_sentence_with_a_pause_follow_its_words() -> None:
     assert second.start_ms == 4500 + GAP_MS // 2, "in proportion to its length where nobody knows"
 
 
+def test_what_is_said_so_slowly_that_no_cue_may_stay_is_cut() -> None:
+    assert len(written([caption(LONG, 0, 7)])) == 1
+    assert len(written([caption(LONG, 0, 7.001)])) == 2
+
+
+def test_what_is_heard_of_other_sentences_at_the_same_time_moves_none() -> None:
+    other = partial("x" * 36, 0, 3, segment=1)
+    whole = caption(f"{LONG} {LONG}", 0, 9, source="x" * 80)
+    assert written([other, whole]) == written([whole])
+
+
+def test_as_many_unfinished_sentences_as_may_be_open_are_remembered_the_newest_ones() -> None:
+    one = writer()
+    for segment in range(20):
+        one.take([partial("Die", segment, segment + 1, segment=segment)])
+    assert list(one.state.heard) == [f"talk/{segment}" for segment in range(4, 20)]
+
+
 def test_the_last_final_is_written_at_the_end() -> None:
     (cue,) = written([caption(LONG, 0, 1)])
     assert cue.end_ms == 3000
@@ -156,7 +174,11 @@ def squeezed(text: str) -> str:
 
 @given(any_captions)
 def test_whatever_comes_cues_follow_each_other_and_all_text_is_there(captions: list[Caption]) -> None:
-    cues = written(captions)
+    one = writer()
+    cues = one.take(captions)
+    for heard in one.state.heard.values():
+        assert all(early.amount < late.amount and early.at_ms < late.at_ms for early, late in pairwise(heard))
+    cues += one.release()
     assert all(later.start_ms - earlier.end_ms >= GAP_MS for earlier, later in pairwise(cues))
     assert all(MIN_CUE_MS <= cue.end_ms - cue.start_ms <= MAX_CUE_MS for cue in cues)
     assert all(0 <= width(line.strip("\u202a\u202b\u202c")) <= 42 for cue in cues for line in cue.lines)
