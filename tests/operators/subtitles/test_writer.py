@@ -58,6 +58,12 @@ def test_what_is_heard_of_other_sentences_at_the_same_time_moves_none() -> None:
     assert written([other, whole]) == written([whole])
 
 
+def test_words_behind_which_nothing_more_is_heard_end_when_they_were_heard_last() -> None:
+    earlier, later = partial("x" * 40, 0, 5), partial("x" * 40, 0, 6)
+    whole = caption(f"{LONG} {LONG}", 0, 9, source="x" * 80)
+    assert written([earlier, later, whole]) == written([later, whole]) != written([earlier, whole])
+
+
 def test_as_many_unfinished_sentences_as_may_be_open_are_remembered_the_newest_ones() -> None:
     one = writer()
     for segment in range(20):
@@ -174,11 +180,7 @@ def squeezed(text: str) -> str:
 
 @given(any_captions)
 def test_whatever_comes_cues_follow_each_other_and_all_text_is_there(captions: list[Caption]) -> None:
-    one = writer()
-    cues = one.take(captions)
-    for heard in one.state.heard.values():
-        assert all(early.amount < late.amount and early.at_ms < late.at_ms for early, late in pairwise(heard))
-    cues += one.release()
+    cues = written(captions)
     assert all(later.start_ms - earlier.end_ms >= GAP_MS for earlier, later in pairwise(cues))
     assert all(MIN_CUE_MS <= cue.end_ms - cue.start_ms <= MAX_CUE_MS for cue in cues)
     assert all(0 <= width(line.strip("\u202a\u202b\u202c")) <= 42 for cue in cues for line in cue.lines)
