@@ -52,12 +52,6 @@ def test_what_is_said_so_slowly_that_no_cue_may_stay_is_cut() -> None:
     assert len(written([caption(LONG, 0, 7.001)])) == 2
 
 
-def test_what_is_heard_of_other_sentences_at_the_same_time_moves_none() -> None:
-    other = partial("x" * 36, 0, 3, segment=1)
-    whole = caption(f"{LONG} {LONG}", 0, 9, source="x" * 80)
-    assert written([other, whole]) == written([whole])
-
-
 def test_words_behind_which_nothing_more_is_heard_end_when_they_were_heard_last() -> None:
     earlier, later = partial("x" * 40, 0, 5), partial("x" * 40, 0, 6)
     whole = caption(f"{LONG} {LONG}", 0, 9, source="x" * 80)
