@@ -28,14 +28,14 @@ WRITTEN = {
         in fourteen fifty-five or two thousand | in 1455 or 2000""",
     "lists and numbers in a row": """
         one, two, three | one, two, three
-        nine, ten, eleven | 9, 10, 11
-        thirteen, fourteen, fifteen | 13, 14, 15
+        nine, ten, eleven. Nine, fourteen, sixty-five | 9, 10, 11. 9, 14, 65
+        thirteen, fourteen, fifteen. Sixteen, twenty of them | 13, 14, 15. 16, 20 of them
         fifteen or twenty | 15 or 20
         five to fifteen; five or six | 5 to 15; five or six
         in fourteen, fifty five people died | in 14, 55 people died
         in fourteen fifty five, two people | in 1455, two people
         twenty twenty-five year olds | 20 25 year olds
-        fifteen sixteen people | 15 16 people
+        fifteen sixteen; nineteen eighteen; fifteen sixteen people | 15 16; 1918; 15 16 people
         between one hundred and two hundred | between 100 and 200
         between one hundred and fifty and two hundred | between 150 and 200
         five thousand and six thousand | 5000 and 6000
@@ -68,6 +68,7 @@ WRITTEN = {
     "ordinals, dates and times": """
         the twenty first century, the fifteenth | the 21st century, the 15th
         the hundred and twelfth, one hundred and first | the 112th, 101st
+        the tenth man, a fifteenth try, an eighteenth of it | the 10th man, a 15th try, an eighteenth of it
         the twenty-third, the one thousand one hundred and first | the 23rd, the 1101st
         on July fourth, the second of May, sixth October | on July 4th, the 2nd of May, 6th October
         a thirty second clip, the thirty-second time | a 30 second clip, the 32nd time
