@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import Text, split
@@ -132,6 +132,10 @@ def test_any_text_is_there_in_order_in_lines_that_fit(text: str, columns: int, b
 
 
 @given(words)
+@example(
+    "aaaa cccccccc cccccccc bbb dd. gggggggggggg cccccccc dd. f aaaa bbb f eeeeeee, "
+    "eeeeeee, aaaa dd. hhhhh aaaa bbb"
+)
 def test_words_stay_whole_and_blocks_are_as_few_as_they_can_be_where_they_are(text: str) -> None:
     made = [" ".join(block) for block in lines(text)]
     assert " ".join(made) == text
