@@ -1,6 +1,6 @@
 """What differs between languages: names, codes and scripts, and what follows from the scripts.
 
-Names are those of Unicode's CLDR, in ``languages.tsv`` (docs/scripts/languages.py writes it).
+Names are those of Unicode's CLDR, in ``languages.tsv``.
 """
 
 import re

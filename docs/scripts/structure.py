@@ -1,17 +1,11 @@
-"""Draws docs/structure.svg of a commit, docs/structure-before.svg of an earlier one; prints a table of both.
+"""Draws docs/structure.svg of what is committed: PYTHONPATH=. python docs/scripts/structure.py [COMMIT]."""
 
-python docs/scripts/structure.py [--now HEAD] [--before 715173a]
-
-Only what is committed counts. The tests of a folder are those at its path: tests/flows/cli for flows/cli.
-"""
-
-import argparse
 import ast
 import io
 import subprocess
+import sys
 import tarfile
 from collections import Counter
-from collections.abc import Iterable
 from itertools import chain
 from math import sqrt
 from pathlib import Path
@@ -25,14 +19,6 @@ from flows.pages.drawing import rect, tag, text
 LAYERS = ("flows", "connectors", "operators")
 #: Fewer imports than these are not drawn: from layer to layer, and inside a layer.
 ACROSS, INSIDE = 5, 8
-#: A folder has a row of its own in the table if its lines changed by this many.
-CHANGED = 150
-#: Folders that became part of others, which count for these in the table.
-PARTS = {
-    "flows/measuring": ("bench", "bench_drafts", "bench_rooms", "bench_speech", "loadgen"),
-    "connectors": ("corpora", "recovery", "scoring", "view"),
-}
-
 #: Units of the picture: a square's side for each root of a line, a letter, from a name down to its square.
 WIDTH, HEIGHT, MARGIN, SCALE, LETTER, BELOW = 1060, 715, 24.0, 1.15, 7.0, 22.0
 #: The baselines of the names in each layer.
@@ -57,17 +43,16 @@ path { fill: none; stroke-opacity: 0.5 }
 
 
 class Structure(NamedTuple):
-    """The folders of a commit: their lines, files, lines of tests, and the imports between them."""
+    """The folders of a commit: their lines, files, and the imports between them."""
 
     lines: Counter[str]
     files: Counter[str]
-    tests: Counter[str]
     imports: Counter[tuple[str, str]]
 
 
 def read(commit: str) -> Structure:
     """Count what a commit has."""
-    command = ["git", "archive", commit, *LAYERS, "tests"]
+    command = ["git", "archive", commit, *LAYERS]
     with tarfile.open(fileobj=io.BytesIO(subprocess.run(command, stdout=PIPE, check=True).stdout)) as tar:
         found = [(one.name, tar.extractfile(one)) for one in tar if one.name.endswith(".py")]
         sources = {name: file.read().decode() for name, file in found if file}
@@ -78,12 +63,9 @@ def read(commit: str) -> Structure:
         own = "/".join(parts[:2])
         return own if own in packages else parts[0]
 
-    counted = Structure(Counter(), Counter(), Counter(), Counter())
+    counted = Structure(Counter(), Counter(), Counter())
     for path, source in sources.items():
         parts, lines = path.split("/"), source.count("\n")
-        if parts[0] == "tests":
-            counted.tests[folder(parts[1:]) if parts[1] in LAYERS else "tests"] += lines
-            continue
         counted.lines[folder(parts)] += lines
         counted.files[folder(parts)] += 1
         for module in chain.from_iterable(map(imported, ast.walk(ast.parse(source)))):
@@ -171,11 +153,11 @@ def arrow(begin: Box, end: Box, channels: list[float]) -> tuple[str, tuple[float
     return f"{into}V{last}{out}", head
 
 
-def draw(structure: Structure, when: str) -> str:
+def draw(structure: Structure) -> str:
     """The picture as SVG."""
     placed = {row: place(structure.lines, row) for row in LAYERS}
     boxes = {name: box for row, _ in placed.values() for name, box in row.items()}
-    title = f"surtitle {when}: {structure.lines.total():,} lines in {structure.files.total()} files"
+    title = f"surtitle: {structure.lines.total():,} lines in {structure.files.total()} files"
     told = (
         "Area of a square: lines of Python. “modules”: the layer's own. Curves: imports, wider for more; "
         f"fewer than {ACROSS}, or {INSIDE} inside a layer, are not drawn."
@@ -207,42 +189,6 @@ def draw(structure: Structure, when: str) -> str:
     return f"{tag('svg', inner, xmlns='http://www.w3.org/2000/svg', **named)}\n"
 
 
-def table(before: Structure, now: Structure) -> str:
-    """Each layer and the folders whose lines changed most, as Markdown."""
-
-    def row(name: str, folders: Iterable[str]) -> str:
-        pairs = [
-            [sum(counted[one] for one in folders) for counted in pair]
-            for pair in zip(before[:3], now[:3], strict=True)
-        ]
-        cells = [f"{old:,} → {new:,}" if old or new else "" for old, new in pairs]
-        return f"| {name} | {' | '.join(cells)} |"
-
-    rows = ["| folder | lines | files | lines of tests |", "|---|---|---|---|"]
-    every = {*before.lines, *before.tests, *now.lines, *now.tests}
-    joined = {name: [name, *(f"{layer(name)}/{one}" for one in parts)] for name, parts in PARTS.items()}
-    for of in LAYERS:
-        own = sorted(one for one in every if layer(one) == of)
-        rows.append(row(f"**{of}**", own))
-        for one in sorted({*own} - {name for names in joined.values() for name in names[1:]}):
-            folders = joined.get(one, [one])
-            if abs(sum(now.lines[name] - before.lines[name] for name in folders)) >= CHANGED:
-                rows.append(row(f"`{one}/`" if one != of else f"`{of}/*.py`", folders))
-    return "\n".join([*rows, row("other tests", ["tests"]), row("**all**", every)])
-
-
-def main() -> None:
-    """Read, draw, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--now", default="HEAD")
-    parser.add_argument("--before", default="715173a")
-    options = parser.parse_args()
-    now, before = read(options.now), read(options.before)
-    docs = Path(__file__).parent.parent
-    for name, one, when in (("structure", now, "today"), ("structure-before", before, "before")):
-        (docs / f"{name}.svg").write_text(draw(one, when))
-    print(table(before, now))
-
-
 if __name__ == "__main__":
-    main()
+    picture = draw(read(*sys.argv[1:] or ["HEAD"]))
+    (Path(__file__).parent.parent / "structure.svg").write_text(picture)

@@ -32,7 +32,7 @@ from operators.recognizers.windowed.method import (
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Window
 
-#: Milliseconds of a pass of the tiny model by its number of tokens (docs/scripts/moonshine_passes.py).
+#: Milliseconds of a pass of the tiny model by its number of tokens.
 COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
 #: Gap of logits below which a final's decision is not taken from a pass over many tokens. With it 184 of 185
 #: finals measured there equal greedy decoding; the other one differs in its closing punctuation.

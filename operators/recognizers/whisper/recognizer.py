@@ -33,7 +33,7 @@ from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Wind
 #: Milliseconds of a pass of tiny.en by its number of tokens.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))
 #: Gap of logits below which a final's decisions are not taken from a pass over many tokens: more than the
-#: difference between passes of different sizes with 8-bit activations (docs/scripts/whisper_noise.py).
+#: difference between passes of different sizes with 8-bit activations.
 MARGIN = 0.3
 #: Tokens allowed for any transcript, additional ones per second of speech, and the limit of Whisper's own
 #: decoding. Text in a script that Whisper spells byte by byte takes some ten tokens a second.
