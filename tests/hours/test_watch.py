@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from flows.measuring.load.playback import Load
 from flows.measuring.load.run import Memory, Meter, row_of
-from flows.measuring.playback import Load
 from tests.hours.rooms import missing
 from tests.hours.watch import Sample, Watch, faults, series
 

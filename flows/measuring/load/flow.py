@@ -11,8 +11,8 @@ from flows.captions.graph import build
 from flows.captions.inputs import Input, ReadAhead
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
+from flows.measuring.load.playback import Due, Load, RoomsSource
 from flows.measuring.load.run import Meter
-from flows.measuring.playback import Due, Load, RoomsSource
 from flows.running.dataflow import run
 from flows.settings.schema import Settings
 from operators.clock import WallClock
@@ -20,7 +20,7 @@ from operators.events import AudioChunk, Partial
 from operators.notifications import Observed, PartialHeard, UpdateMeasured
 
 #: What is said in the rooms of a load.
-Says = Callable[[Load], Iterator[Due[Any]]]
+Says = Callable[[Load], Iterator[Due]]
 
 
 class FlowTarget:
@@ -59,7 +59,7 @@ class FlowTarget:
         parts = make_parts(self._settings, observers=[watching])
         self._shared = shared = self._shared or parts.shared
         shared.load()
-        source = RoomsSource[Any](self._says(load), self._stop)
+        source = RoomsSource(self._says(load), self._stop)
         given = Input(self._event_type, cast("Any", source), WallClock(source.now), ReadAhead())
         run(build(parts._replace(shared=shared, given=given)), self._stop, workers=self._settings.run.workers)
 

@@ -15,7 +15,7 @@ from urllib.parse import urlunsplit
 
 import msgspec
 
-from flows.measuring.playback import Load
+from flows.measuring.load.playback import Load
 from flows.measuring.results import Results, Runner
 from flows.measuring.signature import sign
 from flows.pages.drawing import COLOURS, Panel, Points, picture, up_to
@@ -177,14 +177,13 @@ def growth_mb(samples: Sequence[tuple[float, float]]) -> float | None:
 
 # How often the memory is sampled in a load.
 _SAMPLES = 40
-_PLACES = {"flow": "the flow", "server": "the server", "Kafka": "a job, by Kafka"}
 
 
 class LoadRow(msgspec.Struct, frozen=True, kw_only=True):
     """One number of rooms."""
 
     rooms: int
-    #: What the load was put on: ``flow``, ``server`` or ``Kafka``.
+    #: What the load was put on: ``flow`` or ``server``.
     target: str
     seconds: float
     updates: int
@@ -303,7 +302,7 @@ _NOTES = (
 
 def table(rows: Sequence[LoadRow]) -> Table:
     """The table of all rows."""
-    title = f"load on {_PLACES.get(rows[0].target, rows[0].target)}" if rows else "load"
+    title = f"load on the {rows[0].target}" if rows else "load"
     return tabulated(title, rows, _COLUMNS, notes=_NOTES)
 
 

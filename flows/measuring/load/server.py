@@ -12,8 +12,8 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from connectors.rooms.messages import Opened, Received, Refusal, said_by_server
 from connectors.rooms.room import BYTES_PER_SECOND
 from connectors.web.messages import End, Figures, SegmentUpdate
+from flows.measuring.load.playback import PIECE_S, Load, Sound, begin_s
 from flows.measuring.load.run import Meter, told_memory_mb
-from flows.measuring.playback import PIECE_S, Load, Sound, begin_s
 from operators.addresses import parts_of, shown
 from operators.errors import InputError, UsageError
 

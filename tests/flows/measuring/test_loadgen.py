@@ -1,4 +1,4 @@
-"""``surtitle loadgen`` from end to end: into the flow, into a server of rooms, and into a job by Kafka."""
+"""``surtitle loadgen`` from end to end: into the flow, and into a server of rooms."""
 
 import json
 import socket
@@ -13,13 +13,10 @@ from xml.etree import ElementTree
 import pytest
 
 from flows.measuring.load import run
+from flows.measuring.load.playback import Load
 from flows.measuring.load.run import Memory, Meter, growth_mb, plot, row_of, table, told_memory_mb
-from flows.measuring.playback import Load
 from operators.errors import InputError
-from tests.broker import a_broker
-from tests.flows.kafka.job import Job
 from tests.flows.test_serve import serve
-from tests.killing import speech as spoken
 from tests.program import SURTITLE, completed
 
 PARTIALS = Path(__file__).parents[2] / "samples" / "partials.jsonl"
@@ -83,31 +80,6 @@ def test_recorded_sound_goes_straight_into_the_flow_and_is_recognised_there(
     assert (row["target"], row["refused"], row["lost"]) == ("flow", 0, 0)
     assert row["updates"] >= row["finals"] >= 2
     assert 0 < row["p50_ms"] <= row["p95_ms"]
-
-
-def test_partials_go_through_a_job_by_kafka_and_their_captions_come_back(tmp_path: Path) -> None:
-    said, written = tmp_path / "said.jsonl", tmp_path / "load.json"
-    spoken(said, 6)
-    with a_broker() as broker:
-        job = Job(tmp_path / "job", broker)
-        job.path.write_text(job.path.read_text().replace("keep_up = false", "rooms = 3"))
-        process = job.start()
-        # Of others, who use the job meanwhile.
-        job.send([json.loads(line) for line in said.read_text().splitlines()])
-        code, stdout, stderr = load(
-            said, "--job", job.path, "--rooms", "1,3", "--seconds", 3, "--json", written
-        )
-        assert (code, stderr) == (0, "")
-        job.run_until(lambda: True, process)
-    captions = [json.loads(line) for line in (job.folder / "captions.jsonl").read_text().splitlines()]
-    finals = [one["stream"] for one in captions if one["is_final"] and one["stream"].startswith("load ")]
-    one, three = rows(written)
-    for row in (one, three):
-        assert (row["target"], row["refused"], row["lost"]) == ("Kafka", 0, 0)
-        assert 0 < row["p50_ms"] <= row["p95_ms"]
-    assert one["finals"] + three["finals"] == len(finals) > 0
-    assert len({stream.partition(",")[0] for stream in finals}) == 2, "each load has rooms of its own"
-    assert "load on the Kafka" not in stdout
 
 
 def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:

@@ -19,11 +19,8 @@ FILES = {
     "latin.txt": "Tür\n".encode("latin-1"),
     "captions.jsonl": b'{"event":"caption"}\n',
     "talk.jsonl": (SAMPLES / "partials.jsonl").read_bytes(),
-    "falling.json": b'{"tokens": [1, 8], "ms": [9, 5]}',
-    "huge.json": b'{"tokens": [1, 1000000000000], "ms": [1, 5]}',
     "broken.jsonl": b"{}\n",
     "other.jsonl": json.dumps({"file": "x.wav", "text": "x"}).encode() + b"\n",
-    "job.toml": b'[input]\npartials = "said.jsonl"\n',
 }
 
 #: Each command line, with the exit code and a part of the sentence.
@@ -46,18 +43,6 @@ MISTAKES = [
     ("bench text.txt --plots text.txt", 4, "text.txt"),
     ("bench text.txt --json no/folder/out.json", 4, "out.json"),
     ("bench text.txt --markdown text.txt", 4, "text.txt"),
-    ("bench-rooms nothing.jsonl", 3, "nothing.jsonl"),
-    ("bench-rooms talk.jsonl --rooms 0", 2, "--rooms: there can be 1 to 255 rooms"),
-    ("bench-rooms talk.jsonl --rooms 300", 2, "--simulate does"),
-    ("bench-rooms talk.jsonl --rooms x", 2, "--rooms: 'x' is not a whole number"),
-    ("bench-rooms talk.jsonl --rooms none", 2, "there are no rooms to measure"),
-    ("bench-rooms talk.jsonl --simulate 200000", 2, "--simulate: there can be 1 to 100000 rooms"),
-    ("bench-rooms talk.jsonl --modes both", 2, "'both' is no mode; choose from batched, alone, flow"),
-    ("bench-rooms talk.jsonl --costs talk.jsonl", 3, "is not a table of costs"),
-    ("bench-rooms talk.jsonl --costs falling.json", 3, "let tokens ascend"),
-    ("bench-rooms talk.jsonl --costs huge.json", 3, "let tokens ascend from 1 to 65536 at most"),
-    ("bench-rooms captions.jsonl", 3, "caption events cannot be replayed in rooms"),
-    ("bench-rooms talk.jsonl --json talk.jsonl", 4, "the same run reads it"),
     ("bench-speech nothing.wav", 3, "nothing.wav"),
     ("bench-speech SPEECH --bias 2", 2, "--bias: '2' is not a number from 0 to 1"),
     ("bench-speech SPEECH --reference broken.jsonl", 3, "line 1"),
@@ -69,11 +54,9 @@ MISTAKES = [
     ("bench-speech SPEECH --recognizer whisper --native", 2, "only moonshine"),
     ("bench-drafts", 2, "--draft-model"),
     ("bench-drafts x.txt --draft-model y.gguf --ratio 0", 2, "above 0"),
+    ("loadgen captions.jsonl", 3, "caption events cannot be replayed in rooms"),
+    ("loadgen talk.jsonl --rooms 0", 2, "--rooms: give numbers from 1 to 1000"),
     ("bench-drafts x.wav y.wav --draft-model y.gguf", 2, "add --speech-model"),
-    ("loadgen SPEECH --server http://127.0.0.1:1/ --job job.toml", 2, "leave one of them out"),
-    ("loadgen SPEECH --job job.toml", 2, "make them with: surtitle file"),
-    ("loadgen talk.jsonl --job job.toml", 2, "give the settings of such a job"),
-    ("loadgen talk.jsonl --job job.toml --to German", 2, "leave out the options about translation"),
 ]
 
 

@@ -154,7 +154,6 @@ COMMANDS = {
     "bench --paper": "text.txt --paper --repeat 1 --plots plots --markdown out.md {model}",
     "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7 --native",
     "bench-drafts": "text.txt --draft-model {draft} --lengths 4 --thresholds 0.4 --ratio 8.8 {model}",
-    "bench-rooms": "{partials} --rooms 1 --modes batched,flow --simulate 2 --seconds 0.5 {model}",
     "loadgen": "{partials} --rooms 1 --seconds 0.5 {model}",
 }
 
@@ -293,7 +292,7 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
     found = dict(fresh)
     for name in ("flows.measuring.words", "flows.measuring.words.command"):
         monkeypatch.delitem(sys.modules, name)
-    assert sorted(found) == ["bench", "bench-drafts", "bench-rooms", "bench-speech", "bench-words", "loadgen"]
+    assert sorted(found) == ["bench", "bench-drafts", "bench-speech", "bench-words", "loadgen"]
     return found["bench-words"]
 
 

@@ -13,9 +13,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from flows.measuring.load import server as into_server
+from flows.measuring.load.playback import Load, Sound
 from flows.measuring.load.run import Meter
 from flows.measuring.load.server import ServerTarget
-from flows.measuring.playback import Load, Sound
 from operators.errors import InputError, UsageError
 from tests.connectors.rooms.speaking import serving
 
