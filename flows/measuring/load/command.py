@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 from threading import Event as Flag
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,11 +14,11 @@ from flows.settings.lists import integers, words
 from flows.settings.loading import load_settings
 from flows.settings.options import RECOGNITION, TRANSLATION, Overrides, takes
 from flows.settings.schema import Settings
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, SurtitleError, UsageError
 from operators.extras import needs_extra
 
 if TYPE_CHECKING:
-    from flows.measuring.load.run import Target
+    from flows.measuring.load.rows import Target
 
 _MAX_ROOMS = 1000
 
@@ -50,57 +50,63 @@ def loadgen(
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.measuring.load.playback import Load
-    from flows.measuring.load.run import plot as plotted
-    from flows.measuring.load.run import run_loads
-    from flows.measuring.results import files_of, publish, running
+    from flows.measuring.load.rows import measured, table
+    from flows.measuring.load.rows import plot as plotted
+    from flows.measuring.results import Results, files_of, publish, running
+    from flows.measuring.signature import sign
 
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
         raise UsageError(f"--rooms: give numbers from 1 to {_MAX_ROOMS}")
     wanted = load_settings(None, overrides if server is None else {})
     heard = Path(wanted.recognize.model) if wanted.recognize.model else None
-    read = [recording, heard, *files_of(wanted.translate)]
-    check_distinct([("--json", json), ("--plot", plot)], read)
-    loads = [Load(number, seconds) for number in numbers]
+    check_distinct([("--json", json), ("--plot", plot)], [recording, heard, *files_of(wanted.translate)])
+    rows, failure = list[dict[str, Any]](), list[SurtitleError]()
     with running() as runner:
         if server is not None:
             target = _server(overrides, recording, server, server_metrics, runner.stop)
         else:
             target = _flow(wanted, recording, max(numbers), runner.stop)
-        results, failure = run_loads(target, loads, recording.name, runner)
-    rows = results.rows["rows"]
-    publish(results, json=json, others=[(plot, lambda: plotted(rows).encode())])
-    if failure is not None:
-        raise failure
-    if cut := sum(row.cut for row in rows):
+        for number in numbers:
+            runner.doing(f"{number} rooms speak for {seconds:g} seconds", None)
+            try:
+                rows.append(measured(target, Load(number, seconds)))
+            except SurtitleError as error:
+                # What was measured before is worth a table.
+                failure.append(error)
+            runner.go_on()
+            if failure:
+                break
+    if rows:
+        results = Results(sign(recording=recording.name), {"rows": rows}, [table(rows)])
+        publish(results, json=json, others=[(plot, lambda: plotted(rows).encode())])
+    if failure:
+        raise failure[0]
+    if cut := sum(row["cut"] for row in rows):
         rooms_were = "1 room was" if cut == 1 else f"{cut} rooms were"
         raise InputError(f"{rooms_were} cut off before the last caption; see what the server reports")
 
 
-def _is_sound(recording: Path) -> bool:
-    return recording.suffix.lower() in (".wav", ".flac")
-
-
 def _flow(settings: Settings, recording: Path, rooms: int, stop: Flag) -> "Target":
     from flows.engine.recognition import check_recognizer
-    from flows.measuring.load.flow import FlowTarget
+    from flows.measuring.load.flow import flow_target
     from flows.measuring.load.playback import chunks, partials, read_partials, read_sound
     from operators.events import AudioChunk, Partial
 
-    if _is_sound(recording):
+    if recording.suffix.lower() in (".wav", ".flac"):
         check_recognizer(settings.recognize, spoken=settings.translate.source, is_live=True)
         sound = read_sound(recording)
-        return FlowTarget(settings, lambda load: chunks(sound, load), AudioChunk, rooms, stop)
+        return flow_target(settings, lambda load: chunks(sound, load), AudioChunk, rooms, stop)
     said = read_partials(recording)
-    return FlowTarget(settings, lambda load: partials(said, load), Partial, rooms, stop)
+    return flow_target(settings, lambda load: partials(said, load), Partial, rooms, stop)
 
 
 def _server(overrides: Overrides, recording: Path, server: str, metrics: str | None, stop: Flag) -> "Target":
     from flows.measuring.load.playback import read_sound
 
     with needs_extra("web", "--server"):
-        from flows.measuring.load.server import ServerTarget
+        from flows.measuring.load.server import server_target
     to = overrides.get("translate", {}).get("to")
     languages = tuple(words("--to", to)) if to else ()
     token = os.environ.get(TOKEN_VARIABLE)
-    return ServerTarget(server, read_sound(recording), languages, token, metrics, stop)
+    return server_target(server, read_sound(recording), languages, token, metrics, stop)
