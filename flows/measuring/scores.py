@@ -1,7 +1,7 @@
-"""Trials, and the columns of the papers that are computed from them."""
+"""Trials, and the metrics of the papers that are computed from them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import msgspec
@@ -16,7 +16,6 @@ from operators.events import Effort
 from operators.glossary import Occurrence, times_said
 from operators.metrics.erasure import erasure
 from operators.metrics.lifespans import final_prefix, pooled, support
-from operators.metrics.summary import Percentiles
 from operators.metrics.tokenizers import Tokenizer, tokenizer
 from operators.trouble import Trouble
 
@@ -43,106 +42,8 @@ class SegmentTrial(msgspec.Struct, frozen=True):
     updates: tuple[tuple[MethodUpdate, ...], ...]
 
 
-class Times(msgspec.Struct, frozen=True):
-    """The parts of an update's time in milliseconds: means over the updates of all repeats."""
-
-    #: The pass that evaluates the new part of the prompt and verifies the draft.
-    verify: float
-    #: The passes that decode.
-    decode: float
-    #: Everything besides the forward passes.
-    beside: float
-
-
-class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One method with one setting. The first row of a benchmark is its baseline, re-translation."""
-
-    method: str
-    bias: float | None
-    final_bias: float | None
-    rerank: float | None = None
-    accept: str | None = None
-    beam: int = 1
-    min_block: int = 1
-    proposal_bias: float | None = None
-    block: int | None = None
-    sure: float | None = None
-    heads: str | None = None
-    draft_model: str | None = None
-    draft_length: int | None = None
-    draft_threshold: float | None = None
-    draft_tree: bool = False
-    mask_k: int
-    draft_mask: int
-    commit: int
-    commit_gap: float = 0.0
-    keep: bool = False
-    glossary: str | None = None
-    dictionary: str = "auto"
-    hold_back: int | None
-    strip_punctuation: bool
-    drop_revised: bool
-    #: Speedup of the whole job over the baseline in paired wall time: median over the repeats, and range.
-    speedup: float
-    speedup_range: tuple[float, float]
-    #: Output tokens per second from the first output token on, relative to the baseline.
-    tps_ratio: float
-    tokens_per_second: float
-    chrf: float | None
-    bleu: float | None
-    comet: float | None
-    #: Probability of a chrF difference this large if both were equally good (paired bootstrap).
-    chrf_p: float | None
-    #: chrF of the finals against the baseline's own finals.
-    chrf_of_baseline: float
-    #: The same for all updates before the finals: what a viewer reads while somebody speaks.
-    chrf_of_baseline_partials: float | None
-    #: chrF of these updates against the same number of words of the segment's own final: how far they are its
-    #: beginning.
-    chrf_of_final_prefix: float | None
-    #: Share of their words that are neither in their own final nor in the baseline's: invented or reworded.
-    unsupported: float | None
-    #: Share of all updates whose answer was cut because it repeated itself or did not end.
-    cut: float
-    #: -log P per token of the finals, and of the updates before them, under the model itself.
-    nats_of_finals: float | None = None
-    nats_of_partials: float | None = None
-    ne_raw: float
-    ne_shown: float
-    ne_raw_mean: float
-    ne_shown_mean: float
-    accepted_over_drafted: float | None
-    accepted_over_output: float | None
-    #: Share of the glossary's terms in the sources whose translations are in the finals; a term that is said
-    #: twice counts twice.
-    terms: float | None = None
-    #: Tokens proposed after the divergence per output token, and the accepted ones.
-    proposed_over_output: float
-    taken_over_output: float
-    #: Passes of the draft model per output token, and its share of the models' time.
-    draft_passes_per_token: float = 0.0
-    draft_time_share: float = 0.0
-    #: For drafts of finals only: the accepted share, that is, where in its draft the last update diverges.
-    final_accepted_over_drafted: float | None
-    ms_per_update: Percentiles
-    #: The parts of the time for finals, and for all updates before them.
-    ms_of_final: Times
-    ms_of_partial: Times
-    #: Mean seconds that a word waits before the model gets it; None if updates have no times.
-    delay_s: float | None
-    passes: int
-    passes_per_token: float
-    #: Passes of the baseline divided by those of this method: the speedup if every pass costs the same.
-    passes_saved: float
-    #: The speedup if a pass over a hundred tokens costs twice as much as one over a single token.
-    speedup_simulated: float
-    updates: int
-    #: Mean number of tokens evaluated per update.
-    evaluated: float = 0.0
-
-
 class Scorer:
-    """Computes rows from the trials of one corpus."""
+    """Computes the metrics of each translator; docs/measuring.md says what each of them means."""
 
     def __init__(
         self,
@@ -174,67 +75,74 @@ class Scorer:
             return {}
         return {"chrf": str(self._chrf.get_signature()), "bleu": str(self._bleu.get_signature())}
 
-    def row(self, which: int, mask: int, settings: dict[str, Any]) -> MethodRow:
-        """The figures of translator ``which`` under display mask number ``mask``.
+    def finals(self, which: int) -> list[str]:
+        """The last output of translator ``which`` for each segment."""
+        return [methods[which][-1].text for methods in self._first]
 
-        ``settings`` holds the columns that are not computed from these trials, including COMET and the delay.
-        """
+    def shown(self, which: int, mask: int) -> dict[str, float]:
+        """The erasure that a viewer of translator ``which`` sees under display mask number ``mask``."""
+        return self._erasure("ne_shown", [methods[which] for methods in self._first], mask)
+
+    def metrics(self, which: int) -> dict[str, Any]:
+        """All other metrics of translator ``which``."""
         first = [methods[which] for methods in self._first]
-        updates = [update for segment in first for update in segment]
-        effort = self._effort(which)
-        at_finals = sum((segment[-1].effort for segment in first), start=Effort())
-        tokens = max(1, sum(update.tokens for update in updates))
-        base = self._effort(0)
-        speedups = self._per_repeat(which, _wall_s)
-        rates = self._per_repeat(which, self._seconds_per_token)
         finals = self.finals(which)
-        raw, shown = self._erasure(first, None), self._erasure(first, mask)
-        return MethodRow(
-            **settings,
-            speedup=median(speedups),
-            speedup_range=(min(speedups), max(speedups)),
-            tps_ratio=median(rates),
-            tokens_per_second=1 / max(1e-9, self._seconds_per_token(self._trials, which)),
-            chrf=self._score(self._chrf, finals),
-            bleu=self._score(self._bleu, finals),
-            chrf_p=self._p_value(which, finals),
-            chrf_of_baseline=float(CHRF().corpus_score(finals, [self._baseline]).score),
-            chrf_of_baseline_partials=self._partials_against_baseline(which),
-            chrf_of_final_prefix=self._partials_against_finals(first),
-            unsupported=self._unsupported(which),
-            cut=sum(one.trouble is not None and one.trouble.is_cut for one in updates) / len(updates),
-            nats_of_finals=_nats(segment[-1] for segment in first),
-            nats_of_partials=_nats(update for segment in first for update in segment[:-1]),
-            ne_raw=raw[0],
-            ne_shown=shown[0],
-            ne_raw_mean=raw[1],
-            ne_shown_mean=shown[1],
-            accepted_over_drafted=_ratio(effort.accepted, effort.drafted),
-            accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
-            terms=self._terms_said(finals),
-            proposed_over_output=effort.proposed / tokens,
-            taken_over_output=effort.taken / tokens,
-            draft_passes_per_token=effort.draft_passes / tokens,
-            draft_time_share=effort.draft_s / max(1e-9, effort.model_s),
-            final_accepted_over_drafted=_ratio(at_finals.accepted, at_finals.drafted),
-            ms_per_update=self._milliseconds(which),
-            ms_of_final=self._times(which, slice(-1, None)),
-            ms_of_partial=self._times(which, slice(None, -1)),
-            passes=effort.passes,
-            passes_per_token=effort.passes / tokens,
-            passes_saved=base.passes / max(1, effort.passes),
-            speedup_simulated=gpu_cost(base) / max(1.0, gpu_cost(effort)),
-            updates=len(updates),
-            evaluated=effort.evaluated / len(updates),
-        )
+        return {
+            **self._speed(which),
+            **self._passes(which),
+            "chrf": self._score(self._chrf, finals),
+            # The probability of a difference this large if both were equally good (paired bootstrap).
+            "chrf_p": self._p_value(which, finals),
+            "bleu": self._score(self._bleu, finals),
+            "chrf_of_baseline": float(CHRF().corpus_score(finals, [self._baseline]).score),
+            "chrf_of_baseline_partials": self._partials_against_baseline(which),
+            "chrf_of_final_prefix": self._partials_against_finals(first),
+            "unsupported": self._unsupported(which),
+            "cut": fmean(one.trouble is not None and one.trouble.is_cut for each in first for one in each),
+            "nats_of_finals": _nats(segment[-1] for segment in first),
+            "nats_of_partials": _nats(update for segment in first for update in segment[:-1]),
+            "terms": self._terms_said(finals),
+            **self._erasure("ne_raw", first, None),
+        }
+
+    def _speed(self, which: int) -> dict[str, Any]:
+        speedups = self._per_repeat(which, _wall_s)
+        times_ms = [1000 * one.effort.total_s for trial in self._trials for one in trial.updates[which]]
+        p50, p95 = np.percentile(times_ms, [50, 95])
+        return {
+            "speedup": median(speedups),
+            "speedup_range": (min(speedups), max(speedups)),
+            "tps_ratio": median(self._per_repeat(which, self._seconds_per_token)),
+            "tokens_per_second": 1 / max(1e-9, self._seconds_per_token(self._trials, which)),
+            "ms_per_update": {"p50": float(p50), "p95": float(p95)},
+            "ms_of_final": self._times_ms(which, slice(-1, None)),
+            "ms_of_partial": self._times_ms(which, slice(None, -1)),
+        }
+
+    def _passes(self, which: int) -> dict[str, Any]:
+        updates = [update for methods in self._first for update in methods[which]]
+        effort, base = self._effort(which), self._effort(0)
+        at_finals = sum((methods[which][-1].effort for methods in self._first), start=Effort())
+        tokens = max(1, sum(update.tokens for update in updates))
+        return {
+            "accepted_over_drafted": _ratio(effort.accepted, effort.drafted),
+            "accepted_over_output": _ratio(effort.accepted, effort.accepted + effort.decoded),
+            "final_accepted_over_drafted": _ratio(at_finals.accepted, at_finals.drafted),
+            "proposed_over_output": effort.proposed / tokens,
+            "taken_over_output": effort.taken / tokens,
+            "draft_passes_per_token": effort.draft_passes / tokens,
+            "draft_time_share": effort.draft_s / max(1e-9, effort.model_s),
+            "passes": effort.passes,
+            "passes_per_token": effort.passes / tokens,
+            "passes_saved": base.passes / max(1, effort.passes),
+            "speedup_simulated": gpu_cost(base) / max(1.0, gpu_cost(effort)),
+            "updates": len(updates),
+            "evaluated": effort.evaluated / len(updates),
+        }
 
     def _effort(self, which: int) -> Effort:
         """The effort of translator ``which`` for all updates of one repeat."""
         return sum((one.effort for methods in self._first for one in methods[which]), start=Effort())
-
-    def finals(self, which: int) -> list[str]:
-        """The last output of translator ``which`` for each segment."""
-        return [methods[which][-1].text for methods in self._first]
 
     def _partials_against_baseline(self, which: int) -> float | None:
         base, own = (
@@ -290,7 +198,9 @@ class Scorer:
         (scores,) = columns.values()  # keyed by a name that sacrebleu derives from the metric's settings
         return float(scores[1].p_value)
 
-    def _erasure(self, segments: list[tuple[MethodUpdate, ...]], mask: int | None) -> tuple[float, float]:
+    def _erasure(
+        self, name: str, segments: list[tuple[MethodUpdate, ...]], mask: int | None
+    ) -> dict[str, float]:
         """NE pooled over the segments, and as the mean over the segments."""
         erased, lengths = [], []
         for updates in segments:
@@ -298,7 +208,7 @@ class Scorer:
             erased.append(sum(map(erasure, texts, texts[1:])))
             lengths.append(len(texts[-1]))
         each = [count / length for count, length in zip(erased, lengths, strict=True) if length]
-        return sum(erased) / max(1, sum(lengths)), sum(each) / max(1, len(each))
+        return {name: sum(erased) / max(1, sum(lengths)), f"{name}_mean": sum(each) / max(1, len(each))}
 
     def _per_repeat(self, which: int, cost: Callable[[Sequence[SegmentTrial], int], float]) -> list[float]:
         """The baseline's cost divided by the method's, for each repeat."""
@@ -322,17 +232,17 @@ class Scorer:
                     seconds += max(0.0, update.effort.model_s - base.effort.first_s)
         return seconds / max(1, tokens)
 
-    def _milliseconds(self, which: int) -> Percentiles:
-        times = [1000 * one.effort.total_s for trial in self._trials for one in trial.updates[which]]
-        p50, p95 = np.percentile(times, [50, 95])
-        return Percentiles(float(p50), float(p95))
+    def _times_ms(self, which: int, part: slice) -> dict[str, float]:
+        """The parts of the time of the updates in ``part`` of each segment: means over all repeats.
 
-    def _times(self, which: int, part: slice) -> Times:
-        """The means over the updates in ``part`` of each segment."""
+        ``verify`` is the pass that evaluates the new part of the prompt and verifies the draft, ``decode``
+        are the passes after it, and ``beside`` is all else.
+        """
         efforts = [one.effort for trial in self._trials for one in trial.updates[which][part]]
         total, count = sum(efforts, start=Effort()), max(1, len(efforts))
         parts_s = (total.first_s, total.model_s - total.first_s, total.total_s - total.model_s)
-        return Times(*(1000 * part_s / count for part_s in parts_s))
+        names = ("verify", "decode", "beside")
+        return {name: 1000 * part_s / count for name, part_s in zip(names, parts_s, strict=True)}
 
 
 def gpu_cost(effort: Effort) -> float:

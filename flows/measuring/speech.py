@@ -1,4 +1,4 @@
-"""Decodes the same windows in several ways, in turns, on a recogniser; its own library is a baseline."""
+"""Runs ``surtitle bench-speech``: decodes the same windows in several ways, in turns, on a recogniser."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,8 +6,18 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from flows.engine.recognition import check_recognizer, make_recognizer
-from flows.measuring.speech.command import MEASURED
-from operators.errors import UsageError
+from flows.measuring.corpus import Clip, samples
+from flows.measuring.results import Results, running
+from flows.measuring.signature import of_clips
+from flows.measuring.speech_scores import (
+    NativeTrial,
+    RecordingTrial,
+    WindowUpdate,
+    native_row,
+    rows_of,
+    tables,
+)
+from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.recognizers.part import RecognizerSettings, unobserved
@@ -15,43 +25,73 @@ from operators.recognizers.windowed.method import DraftingTranscriber, SpeechMet
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 
+# Without this flag, Moonshine's library transcribes by its own clock.
+_FORCE_UPDATE = 1
 
-def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> DraftingTranscriber:
-    """What decodes the windows of that recogniser. Raises `SurtitleError` if it or its model is missing."""
-    if name not in MEASURED:
-        raise UsageError(f"--recognizer: {name!r} cannot be measured; choose {' or '.join(MEASURED)}")
-    model = None if folder is None else str(folder)
-    settings = RecognizerSettings(engine=name, model=model, threads=threads)
-    check_recognizer(settings, spoken=spoken, is_live=False)
-    recognizer = make_recognizer(settings, spoken=spoken, observe=unobserved)
+
+class SpeechJob(NamedTuple):
+    """What to measure."""
+
+    clips: Sequence[Clip]
+    recognizer: str
+    #: Folder of the speech model; None for the recogniser's own.
+    model: Path | None
+    spoken: str
+    biases: Sequence[float]
+    certainties: Sequence[float]
+    interval_s: float
+    threads: int
+    #: Whether Moonshine's own library is measured, too.
+    native: bool
+
+
+def run_speech(job: SpeechJob) -> Results:
+    """Measure all ways on all recordings. Raises `SurtitleError` if that cannot be done."""
+    with running() as runner:
+        transcriber = _open(job)
+        methods = _methods(job.biases, job.certainties)
+        library = _NativeLibrary() if job.native else None
+        trials, heard = [], []
+        for clip in runner.each(job.clips, "measuring", "recordings"):
+            sound = samples(clip)
+            # As it was decoded, and as it is shown.
+            trials.append(_trial(transcriber, sound, methods, [0.0, *job.certainties], job.interval_s))
+            if library is not None:
+                heard.append(library.recognize(sound, job.interval_s))
+    if not any(trial.encoder_s for trial in trials):
+        raise InputError(
+            f"{job.clips[0].path}: no speech was found; give recordings in which somebody speaks"
+        )
+    references = [clip.text for clip in job.clips]
+    rows = rows_of(trials, methods, [None, *job.certainties], references)
+    if library is not None:
+        rows.append(native_row(heard, references))
+    signature = of_clips(
+        job.model or bundled_model(),
+        job.clips,
+        job.threads,
+        interval_s=job.interval_s,
+        margin=transcriber.margin,
+        aggregation="wer,ne:pooled|times:mean-over-updates,ways-in-turns",
+    )
+    return Results(signature, {"rows": rows}, tables(rows))
+
+
+def _open(job: SpeechJob) -> DraftingTranscriber:
+    model = None if job.model is None else str(job.model)
+    settings = RecognizerSettings(engine=job.recognizer, model=model, threads=job.threads)
+    check_recognizer(settings, spoken=job.spoken, is_live=False)
+    recognizer = make_recognizer(settings, spoken=job.spoken, observe=unobserved)
     assert isinstance(recognizer, WindowedRecognizer), "it says so"
     assert isinstance(recognizer.transcriber, DraftingTranscriber), "it decodes with drafts"
     return recognizer.transcriber
 
 
-class WindowUpdate(NamedTuple):
-    """The result of one way of decoding for one window."""
-
-    is_final: bool
-    #: The text as decoded, and as shown at each requested certainty.
-    text: str
-    shown: tuple[str, ...]
-    #: The rest is unknown of Moonshine's library.
-    tokens: tuple[int, ...] = ()
-    passes: int = 0
-    decoder_s: float = 0.0
-    #: Where the window ends in the recording.
-    end_s: float = 0.0
-
-
-class RecordingTrial(NamedTuple):
-    """One recording, decoded in all ways."""
-
-    #: The updates of each way.
-    ways: tuple[list[WindowUpdate], ...]
-    #: Seconds of the voice detector, and of the encoder at each update, which all ways share.
-    detector_s: float
-    encoder_s: list[float]
+def _methods(biases: Sequence[float], certainties: Sequence[float]) -> list[SpeechMethod]:
+    """From scratch, the baseline of all others; then each bias, also stopping below each certainty."""
+    stops = [0.0, *filter(None, certainties)]
+    drafts = [SpeechMethod(bias=bias, stop_below=least) for bias in biases for least in stops]
+    return [SpeechMethod(use_draft=False), *drafts]
 
 
 class _Variant:
@@ -92,22 +132,10 @@ class _Variant:
             )
         )
         if window.is_final:
-            self._forget()
-
-    def _forget(self) -> None:
-        self._draft = ()
-        self._shown = [""] * len(self._certainties)
-        self._stopped = 0
+            self._draft, self._shown, self._stopped = (), [""] * len(self._certainties), 0
 
 
-def ways_of(biases: Sequence[float], certainties: Sequence[float]) -> list[SpeechMethod]:
-    """From scratch, the baseline of all others; then each bias, also stopping below each certainty."""
-    stops = [0.0, *filter(None, certainties)]
-    drafts = [SpeechMethod(bias=bias, stop_below=least) for bias in biases for least in stops]
-    return [SpeechMethod(use_draft=False), *drafts]
-
-
-def run_trial(
+def _trial(
     engine: DraftingTranscriber,
     audio: Samples,
     methods: Sequence[SpeechMethod],
@@ -131,18 +159,7 @@ def run_trial(
     return RecordingTrial(tuple(way.updates for way in ways), detector_s, encoder_s)
 
 
-#: Without this flag, the library transcribes by its own clock.
-_FORCE_UPDATE = 1
-
-
-class NativeTrial(NamedTuple):
-    """One recording, recognised by the library."""
-
-    updates: list[WindowUpdate]
-    seconds: float
-
-
-class NativeLibrary:
+class _NativeLibrary:
     """Moonshine's library with its included model.
 
     It leaks about 15 MB per minute of speech, which is acceptable in a benchmark.
