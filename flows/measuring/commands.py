@@ -175,9 +175,6 @@ def bench_speech(
         float, typer.Option(min=0.1, max=10, help="Seconds between two updates.")
     ] = USUAL.update_interval_s,
     threads: Annotated[int, typer.Option(min=1, max=64, help="Threads of the speech model.")] = 2,
-    native: Annotated[
-        bool, typer.Option("--native", help="Add Moonshine's own library, with its bundled model.")
-    ] = False,
     json: Json = None,
 ) -> None:
     """Compare ways to recognise speech: time, errors, erasure.
@@ -190,14 +187,10 @@ def bench_speech(
 
     if recognizer not in _WINDOWED:
         raise UsageError(f"--recognizer: {recognizer!r} cannot be measured; choose {' or '.join(_WINDOWED)}")
-    if native and recognizer != "moonshine":
-        raise UsageError("--native: only moonshine has a library of its own; leave it out")
     biases, certainties = shares("--bias", bias), shares("--certainty", certainty)
     check_distinct([("--json", json)], [*audio, reference, speech_model])
     clips = read_clips(audio, reference)
-    job = SpeechJob(
-        clips, recognizer, speech_model, spoken, biases, certainties, interval, threads, native=native
-    )
+    job = SpeechJob(clips, recognizer, speech_model, spoken, biases, certainties, interval, threads)
     publish(run_speech(job), json=json)
 
 

@@ -9,14 +9,7 @@ from flows.engine.recognition import check_recognizer, make_recognizer
 from flows.measuring.corpus import Clip, samples
 from flows.measuring.results import Results, running
 from flows.measuring.signature import of_clips
-from flows.measuring.speech_scores import (
-    NativeTrial,
-    RecordingTrial,
-    WindowUpdate,
-    native_row,
-    rows_of,
-    tables,
-)
+from flows.measuring.speech_scores import RecordingTrial, WindowUpdate, rows_of, tables
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import bundled_model
@@ -24,9 +17,6 @@ from operators.recognizers.part import RecognizerSettings, unobserved
 from operators.recognizers.windowed.method import DraftingTranscriber, SpeechMethod, steady_text
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
-
-# Without this flag, Moonshine's library transcribes by its own clock.
-_FORCE_UPDATE = 1
 
 
 class SpeechJob(NamedTuple):
@@ -41,8 +31,6 @@ class SpeechJob(NamedTuple):
     certainties: Sequence[float]
     interval_s: float
     threads: int
-    #: Whether Moonshine's own library is measured, too.
-    native: bool
 
 
 def run_speech(job: SpeechJob) -> Results:
@@ -50,22 +38,17 @@ def run_speech(job: SpeechJob) -> Results:
     with running() as runner:
         transcriber = _open(job)
         methods = _methods(job.biases, job.certainties)
-        library = _NativeLibrary() if job.native else None
-        trials, heard = [], []
+        trials = []
         for clip in runner.each(job.clips, "measuring", "recordings"):
-            sound = samples(clip)
             # As it was decoded, and as it is shown.
-            trials.append(_trial(transcriber, sound, methods, [0.0, *job.certainties], job.interval_s))
-            if library is not None:
-                heard.append(library.recognize(sound, job.interval_s))
+            certainties = [0.0, *job.certainties]
+            trials.append(_trial(transcriber, samples(clip), methods, certainties, job.interval_s))
     if not any(trial.encoder_s for trial in trials):
         raise InputError(
             f"{job.clips[0].path}: no speech was found; give recordings in which somebody speaks"
         )
     references = [clip.text for clip in job.clips]
     rows = rows_of(trials, methods, [None, *job.certainties], references)
-    if library is not None:
-        rows.append(native_row(heard, references))
     signature = of_clips(
         job.model or bundled_model(),
         job.clips,
@@ -157,38 +140,3 @@ def _trial(
         for way in [*ways[first:], *ways[:first]]:
             way.decode(window, encoded.again())
     return RecordingTrial(tuple(way.updates for way in ways), detector_s, encoder_s)
-
-
-class _NativeLibrary:
-    """Moonshine's library with its included model.
-
-    It leaks about 15 MB per minute of speech, which is acceptable in a benchmark.
-    """
-
-    def __init__(self) -> None:
-        from moonshine_voice import ModelArch, Transcriber
-
-        self._transcriber: Any = Transcriber(str(bundled_model()), ModelArch.TINY)
-
-    def recognize(self, audio: Samples, interval_s: float) -> NativeTrial:
-        """Recognise a recording as if live, with an update after each interval, but as fast as possible."""
-        began = perf_counter()
-        stream = self._transcriber.create_stream(update_interval=3600.0)
-        stream.start()
-        updates: list[WindowUpdate] = []
-        size = round(interval_s * SAMPLE_RATE)
-        finished = 0
-        for at in range(0, len(audio), size):
-            stream.add_audio(audio[at : at + size].tolist(), SAMPLE_RATE)
-            lines = stream.update_transcription(_FORCE_UPDATE).lines
-            updates += _updates(lines, finished)
-            finished = sum(line.is_complete for line in lines)
-        lines = stream.stop().lines
-        updates += _updates(lines, finished)
-        seconds = perf_counter() - began
-        stream.close()
-        return NativeTrial(updates, seconds)
-
-
-def _updates(lines: Sequence[Any], finished: int) -> list[WindowUpdate]:
-    return [WindowUpdate(line.is_complete, line.text, (line.text,)) for line in lines[finished:]]

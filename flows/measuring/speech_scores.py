@@ -35,7 +35,6 @@ class WindowUpdate(NamedTuple):
     #: The text as decoded, and as shown at each requested certainty.
     text: str
     shown: tuple[str, ...]
-    #: The rest is unknown of Moonshine's library.
     tokens: tuple[int, ...] = ()
     passes: int = 0
     decoder_s: float = 0.0
@@ -51,13 +50,6 @@ class RecordingTrial(NamedTuple):
     #: Seconds of the voice detector, and of the encoder at each update, which all ways share.
     detector_s: float
     encoder_s: list[float]
-
-
-class NativeTrial(NamedTuple):
-    """One recording, recognised by the library."""
-
-    updates: list[WindowUpdate]
-    seconds: float
 
 
 #: A way of decoding, pooled over all recordings; times are means per update.
@@ -80,27 +72,6 @@ def rows_of(
         # Words that were not decoded because they would be hidden cannot be shown at another certainty.
         if method.stop_below in (0, least)
     ]
-
-
-def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> Row:
-    """The row of Moonshine's own library."""
-    said = [trial.updates for trial in trials]
-    updates = sum(map(len, said))
-    return {
-        **_UNKNOWN,
-        "method": "native",
-        "updates": updates,
-        "recognizer_ms": 1000 * sum(trial.seconds for trial in trials) / max(1, updates),
-        "wer": _wer(said, references),
-        "finals": sum(one.is_final for clip in said for one in clip),
-        **_stability(said),
-    }
-
-
-# What Moonshine's library does not tell.
-_UNKNOWN = dict.fromkeys(
-    ("bias", "certainty", "decoder_ms", "decoder_ratio", "recognizer_ratio", "passes_per_update", "settled_s")
-) | {"ends_early": False, "finals_equal": None}
 
 
 def _row(
@@ -237,10 +208,6 @@ def _label(row: Row) -> str:
     return " ".join(parts)
 
 
-def _finals_equal(row: Row) -> str | None:
-    return None if row["finals_equal"] is None else f"{row['finals_equal']} of {row['finals']}"
-
-
 _TIMES = (
     Column("", _label),
     Column("updates", "updates"),
@@ -249,7 +216,7 @@ _TIMES = (
     Column("recogniser ms", "recognizer_ms", 1),
     Column("of scratch", "recognizer_ratio", 2),
     Column("passes", "passes_per_update", 1),
-    Column("finals equal", _finals_equal),
+    Column("finals equal", lambda row: f"{row['finals_equal']} of {row['finals']}"),
 )
 _SHOWN = (
     Column("", _label),

@@ -52,7 +52,6 @@ MISTAKES = [
     ("bench-speech SPEECH --recognizer vosk", 2, "'vosk' cannot be measured; choose moonshine or whisper"),
     ("bench-speech SPEECH --recognizer whisper", 2, "whisper comes without a model"),
     ("bench-speech SPEECH --from French", 2, "the default recogniser knows English only"),
-    ("bench-speech SPEECH --recognizer whisper --native", 2, "only moonshine"),
     ("bench-drafts", 2, "--draft-model"),
     ("bench-drafts x.txt --draft-model y.gguf --ratio 0", 2, "above 0"),
     ("loadgen captions.jsonl", 3, "caption events cannot be replayed in rooms"),

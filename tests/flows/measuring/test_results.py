@@ -149,7 +149,7 @@ KEPT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("kep
 COMMANDS = {
     "bench": "text.txt --reference text.txt --vary draft_model=none,{draft} --likelihood --repeat 1 {model}",
     "bench --paper": "text.txt --paper --repeat 1 --plots plots --markdown out.md {model}",
-    "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7 --native",
+    "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7",
     "bench-drafts": "text.txt --draft-model {draft} --lengths 4 --thresholds 0.4 --ratio 8.8 {model}",
     "loadgen": "{partials} --rooms 1 --seconds 0.5 {model}",
 }

@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.measuring.corpus import read_clips
-from flows.measuring.speech_scores import (
-    NativeTrial,
-    RecordingTrial,
-    WindowUpdate,
-    native_row,
-    rows_of,
-    spoken_words,
-    word_errors,
-)
+from flows.measuring.speech_scores import RecordingTrial, WindowUpdate, rows_of, spoken_words, word_errors
 from operators.errors import InputError
 from operators.recognizers.windowed.method import SpeechMethod
 
@@ -71,18 +63,6 @@ def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> No
     _, row = rows_of([trial], [SpeechMethod(use_draft=False)], [None, 0.7], [None])
     # "the" at once, "cat" was taken back, "sat" came with the final.
     assert row["settled_s"] == pytest.approx((0 + 1.5 + 1.5) / 3)
-
-
-def test_the_native_library_is_counted_in_the_same_way() -> None:
-    said = [
-        WindowUpdate(final, text, (text,))
-        for text, final in (("The cat sad.", False), ("The cat sat.", True))
-    ]
-    row = native_row([NativeTrial(said, 0.5)], ["the cat sat"])
-
-    assert (row["wer"], row["updates"], row["finals"]) == (0.0, 2, 1)
-    assert row["ne"] == pytest.approx(1 / 3)
-    assert row["recognizer_ms"] == pytest.approx(250)
 
 
 @pytest.mark.parametrize(
