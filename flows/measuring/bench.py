@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -13,7 +12,6 @@ from msgspec.structs import replace
 from platformdirs import user_cache_path
 
 from connectors.files.distinct import check_distinct
-from connectors.files.output import make_folder
 from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
 from flows.engine.translation import Engine, conditioning, open_engine
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
@@ -22,7 +20,7 @@ from flows.measuring.plan import BenchJob, Plan, row_settings
 from flows.measuring.results import Results, Runner, files_of, publish, running
 from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial, mean_delay_s
 from flows.measuring.signature import of_engine, of_texts, sign
-from flows.measuring.tables import plots, tables
+from flows.measuring.tables import tables
 from operators.decoding.forward import Forward
 from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError, UsageError
@@ -167,10 +165,7 @@ def benchmark(job: BenchJob, plan: Plan) -> None:
     check_distinct(
         [("--json", job.json), ("--markdown", job.markdown)],
         [job.source, job.reference, job.comet, *files_of(plan.engine)],
-        [("--plots", job.plots)],
     )
-    if job.plots is not None:
-        make_folder(job.plots)
     with running() as runner:
         engine = open_engine(plan.engine, runner.doing)
         if job.likelihood and engine.first is not None:
@@ -197,14 +192,7 @@ def benchmark(job: BenchJob, plan: Plan) -> None:
             runner.doing("computing the scores", None)
             results = _results(trials, corpus, job, plan, signature, engine)
             runner.end()
-            drawn = {} if job.plots is None else plots(results.rows["rows"], _caption(results.signature))
-            folder = job.plots or Path()
-            publish(
-                results,
-                json=job.json,
-                markdown=job.markdown,
-                others=[(folder / name, partial(str.encode, picture)) for name, picture in drawn.items()],
-            )
+            publish(results, json=job.json, markdown=job.markdown)
             journal.remove()
 
 
@@ -285,9 +273,3 @@ def _results(
         return Results(signature, {"rows": rows}, plain)
     run = PaperRun(rows, signature, plan.variants[0].source, plan.variants[0].target)
     return Results(signature, {"rows": rows}, paper_tables(run), more=plain)
-
-
-def _caption(signature: dict[str, Any]) -> str:
-    """The line below the plots."""
-    parts = (signature["model"]["file"], signature["corpus"], signature["cpu"])
-    return ", ".join((*parts, f"{signature['threads']} threads", f"surtitle {signature['surtitle']}"))

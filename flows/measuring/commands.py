@@ -211,7 +211,6 @@ def loadgen(
         typer.Option(help="Metrics of the server, with its memory: http://HOST:PORT/metrics."),
     ] = None,
     json: Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the delays here (SVG).")] = None,
 ) -> None:
     """Let many rooms speak at once, and measure how late their captions come, what is dropped, and memory.
 
@@ -220,7 +219,6 @@ def loadgen(
     """
     from flows.measuring.load.playback import Load
     from flows.measuring.load.rows import measured, table
-    from flows.measuring.load.rows import plot as plotted
     from flows.measuring.results import Results, files_of, publish, running
     from flows.measuring.signature import sign
 
@@ -229,7 +227,7 @@ def loadgen(
         raise UsageError(f"--rooms: give numbers from 1 to {_MAX_ROOMS}")
     wanted = load_settings(None, overrides if server is None else {})
     heard = Path(wanted.recognize.model) if wanted.recognize.model else None
-    check_distinct([("--json", json), ("--plot", plot)], [recording, heard, *files_of(wanted.translate)])
+    check_distinct([("--json", json)], [recording, heard, *files_of(wanted.translate)])
     rows, failure = list[dict[str, Any]](), list[SurtitleError]()
     with running() as runner:
         if server is not None:
@@ -247,8 +245,7 @@ def loadgen(
             if failure:
                 break
     if rows:
-        results = Results(sign(recording=recording.name), {"rows": rows}, [table(rows)])
-        publish(results, json=json, others=[(plot, lambda: plotted(rows).encode())])
+        publish(Results(sign(recording=recording.name), {"rows": rows}, [table(rows)]), json=json)
     if failure:
         raise failure[0]
     if cut := sum(row["cut"] for row in rows):

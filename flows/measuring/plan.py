@@ -67,7 +67,6 @@ class BenchJob(msgspec.Struct, frozen=True, kw_only=True):
     repeat: Annotated[int, typer.Option(min=1, help="Number of timed runs.")] = 3
     json: Json = None
     markdown: Markdown = None
-    plots: Annotated[Path | None, typer.Option(help="Write pictures to this folder (SVG).")] = None
     paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False
     comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")] = None
     likelihood: Annotated[

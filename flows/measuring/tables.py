@@ -1,4 +1,4 @@
-"""The tables and plots of ``surtitle bench``."""
+"""The tables of ``surtitle bench``."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from flows.measuring.plan import USUAL
-from flows.pages.drawing import BLUE, GREEN, GREY, ORANGE, Panel, picture, up_to
 from flows.pages.table import Column, Table, tabulated
 
 #: A translator under a display mask: its ``settings``, and its ``metrics``. The first row is the baseline.
@@ -147,129 +146,3 @@ def _scored(metrics: dict[str, Any]) -> list[Column]:
     if metrics["terms"] is not None:
         columns.append(_metric("terms", "terms", 0, "%"))
     return columns
-
-
-_COLOURS = {"retranslate": GREY, "ssbd": BLUE, "continuous": ORANGE}
-
-
-def plots(rows: Sequence[Row], caption: str) -> dict[str, str]:
-    """The SVG of each plot, by the name of its file, with ``caption`` in small print below it.
-
-    Without SSBD's bias among the rows, there is no plot against it.
-    """
-    drawn = {"acceptance.svg": _against_acceptance(rows, caption)}
-    if any(row["settings"]["method"] == "ssbd" and row["settings"]["bias"] is not None for row in rows):
-        drawn["bias.svg"] = _against_bias(rows, caption)
-    return drawn
-
-
-def _against_bias(rows: Sequence[Row], caption: str) -> str:
-    """Erasure and quality against the bias, with re-translation as a horizontal line."""
-    panels = [_erasure(rows), _quality(rows)]
-    for panel in panels:
-        panel.number_across(label="bias β")
-    return picture(panels, 1120, "erasure and quality against the bias", "bench", caption)
-
-
-def _erasure(rows: Sequence[Row]) -> Panel:
-    masks = sorted({row["settings"]["mask_k"] for row in rows})
-    lines = [("whole translation", BLUE, masks[0], "ne_raw")]
-    for mask, colour in zip([mask for mask in masks if mask > 0][:2], (ORANGE, GREEN), strict=False):
-        lines.append((f"shown, {mask} tokens withheld", colour, mask, "ne_shown"))
-    panel = Panel(
-        "Normalised erasure (dashed: re-translation)",
-        (70, 420),
-        _biases(rows),
-        up_to((row["metrics"][name] for row in rows for _, _, _, name in lines), 0.1),
-    )
-    for _, colour, mask, name in lines:
-        panel.curve(
-            [(row["settings"]["bias"] or 0.0, row["metrics"][name]) for row in sweep(rows, mask)], colour
-        )
-        base = next(
-            row
-            for row in rows
-            if row["settings"]["method"] == "retranslate" and row["settings"]["mask_k"] == mask
-        )
-        panel.level(base["metrics"][name], colour)
-    panel.legend(((words, colour) for words, colour, _, _ in lines), 890)
-    return panel
-
-
-def _quality(rows: Sequence[Row]) -> Panel:
-    swept, place = sweep(rows, rows[0]["settings"]["mask_k"]), (520.0, 870.0)
-    if rows[0]["metrics"]["chrf"] is None:
-        panel = Panel("Finals: chrF to re-translation's", place, _biases(rows), (0.0, 105.0))
-        panel.curve(
-            [(row["settings"]["bias"] or 0.0, row["metrics"]["chrf_of_baseline"]) for row in swept], BLUE
-        )
-        return panel
-    scores = [row["metrics"]["chrf"] or 0.0 for row in swept]
-    up = _around([*scores, rows[0]["metrics"]["chrf"]], 0.3, least=1.0)
-    panel = Panel("Finals: chrF (dashed: re-translation)", place, _biases(rows), up)
-    panel.curve(
-        [(row["settings"]["bias"] or 0.0, score) for row, score in zip(swept, scores, strict=True)], BLUE
-    )
-    panel.level(rows[0]["metrics"]["chrf"], BLUE)
-    return panel
-
-
-def _around(values: Sequence[float], share: float, *, least: float) -> tuple[float, float]:
-    """A range with some space below and above the values: a share of it, or the least."""
-    space = share * (max(values) - min(values)) or least
-    return min(values) - space, max(values) + space
-
-
-def _biases(rows: Sequence[Row]) -> tuple[float, float]:
-    return -0.03, 0.03 + max(0.5, *(row["settings"]["bias"] or 0.0 for row in rows))
-
-
-def sweep(rows: Sequence[Row], mask: int) -> list[Row]:
-    """The longest series of SSBD rows that differ only in the bias, in the order of the bias."""
-    series: dict[str, list[Row]] = {}
-    for row in rows:
-        if (
-            row["settings"]["method"] == "ssbd"
-            and row["settings"]["mask_k"] == mask
-            and row["settings"]["bias"] is not None
-        ):
-            for others in _other_settings(row["settings"]):
-                series.setdefault(others, []).append(row)
-    longest = max(series.values(), key=len)
-    return sorted(longest, key=lambda row: row["settings"]["bias"])
-
-
-def _other_settings(settings: dict[str, Any]) -> set[str]:
-    """All settings except the bias; a final bias equal to it may be a fixed value or follow each row."""
-    bias = settings["bias"]
-    finals = {settings["final_bias"], "same"} if settings["final_bias"] == bias else {settings["final_bias"]}
-    return {str({**settings, "bias": None, "final_bias": final}) for final in finals}
-
-
-def _against_acceptance(rows: Sequence[Row], caption: str) -> str:
-    """Speedup against the share of the output that came from drafts; lines show the range of the repeats."""
-    named = {label(row, mask=False): row for row in reversed(rows)}
-    runs = [(name, row) for name, row in reversed(named.items())]
-    up = _around(
-        [
-            one
-            for _, row in runs
-            for one in (*row["metrics"]["speedup_range"], row["metrics"]["speedup"], 1.0)
-        ],
-        0.1,
-        least=0.1,
-    )
-    panel = Panel("Speedup by wall time", (70, 640), (-3, 103), up)
-    panel.number_across(label="A/O: tokens of the output that came from drafts, %")
-    panel.level(1.0, GREY)
-    for number, (_, row) in enumerate(runs, start=1):
-        at, colour = 100 * (row["metrics"]["accepted_over_output"] or 0.0), _colour(row)
-        panel.point(at, row["metrics"]["speedup"], row["metrics"]["speedup_range"], colour)
-        panel.say(at, row["metrics"]["speedup"], str(number), colour, left=number % 2 == 0)
-    names = [(f"{number}  {name}", _colour(row)) for number, (name, row) in enumerate(runs, start=1)]
-    panel.legend(names, 670)
-    return picture([panel], 1100, "speedup against acceptance", "bench", caption, len(names))
-
-
-def _colour(row: Row) -> str:
-    return _COLOURS.get(row["settings"]["method"], BLUE)

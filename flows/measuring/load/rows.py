@@ -1,4 +1,4 @@
-"""What is measured of a load: captions that come back, and memory; its row, table and plot."""
+"""What is measured of a load: captions that come back, and memory; its row and table."""
 
 import math
 import re
@@ -16,7 +16,6 @@ from urllib.request import Request, urlopen
 import numpy as np
 
 from flows.measuring.load.playback import Load
-from flows.pages.drawing import COLOURS, Panel, Points, picture, up_to
 from flows.pages.table import Column, Table, tabulated
 from operators.addresses import parts_of, without_user
 from operators.errors import InputError
@@ -184,33 +183,3 @@ _NOTES = (
 def table(rows: Sequence[Row]) -> Table:
     """The table of all rows."""
     return tabulated(f"load on the {rows[0]['target']}", rows, _COLUMNS, notes=_NOTES)
-
-
-def plot(rows: Sequence[Row]) -> str:
-    """How late captions are with each number of rooms, and whether delay or memory grow, as an SVG file."""
-    delays, memory = [row["over_time"] for row in rows], [row["memory_over_time"] for row in rows]
-    up = up_to([*(row["p95_ms"] or 0.0 for row in rows), *_values(delays)])
-    across = (0.0, max([1.0, *(row["seconds"] for row in rows)]))
-    by_rooms = Panel("Delay of captions, ms, by rooms", (70, 440), (0, len(rows)), up)
-    width = min(40.0, 370 / len(rows) / 3)
-    for place, row in enumerate(rows):
-        by_rooms.name(place + 0.5, str(row["rooms"]))
-        for number, words in enumerate(("p50", "p95")):
-            if (value := row[f"{words}_ms"]) is not None:
-                left, colour = (number - 1) * width, COLOURS[number]
-                by_rooms.bar(place + 0.5, value, left=left, width=width, colour=colour, words=words)
-    over_time = [Panel("Median delay over time, ms", (550, 850), across, up)]
-    if any(memory):
-        over_time.append(Panel("Memory over time, MB", (1030, 1330), across, up_to(_values(memory))))
-    for panel, lines in zip(over_time, (delays, memory), strict=False):
-        panel.number_across(" s", most=4)
-        for place, points in enumerate(lines):
-            panel.curve(points, COLOURS[place % len(COLOURS)])
-    names = [f"{row['rooms']} room{'' if row['rooms'] == 1 else 's'}" for row in rows]
-    over_time[0].legend(((name, COLOURS[place % len(COLOURS)]) for place, name in enumerate(names)), 866)
-    label = "; ".join(f"{row['rooms']} rooms: p50 {row['p50_ms']} ms, p95 {row['p95_ms']} ms" for row in rows)
-    return picture([by_rooms, *over_time], 1360 if any(memory) else 960, label, "load")
-
-
-def _values(lines: Sequence[Points]) -> list[float]:
-    return [value for points in lines for _, value in points]

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
 from flows.measuring.load.playback import Load
-from flows.measuring.load.rows import Meter, plot, read_memory_mb, row_of, table
+from flows.measuring.load.rows import Meter, read_memory_mb, row_of, table
 from operators.errors import InputError
 from tests.flows.test_serve import serve
 from tests.program import SURTITLE, completed
@@ -31,10 +30,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str], tmp_path: Path) -> None:
-    written, picture = tmp_path / "load.json", tmp_path / "load.svg"
-    code, stdout, stderr = load(
-        PARTIALS, "--rooms", "1,3", "--seconds", 3, "--json", written, "--plot", picture, *small
-    )
+    written = tmp_path / "load.json"
+    code, stdout, stderr = load(PARTIALS, "--rooms", "1,3", "--seconds", 3, "--json", written, *small)
     assert (code, stderr) == (0, "")
     one, three = rows(written)
     assert (one["rooms"], three["rooms"]) == (1, 3)
@@ -45,7 +42,6 @@ def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str
         assert row["memory_mb"] > 0
     assert three["updates"] + three["dropped"] > one["updates"] + one["dropped"]
     assert "load on the flow" in stdout
-    assert ElementTree.fromstring(picture.read_text()).tag.endswith("svg")
 
 
 def test_speech_goes_to_a_server_through_sockets_and_rooms_too_many_are_counted(
@@ -98,7 +94,6 @@ def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
     assert row_of("flow", Load(4, 10.0), meter, memory[:3])["memory_growth_mb"] is None
     nothing = row_of("server", Load(1, 5.0), Meter(), [])
     assert table([nothing]).rows[0][2:4] == ("–", "–")
-    assert ElementTree.fromstring(plot([row, nothing])).tag.endswith("svg")
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"

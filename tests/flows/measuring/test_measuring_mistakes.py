@@ -41,7 +41,6 @@ MISTAKES = [
     ("bench text.txt --to Klingon", 2, "'Klingon'"),
     ("bench text.txt --lag 0", 2, "--lag"),
     ("bench text.txt --comet model.ckpt", 2, "--reference"),
-    ("bench text.txt --plots text.txt", 4, "text.txt"),
     ("bench text.txt --json no/folder/out.json", 4, "out.json"),
     ("bench text.txt --markdown text.txt", 4, "text.txt"),
     ("bench-speech nothing.wav", 3, "nothing.wav"),

@@ -1,8 +1,7 @@
-"""Tables, the paper's tables and plots of any subject, on rows made by hand."""
+"""Tables and the paper's tables, on rows made by hand."""
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from flows.measuring.paper import BIASES, GRIDS, MASKS, PaperRun, paper_tables
+from flows.measuring.paper import GRIDS, MASKS, PaperRun, paper_tables
 from flows.measuring.plan import make_plan, row_settings
-from flows.measuring.tables import Row, label, plots, sweep, tables
+from flows.measuring.tables import Row, label, tables
 from flows.pages.table import Table
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.program import ROOT
@@ -148,7 +147,7 @@ KEPT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("kep
 #: A short run of each, with the options that add fields or columns.
 COMMANDS = {
     "bench": "text.txt --reference text.txt --vary draft_model=none,{draft} --likelihood --repeat 1 {model}",
-    "bench --paper": "text.txt --paper --repeat 1 --plots plots --markdown out.md {model}",
+    "bench --paper": "text.txt --paper --repeat 1 --markdown out.md {model}",
     "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7",
     "bench-drafts": "text.txt --draft-model {draft} --lengths 4 --thresholds 0.4 --ratio 8.8 {model}",
     "loadgen": "{partials} --rooms 1 --seconds 0.5 {model}",
@@ -236,41 +235,3 @@ def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -
         "ssbd β=0", "ssbd accept=worth-0.6", "ssbd accept=exact", "ssbd accept=top-2",
         "ssbd β=0.2 commit=0", "ssbd β=0.2", "ssbd β=0.2 final β=0.2",
     ]  # fmt: skip
-
-
-def test_a_picture_against_the_bias_takes_the_longest_sweep() -> None:
-    plan = make_plan({}, [dict[str, Any](accept=("worth-0.6", "bias")), *GRIDS])
-    mixed = [row(row_settings(one), mask) for one, mask in product(plan.variants, plan.masks)]
-    assert tuple(one["settings"]["bias"] for one in sweep(mixed, 0)) == BIASES
-    assert "bias.svg" in plots([one for one in mixed if one["settings"]["bias"] in (None, 0.2)], "caption")
-
-
-@pytest.mark.parametrize(
-    "grid",
-    [
-        dict[str, Any](method=("ssbd",), accept=("worth-0.6", "top-2")),
-        dict[str, Any](method=("continuous",)),
-        dict[str, Any](method=("retranslate",)),
-    ],
-)
-def test_without_a_bias_there_is_the_picture_that_needs_none(grid: dict[str, Any]) -> None:
-    plan = make_plan({}, [grid])
-    assert [*plots([row(row_settings(one), 3) for one in plan.variants], "caption")] == ["acceptance.svg"]
-
-
-def test_pictures_are_valid_and_the_same_figures_give_the_same_file() -> None:
-    drawn = plots(rows(), "model & machine")
-    assert [*drawn] == ["acceptance.svg", "bias.svg"]
-    for picture in drawn.values():
-        assert ET.fromstring(picture).tag.endswith("svg")
-        assert "model &amp; machine" in picture
-    assert plots(rows(), "model & machine") == drawn
-    assert len(plots(rows(chrf=None), "caption")) == 2
-
-
-def test_a_higher_speedup_stands_higher_in_the_picture_under_a_number_that_the_legend_explains() -> None:
-    plan = make_plan({}, [dict[str, Any](method=("ssbd",), bias=(0.2, 0.4), accept=("bias",))])
-    picture = ET.fromstring(plots([row(row_settings(one), 3) for one in plan.variants], "")["acceptance.svg"])
-    heights = {one.text: float(one.get("y", 0)) for one in picture.iter() if one.text}
-    assert heights["1"] > heights["2"] > heights["3"]
-    assert {"1  retranslate", "2  ssbd β=0.2", "3  ssbd β=0.4"} <= heights.keys()
