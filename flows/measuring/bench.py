@@ -13,12 +13,12 @@ from platformdirs import user_cache_path
 
 from connectors.files.distinct import check_distinct
 from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
-from flows.engine.translation import Engine, conditioning, open_engine
+from flows.engine.translation import Engine, open_engine
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
 from flows.measuring.paper import PaperRun, paper_tables
 from flows.measuring.plan import BenchJob, Plan, row_settings
 from flows.measuring.results import Results, Runner, files_of, publish, running
-from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial, mean_delay_s
+from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial
 from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.tables import tables
 from operators.decoding.forward import Forward
@@ -260,11 +260,7 @@ def _results(
     rows = []
     for which, variant in enumerate(plan.variants):
         settings = row_settings(variant, knows_unfinished=signature["knows_unfinished"])
-        metrics = {
-            **scorer.metrics(which),
-            "comet": comet[which],
-            "delay_s": mean_delay_s(corpus.segments, conditioning(variant, engine.prompt)),
-        }
+        metrics = {**scorer.metrics(which), "comet": comet[which]}
         for number, mask_k in enumerate(plan.masks):
             own, shown = {**settings, "mask_k": mask_k}, scorer.shown(which, number)
             rows.append({"settings": own, "metrics": {**metrics, **shown}})

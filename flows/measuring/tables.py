@@ -95,7 +95,6 @@ _TIMES = (
     _metric("decode", "ms_of_final.decode", 1),
     _metric("beside", "ms_of_final.beside", 1),
     _metric("final A/D", "final_accepted_over_drafted", 0, "%"),
-    _metric("word delay s", "delay_s", 2),
 )
 _PASSES = (
     _METHOD,

@@ -173,7 +173,7 @@ def check_bench(data: bytes, folder: Path) -> None:
     path = written(folder, "source.txt", data)
     with refused_clearly(path):
         corpus = load_corpus(path, None, lag=3, skip=0, limit=None)
-        assert corpus.updates
+        assert corpus.segments
         assert len(corpus.sha256) == 64
     with refused_clearly(path):
         load_corpus(path, path, lag=3, skip=0, limit=10)

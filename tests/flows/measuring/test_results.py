@@ -31,7 +31,7 @@ def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
         **{"ne_raw": 2.0 - bias, "ne_shown": 1.0, "ne_raw_mean": 2.0 - bias, "ne_shown_mean": 0.5},
         **{"accepted_over_drafted": 0.9, "accepted_over_output": bias, "passes": 3, "passes_per_token": 0.3},
         **{"ms_per_update": {"p50": 10.0, "p95": 20.0}, "updates": 4, "final_accepted_over_drafted": 0.5},
-        **{"ms_of_final": TIMES, "ms_of_partial": TIMES, "delay_s": None},
+        **{"ms_of_final": TIMES, "ms_of_partial": TIMES},
         **{
             "chrf_of_baseline_partials": 70.0,
             "chrf_of_final_prefix": 60.0,
