@@ -30,16 +30,14 @@ P = TypeVar("P", bound=Part)
 class Parts(Mapping[str, P], Generic[P]):
     """All parts of a kind by name: the usual one first, then surtitle's own by module, then others.
 
-    A part is a value in a module of ``package`` (in its module ``inside`` if that is given, or in ``package``
-    itself if that is a module), or what an entry point of ``group`` names. These modules are imported with
-    the settings, so they import what a part runs with when it runs.
+    A part is a value in a module of ``package`` (or in ``package`` itself if that is a module), or what an
+    entry point of ``group`` names. These modules are imported with the settings, so they import what a part
+    runs with when it runs.
     """
 
-    def __init__(
-        self, kind: type[P], *, what: str, package: str, group: str, usual: str = "", inside: str = ""
-    ) -> None:
+    def __init__(self, kind: type[P], *, what: str, package: str, group: str, usual: str = "") -> None:
         self._kind, self._what, self._package, self._group = kind, what, package, group
-        self._usual, self._inside = usual, inside
+        self._usual = usual
 
     @override
     def __getitem__(self, name: str) -> P:
@@ -70,10 +68,7 @@ class Parts(Mapping[str, P], Generic[P]):
         folders = getattr(import_module(self._package), "__path__", None)
         if folders is None:
             return [self._package]
-        found = pkgutil.iter_modules(folders, f"{self._package}.")
-        if self._inside:
-            return [f"{module.name}.{self._inside}" for module in found if module.ispkg]
-        return [module.name for module in found]
+        return [module.name for module in pkgutil.iter_modules(folders, f"{self._package}.")]
 
     def _loaded(self, where: EntryPoint) -> P:
         try:

@@ -60,14 +60,12 @@ def check_memory(settings: TranslateSettings, needs: Sequence[Callable[[], Footp
     )
 
 
-def make_scheduler(
-    opened: OpenModel, draft: DraftModel | None, costs: PassCosts, most: int | None = None
-) -> Scheduler:
+def make_scheduler(opened: OpenModel, draft: DraftModel | None, costs: PassCosts) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models.
 
-    Requests share passes where that saves time by ``costs``; ``most`` is as in `Scheduler`.
+    Requests share passes where that saves time by ``costs``.
     """
-    return share_passes(opened, draft, fill=fill_of(costs), costs=costs, most=most)
+    return share_passes(opened, draft, fill=fill_of(costs), costs=costs)
 
 
 def share_passes(

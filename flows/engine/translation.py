@@ -59,8 +59,6 @@ class Engine(NamedTuple):
     #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]
     opened: OpenModel
-    #: Opens further sessions on the same weights, as many as the settings ask for.
-    open_anew: Callable[[TranslateSettings], OpenModel]
     #: The draft model; None if there is none.
     draft: DraftModel | None
     #: What the methods need besides the model, by the names of their parts.
@@ -280,17 +278,11 @@ def _open(
         def least_kept(cells: int) -> int:
             return keep_costs().least(cells)
 
-        def open_anew(wanted: TranslateSettings) -> OpenModel:
-            """A context with one head, for the first direction."""
-            own = replace(context, cells=_cells(wanted, list(prompts.values())[:1]))
-            memory = recurrent_memory(model, wanted.sessions)
-            return OpenModel(*open_sessions(wanted, model, heads[:1], own, memory, least_kept))
-
         opened = OpenModel(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, open_anew, draft, of_methods,
+        path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
         context, glossary, lexicon,
         cache(lambda: pass_costs_of(path, model, context, progress)),
         cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
@@ -302,7 +294,7 @@ def _open_marian(loaded: OpenMarian, glossary: Callable[[Path], Glossary], lexic
     path, model, settings, prompts, context = loaded
     of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, loaded.open(settings), loaded.open, None,
+        path, model, next(iter(prompts.values())), prompts, loaded.open(settings), None,
         of_methods, context, glossary, lexicon, loaded.costs, lambda: None, lambda: UNSHARED,
     )  # fmt: skip
 

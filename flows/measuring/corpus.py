@@ -26,8 +26,6 @@ class BenchSegment(NamedTuple):
     key: str
     updates: tuple[str, ...]
     reference: str | None = None
-    #: When each update left the recogniser, in seconds; None for a text, which has no times.
-    arrivals_s: tuple[float, ...] | None = None
 
 
 class Corpus(NamedTuple):
@@ -41,11 +39,6 @@ class Corpus(NamedTuple):
     def sha256(self) -> str:
         """Hash of all updates and references."""
         return hashlib.sha256(msgspec.json.encode(self.segments)).hexdigest()
-
-    @property
-    def updates(self) -> int:
-        """The number of updates of all segments."""
-        return sum(len(segment.updates) for segment in self.segments)
 
     @property
     def references(self) -> list[str] | None:
@@ -94,12 +87,10 @@ def _is_partials(source: Path) -> bool:
 
 
 def _from_partials(source: Path) -> Iterable[BenchSegment]:
-    said: dict[str, list[Partial]] = {}
+    said: dict[str, list[str]] = {}
     for partial in read_events(source, Partial):
-        said.setdefault(partial.key, []).append(partial)
-    for key, updates in said.items():
-        texts, arrivals_s = zip(*((update.text, update.arrival_s) for update in updates), strict=True)
-        yield BenchSegment(key, texts, arrivals_s=arrivals_s)
+        said.setdefault(partial.key, []).append(partial.text)
+    return (BenchSegment(key, tuple(updates)) for key, updates in said.items())
 
 
 def _from_text(source: Path, lines: slice, lag: int) -> Iterable[BenchSegment]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from flows.measuring.methods.scores import gpu_cost
+from flows.measuring.scores import gpu_cost
 from flows.model.jobs import BlockSize
 from operators.decoding.acceptance import EXACT, Acceptance, TopAcceptance
 from operators.decoding.blockwise import decode

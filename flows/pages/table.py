@@ -69,7 +69,7 @@ class Table(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of a table of rows, each of which is an object with figures."""
+    """A column of a table of rows, each of which is an object or a dict with figures."""
 
     heading: str
     #: The name of the field, after dots inside others that may be None, or a function of the row.
@@ -85,7 +85,8 @@ class Column(NamedTuple):
             return self.value(row)
         value: Any = row
         for name in self.value.split("."):
-            value = None if value is None else getattr(value, name)
+            if value is not None:
+                value = value[name] if isinstance(value, dict) else getattr(value, name)
         return value
 
     def cell(self, row: object, absent: str = "–") -> str:

@@ -52,15 +52,18 @@ def test_captions_say_the_glossarys_words_alone_and_in_rooms(folder: Path) -> No
 def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     (folder / "text.txt").write_text("We are going to focus on lexical borrowing.\n")
     done = surtitle(
-        "bench", "text.txt", "--methods", "ssbd", "--glossary", "terms.tsv", "--repeat", 1,
+        "bench", "text.txt", "--vary", "method=ssbd", "--vary", "glossary=none,terms.tsv", "--repeat", 1,
         "--threads", 1, "--json", "out.json", cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     results = json.loads((folder / "out.json").read_text())
-    found = [(row["method"], row["glossary"], row["terms"]) for row in results["rows"]]
+    found = [
+        (*map(row["settings"].get, ("method", "glossary")), row["metrics"]["terms"])
+        for row in results["rows"]
+    ]
     assert found == [("retranslate", None, 0.0), ("ssbd", None, 0.0), ("ssbd", "terms.tsv", 1.0)]
     assert results["signature"]["glossary"].startswith("terms.tsv|")
-    assert "ssbd accept=worth-0.6 rerank=0.1 beam=4 + glossary" in done.stdout
+    assert "ssbd accept=worth-0.6 beam=4 glossary=terms.tsv rerank=0.1" in done.stdout
 
 
 def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(folder: Path) -> None:

@@ -61,7 +61,7 @@ def test_each_of_several_recordings_is_subtitled_in_a_terminal(tmp_path: Path) -
     [
         ("file TALK --captions-only --srt talk.srt", "erasure"),
         ("trace PARTIALS --to Portuguese", "signature"),
-        ("bench PARTIALS --to Portuguese --repeat 1 --limit 1 --methods retranslate", "Speed relative"),
+        ("bench PARTIALS --to Portuguese --repeat 1 --limit 1 --vary method=retranslate", "Speed relative"),
         ("loadgen TALK --captions-only --rooms 1 --seconds 2", "load on the flow"),
     ],
 )

@@ -18,8 +18,8 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.cli.report import report
 from flows.engine.translation import read_template
+from flows.measuring.commands import bench_drafts
 from flows.measuring.corpus import load_corpus
-from flows.measuring.drafts.command import bench_drafts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.output import OutputSettings
@@ -173,7 +173,7 @@ def check_bench(data: bytes, folder: Path) -> None:
     path = written(folder, "source.txt", data)
     with refused_clearly(path):
         corpus = load_corpus(path, None, lag=3, skip=0, limit=None)
-        assert corpus.updates
+        assert corpus.segments
         assert len(corpus.sha256) == 64
     with refused_clearly(path):
         load_corpus(path, path, lag=3, skip=0, limit=10)
@@ -183,7 +183,7 @@ def check_drafts(data: bytes, folder: Path) -> None:
     """Trajectories are replayed."""
     path, printed = written(folder, "trajectories.jsonl", data), io.StringIO()
     with refused_clearly(path), contextlib.redirect_stdout(printed):
-        bench_drafts.command(replay=path, json=folder / "out.json", markdown=folder / "out.md")
+        bench_drafts(replay=path, json=folder / "out.json", markdown=folder / "out.md")
         msgspec.json.decode((folder / "out.json").read_bytes())
     assert printed.getvalue().replace("\n", "").isprintable()
 

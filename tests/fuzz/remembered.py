@@ -9,7 +9,7 @@ import msgspec
 from connectors.machine.tuning import remember, remembered
 from connectors.recovery import RecoveryFolder
 from connectors.scoring import Journal
-from flows.measuring.methods.scores import MethodUpdate, SegmentTrial
+from flows.measuring.scores import MethodUpdate, SegmentTrial
 from operators.events import Effort
 from operators.models.tuning import Tuning
 from tests.fuzz.correct import Subject, refused_clearly, written

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from flows.measuring.load.run import LoadRow, table
+from flows.measuring.load.rows import Row, table
 from flows.pages.table import console, print_table
 from tests.chaos.trial import SURTITLE, Said, Trial, lines, see
 from tests.hours.watch import Watch, faults, series
@@ -47,15 +47,15 @@ def run(trial: Trial, given: argparse.Namespace) -> list[str]:
     server.send_signal(signal.SIGTERM)
     said.close()
     see(trial.end(server, 120).code == 0, f"the server ended with {server.returncode}: {said.text}")
-    rows = [LoadRow(**row) for row in json.loads(results.read_text())["rows"]]
+    rows = json.loads(results.read_text())["rows"]
     print_table(console(), table(rows))
     # In the first turn, everything is used for the first time.
-    delays = [row.p50_ms or 0.0 for row in rows[1:]]
+    delays = [row["p50_ms"] or 0.0 for row in rows[1:]]
     seen = {**series([watch.samples]), "p50 ms": delays}
     return missing(rows, log, sorted(captions.glob("*.jsonl"))) + faults("rooms", seen)
 
 
-def missing(rows: Sequence[LoadRow], log: Path, captions: Sequence[Path]) -> list[str]:
+def missing(rows: Sequence[Row], log: Path, captions: Sequence[Path]) -> list[str]:
     """What did not come back to its speaker, or is not in the file of its room, in sentences."""
     found = []
     for name, words in (
@@ -63,15 +63,15 @@ def missing(rows: Sequence[LoadRow], log: Path, captions: Sequence[Path]) -> lis
         ("refused", "rooms were refused"),
         ("cut", "rooms ended before their last caption"),
     ):
-        count = sum(getattr(row, name) for row in rows)
+        count = sum(row[name] for row in rows)
         if count:
             found.append(f"{count} {words}")
-    if any(not row.finals for row in rows):
+    if any(not row["finals"] for row in rows):
         found.append("there were turns without any final")
     logged, written = _finals([log]), _finals(captions)
     if logged != written:
         found.append(f"{len(logged)} finals were logged, {len(written)} are in files")
-    seen = sum(row.finals for row in rows)
+    seen = sum(row["finals"] for row in rows)
     if seen != len(logged):
         found.append(f"{len(logged)} finals were logged, {seen} came back to the speakers")
     return found

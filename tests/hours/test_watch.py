@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.measuring.load.run import Memory, Meter, row_of
-from flows.measuring.playback import Load
+from flows.measuring.load.playback import Load
+from flows.measuring.load.rows import Meter, row_of
 from tests.hours.rooms import missing
 from tests.hours.watch import Sample, Watch, faults, series
 
@@ -64,7 +64,7 @@ def test_a_process_is_seen_with_what_it_writes(tmp_path: Path) -> None:
     ],
 )
 def test_a_room_that_lacks_something_is_a_fault(tmp_path: Path, counts: dict[str, int], fault: str) -> None:
-    meter = Meter(300.0)
+    meter = Meter()
     meter.add(**counts)
     (tmp_path / "log.jsonl").touch()
-    assert fault in missing([row_of("server", Load(4, 300.0), meter, Memory())], tmp_path / "log.jsonl", [])
+    assert fault in missing([row_of("server", Load(4, 300.0), meter, [])], tmp_path / "log.jsonl", [])

@@ -155,12 +155,3 @@ def test_the_server_of_rooms_answers_with_its_page(with_extras: Installation) ->
             server.kill()
     assert "<html" in page
     assert script == (ROOT / "connectors" / "web" / "static" / "speak.js").read_bytes()
-
-
-def test_plots_are_drawn(installed: Installation) -> None:
-    done = installed.surtitle(
-        "bench", "talk.txt", "--limit", "1", "--repeat", "1", "--bias", "0.2", "--methods", "ssbd",
-        "--plots", "plots",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert list((installed.work / "plots").iterdir())

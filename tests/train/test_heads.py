@@ -82,10 +82,12 @@ def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None
     assert len(read_heads(heads, path)) == 2
     (tmp_path / "text.txt").write_text("the cat is red\n")
     run(
-        "bench", tmp_path / "text.txt", "--model", path, "--methods", "ssbd,heads", "--heads", heads,
-        "--threads", 1, "--repeat", 1, "--block", 2, "--json", tmp_path / "bench.json",
+        "bench", tmp_path / "text.txt", "--model", path,
+        "--vary", "method=ssbd,heads", "--vary", f"heads={heads}",
+        "--threads", 1, "--repeat", 1, "--vary", "block=2", "--json", tmp_path / "bench.json",
     )  # fmt: skip
-    _, plain, headed = json.loads((tmp_path / "bench.json").read_text())["rows"]
+    rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
+    _, plain, headed = (row["metrics"] for row in rows)
     assert headed["proposed_over_output"] > 0
     assert headed["passes"] <= plain["passes"]
     assert headed["chrf_of_baseline"] == plain["chrf_of_baseline"]

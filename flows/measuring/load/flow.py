@@ -11,64 +11,52 @@ from flows.captions.graph import build
 from flows.captions.inputs import Input, ReadAhead
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
-from flows.measuring.load.run import Meter
-from flows.measuring.playback import Due, Load, RoomsSource
+from flows.measuring.load.playback import Due, Load, RoomsSource
+from flows.measuring.load.rows import Meter, Target
 from flows.running.dataflow import run
 from flows.settings.schema import Settings
 from operators.clock import WallClock
 from operators.events import AudioChunk, Partial
 from operators.notifications import Observed, PartialHeard, UpdateMeasured
 
-#: What is said in the rooms of a load.
-Says = Callable[[Load], Iterator[Due[Any]]]
 
+def flow_target(
+    settings: Settings,
+    events: Callable[[Load], Iterator[Due]],
+    event_type: type[Partial] | type[AudioChunk],
+    most_rooms: int,
+    stop: Flag,
+) -> Target:
+    """The captions flow with these settings; the model is loaded once for all loads.
 
-class FlowTarget:
-    """The captions flow with the given settings; the model is loaded once for all loads."""
-
-    name = "flow"
-
-    def __init__(
-        self,
-        settings: Settings,
-        says: Says,
-        event_type: type[Partial] | type[AudioChunk],
-        most_rooms: int,
-        stop: Flag,
-    ) -> None:
-        """Prepare loads of at most ``most_rooms``.
-
-        Args:
-            says: What is said in the rooms.
-            event_type: The type of these events. Delays count from partials, or else from the speech.
-            stop: When set, the rooms fall silent.
-        """
-        translate = replace(settings.translate, rooms=most_rooms)
+    Args:
+        events: What is said in the rooms.
+        event_type: The type of these events. Delays count from partials, or else from the speech.
+        most_rooms: The largest load.
+        stop: When set, the rooms fall silent.
+    """
+    settings = replace(
+        settings,
+        translate=replace(settings.translate, rooms=most_rooms),
         # Any input does here: it is replaced by the load.
-        given = replace(settings.input, partials="load", realtime=True)
-        output = replace(settings.output, terminal=False)
-        self._settings = replace(settings, translate=translate, input=given, output=output)
-        self._says = says
-        self._event_type = event_type
-        self._stop = stop
-        self._shared: Shared | None = None
+        input=replace(settings.input, partials="load", realtime=True),
+        output=replace(settings.output, terminal=False),
+    )
+    shared: Shared | None = None
 
-    def run(self, load: Load, meter: Meter) -> None:
-        """Let each room speak at the pace of the recording, from a different position."""
-        watching = _Watching(meter, from_speech=self._event_type is AudioChunk)
-        parts = make_parts(self._settings, observers=[watching])
-        self._shared = shared = self._shared or parts.shared
+    def speak(load: Load, meter: Meter) -> None:
+        nonlocal shared
+        parts = make_parts(settings, observers=[_Observer(meter, from_speech=event_type is AudioChunk)])
+        shared = shared or parts.shared
         shared.load()
-        source = RoomsSource[Any](self._says(load), self._stop)
-        given = Input(self._event_type, cast("Any", source), WallClock(source.now), ReadAhead())
-        run(build(parts._replace(shared=shared, given=given)), self._stop, workers=self._settings.run.workers)
+        source = RoomsSource(events(load), stop)
+        given = Input(event_type, cast("Any", source), WallClock(source.now), ReadAhead())
+        run(build(parts._replace(shared=shared, given=given)), stop, workers=settings.run.workers)
 
-    def memory_mb(self) -> float | None:
-        """The memory of this process."""
-        return resident_mb()
+    return Target("flow", speak, resident_mb)
 
 
-class _Watching:
+class _Observer:
     takes = frozenset({PartialHeard, UpdateMeasured})
 
     def __init__(self, meter: Meter, *, from_speech: bool) -> None:

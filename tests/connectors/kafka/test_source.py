@@ -1,24 +1,19 @@
-"""The source of a topic: where it begins, what it remembers, added partitions; both ends of a job."""
+"""The source of a topic: where it begins, what it remembers, added partitions."""
 
 import time
-from contextlib import closing
 from threading import Event as Flag
 from typing import Any
 
 import msgspec
 import pytest
 
-from connectors.kafka.client import Cluster
-from connectors.kafka.exchange import Exchange, Topic
 from connectors.kafka.settings import KafkaInput
 from connectors.kafka.source import Budget, KafkaEventSource
 from operators.errors import InputError, UsageError
-from operators.events import Caption, Partial
+from operators.events import Partial
 from operators.secret import Secret
 from tests.broker import Broker
 from tests.connectors.jsonl.partials import partial
-from tests.killing import free_addresses
-from tests.subtitled import caption
 
 
 class Watch:
@@ -168,34 +163,3 @@ def test_less_is_read_at_a_time_while_the_stages_are_slow(monkeypatch: pytest.Mo
     for _ in range(20):
         most = snapshot(1.0, budget.left)
     assert most == 16_384
-
-
-def test_what_comes_from_now_on_is_read_and_what_is_no_caption_is_not_ours(broker: Broker) -> None:
-    to, back = broker.topic("to", 1), broker.topic("back", 2)
-    cluster = Cluster((broker.address,))
-    broker.send(back, [(b"talk", msgspec.json.encode(caption()))])
-    with closing(Exchange(Topic(cluster, to), Topic(cluster, back), Caption)) as exchange:
-        exchange.send(partial(7))
-        broker.send(
-            back,
-            [
-                (b"talk", b"nonsense"),
-                (None, None),
-                (b"talk", msgspec.json.encode(partial(1))),
-                (b"talk", msgspec.json.encode(caption(segment=1))),
-            ],
-        )
-        heard: list[Caption] = []
-        deadline = time.monotonic() + 30
-        while not heard and time.monotonic() < deadline:
-            heard += exchange.received(0.2)
-        assert heard == [caption(segment=1)]
-    [sent] = broker.messages(to)
-    assert (sent.key, msgspec.json.decode(sent.value, type=Partial)) == (b"talk", partial(7))
-
-
-def test_a_topic_that_cannot_be_read_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connectors.kafka.exchange.CONNECT_S", 0.5)
-    nowhere = Cluster(tuple(free_addresses(1)))
-    with pytest.raises(InputError, match=f"the topic back at {nowhere.name} cannot be read: "):
-        Exchange(Topic(nowhere, "to"), Topic(nowhere, "back"), Caption)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import wave
 import zipfile
@@ -39,7 +38,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "pyproject.toml").write_text(PROJECT)
     for name, code in MODULES.items():
         (source / name).write_text(code)
-    shutil.copy(ROOT / "docs" / "examples" / "own_benchmark.py", source)
     (wheel,) = WheelBuilder(str(source)).build(directory=str(source), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
@@ -101,12 +99,6 @@ def test_the_doctor_says_what_a_recogniser_says_of_itself(installed: Path) -> No
     done = surtitle("doctor", "--quick", "--json", *SCRIPT, cwd=installed, path=installed)
     (found,) = [one for one in json.loads(done.stdout)["checks"] if one["subject"] == "recogniser"]
     assert found["findings"] == [{"verdict": "ok", "sentence": "The script has 2 lines", "remedy": ""}]
-
-
-def test_a_benchmark_of_a_package_is_a_command(installed: Path) -> None:
-    done = surtitle("bench-words", "script.txt", "--json", "words.json", cwd=installed, path=installed)
-    assert done.returncode == 0, done.stderr
-    assert [row["words"] for row in json.loads((installed / "words.json").read_text())["rows"]] == [2, 2]
 
 
 def test_modules_that_nobody_installed_are_named_with_the_parts_in_them(

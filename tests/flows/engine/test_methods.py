@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
-from flows.measuring.methods.command import columns_of, make_grid, make_plan
+from flows.measuring.plan import make_plan, row_settings
 from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import (
@@ -109,18 +109,18 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
 
 
 def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
-    grid = make_grid(
+    grid = dict[str, Any](
         method=("ssbd",), bias=(0.1, 0.2), mask_k=(0,), accept=("bias", "top-2"), final_bias=(0.0, "same")
     )
-    columns = [columns_of(variant) for variant in make_plan({}, [grid]).variants]
+    columns = [row_settings(variant) for variant in make_plan({}, [grid]).variants]
     assert [(row["accept"], row["bias"], row["final_bias"]) for row in columns] == [
-        (None, None, None), ("bias", 0.1, 0.0), ("top-2", None, None),
-        ("bias", 0.1, 0.1), ("bias", 0.2, 0.0), ("bias", 0.2, 0.2),
+        (None, None, None), ("bias", 0.1, 0.0), ("bias", 0.1, 0.1), ("top-2", None, None),
+        ("bias", 0.2, 0.0), ("bias", 0.2, 0.2),
     ]  # fmt: skip
 
 
 def test_a_benchmark_with_a_glossary_has_each_method_with_and_without_it() -> None:
-    plan = make_plan({}, [make_grid(method=("retranslate", "ssbd"), glossary=(None, "terms.tsv"))])
+    plan = make_plan({}, [dict[str, Any](method=("retranslate", "ssbd"), glossary=(None, "terms.tsv"))])
     rows = [(one.method, one.glossary) for one in plan.variants]
     assert rows == [
         ("retranslate", None), ("retranslate", "terms.tsv"), ("ssbd", None), ("ssbd", "terms.tsv")
@@ -129,7 +129,7 @@ def test_a_benchmark_with_a_glossary_has_each_method_with_and_without_it() -> No
 
 
 def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> None:
-    grid = make_grid(
+    grid = dict[str, Any](
         method=METHOD_NAMES,
         bias=(0.2,),
         mask_k=(0,),
@@ -144,11 +144,11 @@ def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> 
         "ssbd": 1, "recycle": 8, "jacobi": 4, "gs-jacobi": 4, "hybrid-jacobi": 4, "heads": 8,
         "retranslate": 1, "continuous": 1,
     }  # fmt: skip
-    biases = {columns_of(one)["proposal_bias"] for one in variants if one.method == "recycle"}
+    biases = {row_settings(one)["proposal_bias"] for one in variants if one.method == "recycle"}
     assert biases == {0.0, 0.2}
 
 
 def test_a_benchmark_of_dictionaries_begins_with_the_first_one() -> None:
-    plan = make_plan({}, [make_grid(method=("ssbd",), dictionary=("none", "auto"))])
+    plan = make_plan({}, [dict[str, Any](method=("ssbd",), dictionary=("none", "auto"))])
     rows = [(one.method, one.dictionary) for one in plan.variants]
     assert rows == [("retranslate", "none"), ("ssbd", "none"), ("ssbd", "auto")]

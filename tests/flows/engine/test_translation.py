@@ -11,7 +11,7 @@ from connectors.models.terms import tell_limit
 from flows.engine.dictionary import open_dictionary, open_lexicon
 from flows.engine.recognition import tell_terms
 from flows.engine.translation import open_engine, translator_settings
-from flows.measuring.methods.command import columns_of
+from flows.measuring.plan import row_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError, UsageError
@@ -153,7 +153,7 @@ def test_a_final_keeps_the_bias_unasked_only_with_a_model_that_knows_unfinished_
 ) -> None:
     settings = TranslateSettings(bias=0.2, final_bias=chosen)
     assert translator_settings(settings, prompt(knows_unfinished=knows)).finals_differ == differ
-    assert (columns_of(settings, knows_unfinished=knows)["final_bias"] != 0.2) == differ
+    assert (row_settings(settings, knows_unfinished=knows)["final_bias"] != 0.2) == differ
 
 
 def found(word: str, **settings: str) -> list[str]:

@@ -20,8 +20,8 @@ TIMES = {
     *("speedup", "speedup_range", "tps_ratio", "tokens_per_second", "ms_per_update"),
     *("ms_of_final", "ms_of_partial"),
 }
-COLUMNS = {
-    *("method", "bias", "mask_k", "commit", "speedup", "tps_ratio", "chrf", "bleu", "ne_raw", "ne_shown"),
+METRICS = {
+    *("speedup", "tps_ratio", "chrf", "bleu", "ne_raw", "ne_shown"),
     *("accepted_over_drafted", "accepted_over_output", "tokens_per_second", "ms_per_update"),
     *("passes_per_token", "chrf_of_final_prefix", "unsupported", "cut"),
 }
@@ -48,34 +48,37 @@ def bench(*arguments: object, cwd: Path, cache: Path | None = None) -> subproces
 
 
 def timeless(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
+    return [{name: value for name, value in row["metrics"].items() if name not in TIMES} for row in rows]
 
 
 def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
     done = bench(
-        "text.txt", "--reference", "reference.txt", "--methods", "ssbd,continuous", "--bias", "0,0.2",
-        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, *small,
+        "text.txt", "--reference", "reference.txt", "--vary", "method=ssbd,continuous",
+        "--vary", "drop_revised=false,true", "--vary", "bias=0,0.2", "--vary", "mask_k=0,3", "--repeat", 1,
+        *small,
         "--json", "out.json", "--markdown", "out.md", cwd=tmp_path, cache=cache,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "out.json").read_text())
     rows, signature = results["rows"], results["signature"]
-    names = [(row["method"], row["bias"], row["drop_revised"], row["mask_k"]) for row in rows]
+    keys = ("method", "bias", "drop_revised", "mask_k")
+    names = [tuple(row["settings"][key] for key in keys) for row in rows]
+    metrics = [row["metrics"] for row in rows]
     assert names == [
         (method, bias, drop, mask)
         for method, bias, drop in (
-            ("retranslate", None, False), ("ssbd", 0.0, False), ("ssbd", 0.2, False),
-            ("ssbd", 0.0, True), ("ssbd", 0.2, True), ("continuous", None, False),
+            ("retranslate", None, None), ("ssbd", 0.0, False), ("ssbd", 0.2, False),
+            ("ssbd", 0.0, True), ("ssbd", 0.2, True), ("continuous", None, None),
         )
         for mask in (0, 3)
     ]  # fmt: skip
-    assert all(row.keys() >= COLUMNS for row in rows)
-    assert (rows[0]["speedup"], rows[0]["tps_ratio"], rows[0]["chrf_of_baseline"]) == (1.0, 1.0, 100.0)
-    assert all(row["ne_shown"] == row["ne_raw"] for row in rows if row["mask_k"] == 0)
-    assert all(row["ne_raw"] == 0 for row in rows if row["method"] == "continuous")
-    assert all(0 < row["ms_per_update"]["p50"] <= row["ms_per_update"]["p95"] for row in rows)
+    assert all(row.keys() >= METRICS for row in metrics)
+    assert [metrics[0][name] for name in ("speedup", "tps_ratio", "chrf_of_baseline")] == [1.0, 1.0, 100.0]
+    assert all(row["ne_shown"] == row["ne_raw"] for row in metrics[::2])
+    assert all(row["ne_raw"] == 0 for row in metrics[-2:])
+    assert all(0 < row["ms_per_update"]["p50"] <= row["ms_per_update"]["p95"] for row in metrics)
     assert signature["model"]["bytes"] == Path(small[1]).stat().st_size
     assert "nrefs:1" in signature["chrf"]
     assert "tok:13a" in signature["bleu"]
@@ -96,16 +99,20 @@ def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
     prompts = set()
     for template in ("few-shot", "mine.toml"):
         done = bench(
-            "text.txt", "--methods", "ssbd", "--accept", "bias,worth-0.6", "--likelihood", "--repeat", 1,
+            "text.txt", "--vary", "method=ssbd", "--vary", "accept=bias,worth-0.6", "--likelihood",
+            "--repeat", 1,
             "--template", template, *small, "--json", "out.json", cwd=tmp_path, cache=cache,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         results = json.loads((tmp_path / "out.json").read_text())
         prompts.add(results["signature"]["prompt"])
-        assert [(row["accept"], row["bias"]) for row in results["rows"]] == [
+        assert [(row["settings"]["accept"], row["settings"]["bias"]) for row in results["rows"]] == [
             (None, None), ("bias", 0.2), ("worth-0.6", None)
         ]  # fmt: skip
-        assert all(row["nats_of_finals"] > 0 and row["nats_of_partials"] > 0 for row in results["rows"])
+        nats = [
+            row["metrics"][f"nats_of_{which}"] for row in results["rows"] for which in ("finals", "partials")
+        ]
+        assert all(one > 0 for one in nats)
     assert len(prompts) == 2
 
 
@@ -163,6 +170,8 @@ def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
     assert "Traceback" not in stderr
     (journal,) = (cache / "bench").iterdir()
     text = journal.read_bytes()
-    done = bench("text.txt", "--repeat", 1, "--limit", 1, "--bias", 0.3, *small, cwd=tmp_path, cache=cache)
+    done = bench(
+        "text.txt", "--repeat", 1, "--limit", 1, "--vary", "bias=0.3", *small, cwd=tmp_path, cache=cache
+    )
     assert done.stderr.splitlines()[0] == "surtitle: 1 of 1 trials done"
     assert journal.read_bytes() == text

@@ -4,12 +4,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-import typer
 
-from flows.cli.app import app, main
-from flows.measuring.methods.command import Plan
+from flows.cli.app import main
+from flows.measuring.plan import Plan
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 
@@ -18,7 +16,7 @@ from flows.settings.schema import Settings
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Gives the plan that the command asks for, instead of measuring it."""
     plans: list[Plan] = []
-    monkeypatch.setattr("flows.measuring.methods.run.benchmark", lambda _job, plan: plans.append(plan))
+    monkeypatch.setattr("flows.measuring.bench.benchmark", lambda _job, plan: plans.append(plan))
 
     def ask(*options: str) -> Plan:
         monkeypatch.setattr(sys, "argv", ["surtitle", "bench", str(tmp_path / "text.txt"), *options])
@@ -39,25 +37,10 @@ def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: An
     assert plan.masks == (usually.display.withheld(usually.translate.direction),)
 
 
-def test_help_calls_default_what_the_settings_call_so() -> None:
-    command: Any = typer.main.get_command(app)
-    options = {one.name.removesuffix("_"): one for one in command.commands["bench"].params}
-    settings = Settings()
-    usually = {
-        key: f"{value:g}" if isinstance(value, float) else str(value)
-        for stage in (settings.translate, settings.display)
-        for key, value in msgspec.to_builtins(stage).items()
-        if key in options and value is not None and not isinstance(value, bool)
-    }
-    assert {"commit", "accept", "to", "from", "sure"} <= usually.keys()
-    shown = {key: options[key].default or options[key].show_default for key in usually}
-    assert shown == usually
-
-
 def test_switches_add_a_run_to_that_of_the_product(asked: Any) -> None:
-    variants = asked("--drop-revised").variants[1:]
+    variants = asked("--vary", "drop_revised=false,true").variants[1:]
     assert [one.drop_revised for one in variants] == [False, True]
-    variants = asked("--strip-punctuation").variants
+    variants = asked("--vary", "strip_punctuation=false,true").variants
     assert [(one.method, one.strip_punctuation) for one in variants] == [
         ("retranslate", False), ("retranslate", True), ("ssbd", False), ("ssbd", True)
     ]  # fmt: skip
@@ -72,35 +55,35 @@ def test_the_tables_of_the_paper_measure_the_paper_and_the_product(asked: Any) -
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("varied", "sentence"),
     [
+        (["bias=0.3", "accept=worth-0.6"], "bias has no effect with accept = worth-0.6, which takes"),
+        (["bias=0.2", "accept=exact,top-2"], "bias has no effect with accept = exact, top-2, which"),
         (
-            ["--bias", "0.3", "--accept", "worth-0.6"],
-            "bias has no effect with accept = worth-0.6, which takes",
+            ["bias=0.3", "final_bias=0.1", "accept=worth-1"],
+            "bias and final_bias have no effect with accept =",
         ),
-        (
-            ["--bias", "0.2", "--accept", "exact,top-2"],
-            "bias has no effect with accept = exact, top-2, which",
-        ),
-        (
-            ["--bias", "0.3", "--final-bias", "0.1", "--accept", "worth-1"],
-            "bias and final_bias have no effect with accept = worth-1",
-        ),
-        (["--bias", "0.3", "--methods", "continuous"], "bias has no effect with method = continuous"),
-        (["--bias", "0.3", "--accept", "bias,worth-0.6"], None),
-        (["--accept", "worth-0.6"], None),
-        (["--bias", "0.3"], None),
+        (["bias=0.3", "method=continuous"], "bias has no effect with method = continuous"),
+        (["bias=0.3", "accept=bias,worth-0.6"], None),
+        (["accept=worth-0.6"], None),
+        (["bias=0.3"], None),
     ],
 )
 def test_a_bias_beside_rules_that_take_none_is_said_to_have_no_effect(
-    asked: Any, options: list[str], sentence: str | None, capsys: pytest.CaptureFixture[str]
+    asked: Any, varied: list[str], sentence: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked(*options)
+    asked(*(word for one in varied for word in ("--vary", one)))
     stderr = capsys.readouterr().err
     assert (sentence in stderr and len(stderr.splitlines()) == 1) if sentence else not stderr
 
 
 def test_rules_without_a_bias_are_not_crossed_with_biases_of_any_kind(asked: Any) -> None:
-    options = ("--bias", "0.1,0.2", "--final-bias", "0,same", "--proposal-bias", "same")
-    plan = asked(*options, "--methods", "recycle", "--accept", "worth-0.6,top-2")
+    varied = ("bias=0.1,0.2", "final_bias=0,same", "proposal_bias=same", "method=recycle")
+    plan = asked(*(word for one in varied for word in ("--vary", one)), "--vary", "accept=worth-0.6,top-2")
     assert [one.accept for one in plan.variants[1:]] == ["worth-0.6", "top-2"]
+
+
+def test_values_are_those_of_their_settings_and_none_is_no_value(asked: Any) -> None:
+    plan = asked("--vary", "translate.block=auto,8", "--vary", "method=recycle", "--vary", "dictionary=none")
+    assert [(one.block, one.dictionary) for one in plan.variants] == [(None, "none")] * 2 + [(8, "none")]
+    assert asked("--vary", "display.mask_k=0,3").masks == (0, 3)

@@ -1,25 +1,19 @@
-"""``surtitle loadgen`` from end to end: into the flow, into a server of rooms, and into a job by Kafka."""
+"""``surtitle loadgen`` from end to end: into the flow, and into a server of rooms."""
 
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
-from flows.measuring.load import run
-from flows.measuring.load.run import Memory, Meter, growth_mb, plot, row_of, table, told_memory_mb
-from flows.measuring.playback import Load
+from flows.measuring.load.playback import Load
+from flows.measuring.load.rows import Meter, read_memory_mb, row_of, table
 from operators.errors import InputError
-from tests.broker import a_broker
-from tests.flows.kafka.job import Job
 from tests.flows.test_serve import serve
-from tests.killing import speech as spoken
 from tests.program import SURTITLE, completed
 
 PARTIALS = Path(__file__).parents[2] / "samples" / "partials.jsonl"
@@ -36,10 +30,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str], tmp_path: Path) -> None:
-    written, picture = tmp_path / "load.json", tmp_path / "load.svg"
-    code, stdout, stderr = load(
-        PARTIALS, "--rooms", "1,3", "--seconds", 3, "--json", written, "--plot", picture, *small
-    )
+    written = tmp_path / "load.json"
+    code, stdout, stderr = load(PARTIALS, "--rooms", "1,3", "--seconds", 3, "--json", written, *small)
     assert (code, stderr) == (0, "")
     one, three = rows(written)
     assert (one["rooms"], three["rooms"]) == (1, 3)
@@ -50,7 +42,6 @@ def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str
         assert row["memory_mb"] > 0
     assert three["updates"] + three["dropped"] > one["updates"] + one["dropped"]
     assert "load on the flow" in stdout
-    assert ElementTree.fromstring(picture.read_text()).tag.endswith("svg")
 
 
 def test_speech_goes_to_a_server_through_sockets_and_rooms_too_many_are_counted(
@@ -85,51 +76,24 @@ def test_recorded_sound_goes_straight_into_the_flow_and_is_recognised_there(
     assert 0 < row["p50_ms"] <= row["p95_ms"]
 
 
-def test_partials_go_through_a_job_by_kafka_and_their_captions_come_back(tmp_path: Path) -> None:
-    said, written = tmp_path / "said.jsonl", tmp_path / "load.json"
-    spoken(said, 6)
-    with a_broker() as broker:
-        job = Job(tmp_path / "job", broker)
-        job.path.write_text(job.path.read_text().replace("keep_up = false", "rooms = 3"))
-        process = job.start()
-        # Of others, who use the job meanwhile.
-        job.send([json.loads(line) for line in said.read_text().splitlines()])
-        code, stdout, stderr = load(
-            said, "--job", job.path, "--rooms", "1,3", "--seconds", 3, "--json", written
-        )
-        assert (code, stderr) == (0, "")
-        job.run_until(lambda: True, process)
-    captions = [json.loads(line) for line in (job.folder / "captions.jsonl").read_text().splitlines()]
-    finals = [one["stream"] for one in captions if one["is_final"] and one["stream"].startswith("load ")]
-    one, three = rows(written)
-    for row in (one, three):
-        assert (row["target"], row["refused"], row["lost"]) == ("Kafka", 0, 0)
-        assert 0 < row["p50_ms"] <= row["p95_ms"]
-    assert one["finals"] + three["finals"] == len(finals) > 0
-    assert len({stream.partition(",")[0] for stream in finals}) == 2, "each load has rooms of its own"
-    assert "load on the Kafka" not in stdout
-
-
 def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
-    meter = Meter(10.0)
+    meter = Meter()
     for number in range(100):
         meter.caption(number / 10, (number + 1) / 1000, is_final=number % 10 == 9)
     meter.add(dropped=3, lost=1)
-    samples = [(number / 4, 100.0 + number) for number in range(40)]
-    row = row_of("flow", Load(4, 10.0), meter, Memory(100.0, 140.0, samples))
-    assert (row.updates, row.finals, row.dropped, row.lost) == (100, 10, 3, 1)
-    assert (row.updates_per_second, row.memory_mb_per_room) == (10.0, 10.0)
-    assert 48 <= (row.p50_ms or 0) <= 52
-    assert 93 <= (row.p95_ms or 0) <= 97
-    delays = [ms for _, ms in row.over_time]
+    memory = [(number / 4, 100.0 + number) for number in range(40)]
+    row = row_of("flow", Load(4, 10.0), meter, memory)
+    assert [row[name] for name in ("updates", "finals", "dropped", "lost")] == [100, 10, 3, 1]
+    assert (row["updates_per_second"], row["memory_mb_per_room"]) == (10.0, 9.8)
+    assert (row["p50_ms"], row["p95_ms"]) == (50.5, 95.0)
+    delays = [ms for _, ms in row["over_time"]]
     assert len(delays) == 20
     assert delays == sorted(delays), "a delay that grows is seen"
-    assert row.memory_growth_mb == 20.0, "from the second quarter to the last one"
-    assert len(row.memory_over_time) == 40
-    assert growth_mb(samples[:3]) is None
-    nothing = row_of("server", Load(1, 5.0), Meter(5.0), Memory())
+    assert row["memory_growth_mb"] == 20.0, "from the second quarter to the last one"
+    assert len(row["memory_over_time"]) == 40
+    assert row_of("flow", Load(4, 10.0), meter, memory[:3])["memory_growth_mb"] is None
+    nothing = row_of("server", Load(1, 5.0), Meter(), [])
     assert table([nothing]).rows[0][2:4] == ("–", "–")
-    assert ElementTree.fromstring(plot([row, nothing])).tag.endswith("svg")
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
@@ -159,10 +123,10 @@ def sends(*parts: bytes) -> Callable[[socket.socket], None]:
 
 def test_megabytes_are_read_from_metrics_and_others_tell_none() -> None:
     with listening(sends(HEAD, b"process_resident_memory_bytes 2.5e+08\n")) as address:
-        assert told_memory_mb(address) == 250.0
+        assert read_memory_mb(address) == 250.0
     for told in (b"surtitle_updates 3\n", b"process_resident_memory_bytes +Inf\n"):
         with listening(sends(HEAD, told)) as address:
-            assert told_memory_mb(address) is None
+            assert read_memory_mb(address) is None
 
 
 @pytest.mark.parametrize(
@@ -177,7 +141,7 @@ def test_megabytes_are_read_from_metrics_and_others_tell_none() -> None:
 )
 def test_what_gives_no_metrics_is_one_sentence(parts: tuple[bytes, ...]) -> None:
     with listening(sends(*parts)) as address, pytest.raises(InputError, match="gives no metrics; check"):
-        told_memory_mb(address)
+        read_memory_mb(address)
 
 
 @pytest.mark.parametrize(
@@ -185,36 +149,4 @@ def test_what_gives_no_metrics_is_one_sentence(parts: tuple[bytes, ...]) -> None
 )
 def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
     with pytest.raises(InputError, match="gives no metrics; check --server-metrics"):
-        told_memory_mb(address)
-
-
-def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_MAX_BYTES", 100_000)
-
-    def floods(peer: socket.socket) -> None:
-        peer.sendall(HEAD)
-        while True:
-            peer.sendall(b"x 1\n" * 10_000)
-
-    def drips(peer: socket.socket) -> None:
-        peer.sendall(HEAD[:-2])
-        while True:
-            peer.sendall(b"X")
-            time.sleep(0.05)
-
-    class Slow(threading.Timer):
-        """Goes on after it has cut the answer off later than its reader."""
-
-        def run(self) -> None:
-            if not self.finished.wait(self.interval):
-                self.function(*self.args)
-                ended.wait(10)
-
-    ended = threading.Event()
-    with listening(floods) as address:
-        assert told_memory_mb(address) is None
-    monkeypatch.setattr(run, "_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(run, "Timer", Slow)
-    with listening(drips) as address, pytest.raises(InputError, match="gives no metrics"):
-        told_memory_mb(address)
-    ended.set()
+        read_memory_mb(address)

@@ -1,44 +1,37 @@
-"""Tables, the paper's tables and plots of any subject, on rows made by hand; a subject is one folder."""
+"""Tables and the paper's tables, on rows made by hand."""
 
 import json
 import re
-import shutil
-import sys
-import xml.etree.ElementTree as ET
-from copy import copy
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import soundfile
-import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-import flows.measuring
 from flows.cli.app import app
-from flows.measuring.methods.command import columns_of, make_grid, make_plan
-from flows.measuring.methods.paper import BIASES, GRIDS, MASKS, PaperRun, paper_tables
-from flows.measuring.methods.scores import MethodRow, Times
-from flows.measuring.methods.tables import label, plots, sweep, tables
-from flows.measuring.subjects import SUBJECTS, Subject
+from flows.measuring.paper import GRIDS, MASKS, PaperRun, paper_tables
+from flows.measuring.plan import make_plan, row_settings
+from flows.measuring.tables import Row, label, tables
 from flows.pages.table import Table
-from operators.metrics.summary import Percentiles
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.program import ROOT
 from tests.tiny_gguf import pieces, write_model
 
+TIMES = {"verify": 5.0, "decode": 4.0, "beside": 1.0}
 
-def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> MethodRow:
+
+def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
     bias = settings["bias"] or 0.0
     given = {
         **{"speedup": 1 + bias, "speedup_range": (1 + bias, 1.1 + bias), "tps_ratio": 1.5, "chrf": 30.0},
         **{"tokens_per_second": 50.0, "bleu": 9.0, "comet": None, "chrf_p": 0.04, "chrf_of_baseline": 80.0},
         **{"ne_raw": 2.0 - bias, "ne_shown": 1.0, "ne_raw_mean": 2.0 - bias, "ne_shown_mean": 0.5},
         **{"accepted_over_drafted": 0.9, "accepted_over_output": bias, "passes": 3, "passes_per_token": 0.3},
-        **{"ms_per_update": Percentiles(10.0, 20.0), "updates": 4, "final_accepted_over_drafted": 0.5},
-        **{"ms_of_final": Times(9.0, 8.0, 1.0), "ms_of_partial": Times(5.0, 4.0, 1.0), "delay_s": None},
+        **{"ms_per_update": {"p50": 10.0, "p95": 20.0}, "updates": 4, "final_accepted_over_drafted": 0.5},
+        **{"ms_of_final": TIMES, "ms_of_partial": TIMES},
         **{
             "chrf_of_baseline_partials": 70.0,
             "chrf_of_final_prefix": 60.0,
@@ -48,19 +41,22 @@ def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> MethodRow:
             "taken_over_output": 0.1,
             "passes_saved": 3.5,
             "speedup_simulated": 3.0,
+            "nats_of_finals": None,
+            "terms": None,
         },
     }
-    return MethodRow(**settings, mask_k=mask_k, **{**given, **figures})
+    return {"settings": {**settings, "mask_k": mask_k}, "metrics": {**given, **figures}}
 
 
-def rows(**figures: Any) -> list[MethodRow]:
-    plan = make_plan({}, GRIDS)
-    return [row(columns_of(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
+def rows(**figures: Any) -> list[Row]:
+    plan = make_plan({}, [{}, *GRIDS])
+    return [row(row_settings(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
 
 
 def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> PaperRun:
     """A run of the paper's tables."""
-    signature = {"model": {"file": "model.gguf"}, "corpus": corpus, "tokenizer": "13a"}
+    signature: dict[str, Any] = {"model": {"file": "model.gguf"}, "corpus": corpus, "tokenizer": "13a"}
+    signature["knows_unfinished"] = False
     return PaperRun(rows(**figures), signature, "English", target)
 
 
@@ -150,11 +146,10 @@ KEPT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("kep
 
 #: A short run of each, with the options that add fields or columns.
 COMMANDS = {
-    "bench": "text.txt --reference text.txt --draft-model {draft} --likelihood --repeat 1 {model}",
-    "bench --paper": "text.txt --paper --repeat 1 --plots plots --markdown out.md {model}",
-    "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7 --native",
+    "bench": "text.txt --reference text.txt --vary draft_model=none,{draft} --likelihood --repeat 1 {model}",
+    "bench --paper": "text.txt --paper --repeat 1 --markdown out.md {model}",
+    "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7",
     "bench-drafts": "text.txt --draft-model {draft} --lengths 4 --thresholds 0.4 --ratio 8.8 {model}",
-    "bench-rooms": "{partials} --rooms 1 --modes batched,flow --simulate 2 --seconds 0.5 {model}",
     "loadgen": "{partials} --rooms 1 --seconds 0.5 {model}",
 }
 
@@ -207,7 +202,7 @@ def test_a_command_keeps_the_fields_of_its_json_and_the_columns_of_its_tables(
 
 def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> None:
     speed, times, passes, quality, partials = tables(rows())
-    assert len(speed.rows) == len(make_plan({}, GRIDS).variants)
+    assert len(speed.rows) == len(make_plan({}, [{}, *GRIDS]).variants)
     assert len(times.rows) == len(passes.rows) == len(partials.rows) == len(speed.rows)
     assert len(quality.rows) == 3 * len(speed.rows)
     assert speed.rows[0][:2] == ("retranslate", "1.00")
@@ -225,88 +220,18 @@ def test_markdown_has_as_many_cells_in_each_line() -> None:
 
 
 def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -> None:
-    grid = make_grid(
+    grid = dict[str, Any](
         method=("ssbd",),
         bias=(0.0, 0.2),
         mask_k=(3,),
         commit=(0, 1),
         accept=("bias", "worth-0.6", "exact", "top-2"),
     )
-    plan = make_plan({}, [grid, make_grid(final_bias=("same",))])
-    assert [label(row(columns_of(one), 3), mask=False) for one in plan.variants] == [
+    plan = make_plan({}, [grid, dict[str, Any](final_bias=("same",))])
+    assert [label(row(row_settings(one), 3), mask=False) for one in plan.variants] == [
         "retranslate",
         "ssbd β=0 commit=0", "ssbd accept=worth-0.6 commit=0", "ssbd accept=exact commit=0",
         "ssbd accept=top-2 commit=0",
         "ssbd β=0", "ssbd accept=worth-0.6", "ssbd accept=exact", "ssbd accept=top-2",
         "ssbd β=0.2 commit=0", "ssbd β=0.2", "ssbd β=0.2 final β=0.2",
     ]  # fmt: skip
-
-
-def test_a_picture_against_the_bias_takes_the_longest_sweep() -> None:
-    plan = make_plan({}, [make_grid(accept=("worth-0.6", "bias")), *GRIDS])
-    mixed = [row(columns_of(one), mask) for one, mask in product(plan.variants, plan.masks)]
-    assert tuple(one.bias for one in sweep(mixed, 0)) == BIASES
-    assert "bias.svg" in plots([one for one in mixed if one.bias is None or one.bias == 0.2], "caption")
-
-
-@pytest.mark.parametrize(
-    "grid",
-    [
-        make_grid(method=("ssbd",), accept=("worth-0.6", "top-2")),
-        make_grid(method=("continuous",)),
-        make_grid(method=("retranslate",)),
-    ],
-)
-def test_without_a_bias_there_is_the_picture_that_needs_none(grid: dict[str, Any]) -> None:
-    plan = make_plan({}, [grid])
-    assert [*plots([row(columns_of(one), 3) for one in plan.variants], "caption")] == ["acceptance.svg"]
-
-
-def test_pictures_are_valid_and_the_same_figures_give_the_same_file() -> None:
-    drawn = plots(rows(), "model & machine")
-    assert [*drawn] == ["acceptance.svg", "bias.svg"]
-    for picture in drawn.values():
-        assert ET.fromstring(picture).tag.endswith("svg")
-        assert "model &amp; machine" in picture
-    assert plots(rows(), "model & machine") == drawn
-    assert len(plots(rows(chrf=None), "caption")) == 2
-
-
-def test_a_higher_speedup_stands_higher_in_the_picture_under_a_number_that_the_legend_explains() -> None:
-    plan = make_plan({}, [make_grid(method=("ssbd",), bias=(0.2, 0.4), accept=("bias",))])
-    picture = ET.fromstring(plots([row(columns_of(one), 3) for one in plan.variants], "")["acceptance.svg"])
-    heights = {one.text: float(one.get("y", 0)) for one in picture.iter() if one.text}
-    assert heights["1"] > heights["2"] > heights["3"]
-    assert {"1  retranslate", "2  ssbd β=0.2", "3  ssbd β=0.4"} <= heights.keys()
-
-
-@pytest.fixture
-def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
-    """The example of the documentation, in a folder of its own."""
-    folder = tmp_path / "added" / "words"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").touch()
-    shutil.copy(ROOT / "docs" / "examples" / "own_benchmark.py", folder / "command.py")
-    monkeypatch.setattr(flows.measuring, "__path__", [*flows.measuring.__path__, str(folder.parent)])
-    fresh = copy(SUBJECTS)
-    vars(fresh).pop("_known", None)
-    found = dict(fresh)
-    for name in ("flows.measuring.words", "flows.measuring.words.command"):
-        monkeypatch.delitem(sys.modules, name)
-    assert sorted(found) == ["bench", "bench-drafts", "bench-rooms", "bench-speech", "bench-words", "loadgen"]
-    return found["bench-words"]
-
-
-def test_a_folder_in_the_package_is_a_command_with_the_files_and_tables_of_all(
-    added: Subject, tmp_path: Path
-) -> None:
-    (tmp_path / "talk.txt").write_text("It was the best of times\nit was the worst\n")
-    app, written = typer.Typer(), tmp_path / "words.json"
-    app.command(added.name)(added.command)
-    done = CliRunner().invoke(app, [str(tmp_path / "talk.txt"), "--json", str(written)])
-    assert done.exit_code == 0, done.output
-    results = json.loads(written.read_text())
-    assert [row["words"] for row in results["rows"]] == [6, 4]
-    assert results["signature"]["corpus"] == "talk.txt"
-    assert done.output.splitlines()[0] == "Words"
-    assert "corpus  talk.txt" in done.output

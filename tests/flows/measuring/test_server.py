@@ -13,9 +13,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from flows.measuring.load import server as into_server
-from flows.measuring.load.run import Meter
-from flows.measuring.load.server import ServerTarget
-from flows.measuring.playback import Load, Sound
+from flows.measuring.load.playback import Load, Sound
+from flows.measuring.load.rows import Meter
+from flows.measuring.load.server import server_target
 from operators.errors import InputError, UsageError
 from tests.connectors.rooms.speaking import serving
 
@@ -53,11 +53,11 @@ def server(says: Says) -> Iterator[str]:
 
 
 def load(address: str, rooms: int = 1, seconds: float = 0.5, **given: object) -> Counter[str]:
-    meter, stop = Meter(seconds), given.pop("stop", Flag())
+    meter, stop = Meter(), given.pop("stop", Flag())
     assert isinstance(stop, Flag)
     token = given.pop("token", None)
     assert token is None or isinstance(token, str)
-    ServerTarget(address, SOUND, (), token, None, stop).run(Load(rooms, seconds), meter)
+    server_target(address, SOUND, (), token, None, stop).run(Load(rooms, seconds), meter)
     return meter.counts
 
 
@@ -118,32 +118,6 @@ def test_times_beyond_all_measure_are_a_caption_like_others() -> None:
         assert load(address) == Counter(updates=1, lost=1)
 
 
-def test_a_server_that_never_stops_talking_does_not_fill_the_memory() -> None:
-    def says(socket: ServerConnection) -> None:
-        socket.send(OPENED)
-        for number in range(1_000_000):
-            socket.send(UPDATE.format(number, 1))
-
-    with (
-        server(says) as address,
-        pytest.raises(InputError, match="does not answer as a server of rooms does"),
-    ):
-        load(address, seconds=30)
-
-
-def test_a_message_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(into_server, "_MAX_MESSAGE_BYTES", 10_000)
-
-    def says(socket: ServerConnection) -> None:
-        socket.send(OPENED)
-        socket.recv()
-        socket.send('{"type": "notice", "sentence": "' + "x" * 20_000)
-        listens(socket)
-
-    with server(says) as address:
-        assert load(address) == Counter(cut=1)
-
-
 def test_a_server_that_says_nothing_is_not_waited_for_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(into_server, "_OPENING_S", 0.2)
     with (
@@ -175,7 +149,7 @@ def test_a_server_that_goes_in_the_middle_is_told_from_one_that_has_nothing_to_s
         assert load(address, rooms=2) == Counter(cut=2)
     with server(after_opening('{"type": "end"}')) as address:
         assert load(address) == Counter()
-    monkeypatch.setattr(into_server, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(into_server, "_LAST_CAPTIONS_S", 0.2)
     with server(stays) as address:
         assert load(address) == Counter(cut=1), "its last caption never came"
 
@@ -195,7 +169,7 @@ def test_an_interrupted_load_does_not_wait_for_a_server_that_does_not_end(
         threading.Timer(0.3, stop.set).start()
         began_s = time.monotonic()
         load(address, seconds=3600, stop=stop)
-        assert time.monotonic() - began_s < into_server._PATIENCE_S
+        assert time.monotonic() - began_s < into_server._LAST_CAPTIONS_S
 
 
 @pytest.mark.parametrize(

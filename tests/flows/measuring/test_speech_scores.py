@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.measuring.corpus import read_clips
-from flows.measuring.speech.scores import native_row, rows, spoken_words, word_errors
-from flows.measuring.speech.trial import NativeTrial, RecordingTrial, WindowUpdate
+from flows.measuring.speech_scores import RecordingTrial, WindowUpdate, rows_of, spoken_words, word_errors
 from operators.errors import InputError
 from operators.recognizers.windowed.method import SpeechMethod
 
@@ -31,7 +30,7 @@ DRAFT = [
 
 def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
     trial = RecordingTrial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=[0.03, 0.03, 0.03])
-    found = rows(
+    found = rows_of(
         [trial],
         [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)],
         [None, 0.7],
@@ -40,18 +39,18 @@ def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
     scratch, scratch_shown, draft, draft_shown = found
 
     # "sad." and "on." were taken back, of six words.
-    assert scratch.ne == pytest.approx(2 / 6)
-    assert scratch.revising_share == pytest.approx(2 / 3)
+    assert scratch["ne"] == pytest.approx(2 / 6)
+    assert scratch["revising_share"] == pytest.approx(2 / 3)
     # The full stop of "on." is no word: only "sad" was taken back.
-    assert scratch.ne_words == pytest.approx(1 / 6)
-    assert (scratch_shown.ne, scratch_shown.held_back) == (0.0, 1.0)
-    assert (draft_shown.ne, draft_shown.certainty) == (0.0, 0.7)
-    assert scratch.wer == pytest.approx(100 / 6)
-    assert draft.wer == 0
-    assert (draft.finals, draft.finals_equal, scratch.finals_equal) == (1, 0, 1)
-    assert draft.decoder_ratio == pytest.approx(40 / 60)
-    assert draft.recognizer_ms == pytest.approx((93 + 40) / 3)
-    assert draft.passes_per_update == pytest.approx(3)
+    assert scratch["ne_words"] == pytest.approx(1 / 6)
+    assert (scratch_shown["ne"], scratch_shown["held_back"]) == (0.0, 1.0)
+    assert (draft_shown["ne"], draft_shown["certainty"]) == (0.0, 0.7)
+    assert scratch["wer"] == pytest.approx(100 / 6)
+    assert draft["wer"] == 0
+    assert (draft["finals"], draft["finals_equal"], scratch["finals_equal"]) == (1, 0, 1)
+    assert draft["decoder_ratio"] == pytest.approx(40 / 60)
+    assert draft["recognizer_ms"] == pytest.approx((93 + 40) / 3)
+    assert draft["passes_per_update"] == pytest.approx(3)
 
 
 def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> None:
@@ -61,21 +60,9 @@ def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> No
         for number, text in enumerate(shown)
     ]
     trial = RecordingTrial((updates,), detector_s=0.0, encoder_s=[0.0] * 4)
-    _, row = rows([trial], [SpeechMethod(use_draft=False)], [None, 0.7], [None])
+    _, row = rows_of([trial], [SpeechMethod(use_draft=False)], [None, 0.7], [None])
     # "the" at once, "cat" was taken back, "sat" came with the final.
-    assert row.settled_s == pytest.approx((0 + 1.5 + 1.5) / 3)
-
-
-def test_the_native_library_is_counted_in_the_same_way() -> None:
-    said = [
-        WindowUpdate(final, text, (text,))
-        for text, final in (("The cat sad.", False), ("The cat sat.", True))
-    ]
-    row = native_row([NativeTrial(said, 0.5)], ["the cat sat"])
-
-    assert (row.wer, row.updates, row.finals) == (0.0, 2, 1)
-    assert row.ne == pytest.approx(1 / 3)
-    assert row.recognizer_ms == pytest.approx(250)
+    assert row["settled_s"] == pytest.approx((0 + 1.5 + 1.5) / 3)
 
 
 @pytest.mark.parametrize(

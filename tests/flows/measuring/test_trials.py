@@ -3,6 +3,7 @@
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,10 +13,10 @@ from connectors.files.contents import read_lines
 from connectors.scoring import Journal
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
+from flows.measuring.bench import Likelihood, Mask, masked, mixing_key, run_trials, warm_up
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
-from flows.measuring.methods.command import make_grid, make_plan
-from flows.measuring.methods.run import Likelihood, Mask, masked, mixing_key, run_trials, warm_up
-from flows.measuring.methods.scores import SegmentTrial
+from flows.measuring.plan import make_plan
+from flows.measuring.scores import SegmentTrial
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
@@ -27,7 +28,7 @@ from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import ToyCache, ToyStore, ToyVocabulary
 
 CORPUS = Corpus("toy", tuple(BenchSegment(f"s/{n}", ("a b", "a b c a", "a c c a b")) for n in range(3)))
-PLAN = make_plan({}, [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))])
+PLAN = make_plan({}, [dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))])
 
 
 VOCABULARY = ToyVocabulary()
@@ -133,14 +134,19 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
     key = mixing_key(SIGNATURE, *PLAN)
     assert mixing_key({**SIGNATURE, "repeats": 9, "comet": "x"}, *PLAN) == key
     others = [
-        make_plan({}, [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(1, 0))]),
-        make_plan({}, [make_grid(method=("continuous", "ssbd"), bias=(0.0, 0.2), mask_k=(0, 1))]),
+        make_plan({}, [dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(1, 0))]),
+        make_plan({}, [dict[str, Any](method=("continuous", "ssbd"), bias=(0.0, 0.2), mask_k=(0, 1))]),
         make_plan(
-            {}, [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), hold_back=(1,))]
+            {},
+            [dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), hold_back=(1,))],
         ),
         make_plan(
             {},
-            [make_grid(method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), final_bias=("same",))],
+            [
+                dict[str, Any](
+                    method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), final_bias=("same",)
+                )
+            ],
         ),
     ]
     assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
@@ -168,8 +174,8 @@ def test_a_journal_gives_back_all_trials_but_the_one_that_was_cut_short(cut: int
 
 def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
     grids = [
-        make_grid(method=("ssbd", "retranslate"), bias=(0.2, 0.2, 0.0), mask_k=(3, 0)),
-        make_grid(method=("ssbd",), bias=(0.0, 0.4), mask_k=(0, 5)),
+        dict[str, Any](method=("ssbd", "retranslate"), bias=(0.2, 0.2, 0.0), mask_k=(3, 0)),
+        dict[str, Any](method=("ssbd",), bias=(0.0, 0.4), mask_k=(0, 5)),
     ]
     plan = make_plan({"to": "French"}, grids)
     assert [(one.method, one.bias) for one in plan.variants] == [
@@ -183,7 +189,7 @@ def test_conditioning_is_crossed_with_every_method_and_never_the_baselines() -> 
     plan = make_plan(
         {},
         [
-            make_grid(
+            dict[str, Any](
                 method=("retranslate", "ssbd"),
                 bias=(0.2,),
                 mask_k=(0,),

@@ -165,7 +165,6 @@ def test_drafting_of_speech_is_measured_and_replayed(tmp_path: Path) -> None:
     assert {row["tokens"] for row in results["steps"]} == {plain["tokens"]}
     assert len(adaptive) == 3
     assert all(row["draft_steps"] > 0 for row in adaptive)
-    assert results["signature"]["vocabularies"] == "the same"
     assert "best of times" in json.loads(trajectories.read_text().splitlines()[1])["text"]
     here = [time for time in results["times"] if "measured here" in time["costs"]]
     assert len(here) == len(results["steps"])

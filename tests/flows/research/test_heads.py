@@ -59,18 +59,39 @@ def test_a_benchmark_has_a_row_with_heads(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     model, heads = files
     (tmp_path / "text.txt").write_text("the weather in the hills\n")
-    given = ("bench", tmp_path / "text.txt", "--model", model, "--threads", 1, "--repeat", 1, "--block", 2)
+    given = (
+        "bench",
+        tmp_path / "text.txt",
+        "--model",
+        model,
+        "--threads",
+        1,
+        "--repeat",
+        1,
+        "--vary",
+        "block=2",
+    )
     invoke(
-        *given, "--methods", "ssbd,heads", "--heads", heads, "--sure", 0, "--json", tmp_path / "bench.json"
+        *given,
+        "--vary",
+        "method=ssbd,heads",
+        "--vary",
+        f"heads={heads}",
+        "--vary",
+        "sure=0",
+        "--json",
+        tmp_path / "bench.json",
     )
     results = json.loads((tmp_path / "bench.json").read_text())
-    rows = {row["method"]: row for row in results["rows"]}
-    assert rows["heads"]["heads"] == str(heads)
-    assert rows["heads"]["proposed_over_output"] > 0 == rows["ssbd"]["proposed_over_output"]
+    rows = {row["settings"]["method"]: row for row in results["rows"]}
+    assert rows["heads"]["settings"]["heads"] == str(heads)
+    proposed = [rows[name]["metrics"]["proposed_over_output"] for name in ("heads", "ssbd")]
+    assert proposed[0] > 0 == proposed[1]
     assert results["signature"]["heads"]["file"] == "heads.gguf"
-    with pytest.raises(UsageError, match="put heads among the --methods"):
-        invoke(*given, "--heads", heads)
+    with pytest.raises(UsageError, match="add --vary method=heads"):
+        invoke(*given, "--vary", f"heads={heads}")
     with pytest.raises(UsageError, match="name their file with --heads"):
-        invoke(*given, "--methods", "heads")
+        invoke(*given, "--vary", "method=heads")
+    varied = ("method=ssbd,heads", f"heads={heads}", f"draft_model={model}")
     with pytest.raises(UsageError, match="in two separate runs"):
-        invoke(*given, "--methods", "ssbd,heads", "--heads", heads, "--draft-model", model)
+        invoke(*given, *(word for one in varied for word in ("--vary", one)))

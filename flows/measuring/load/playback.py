@@ -1,21 +1,18 @@
-"""A recording played back in many rooms: each begins at another place and speaks at its own pace.
+"""A recording played back in many rooms: each begins at another place and speaks at its own pace."""
 
-The recording is sound, or recorded partials or translations; a translation holds the effort of its update.
-"""
-
-import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
 from heapq import merge
-from operator import itemgetter
+from itertools import count
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from threading import Event as Flag
 from time import monotonic
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
+from msgspec.structs import replace
 from typing_extensions import override
 
 from connectors.audio.decoder import AudioDecoder, probe
@@ -23,12 +20,10 @@ from connectors.jsonl.files import event_type_of, read_events
 from connectors.pacing import ALWAYS_DUE, nap
 from connectors.rooms.room import BYTES_PER_SECOND
 from operators.errors import InputError, UsageError
-from operators.events import AudioChunk, Event, Partial, Translation
-from operators.serving.simulation import Heard, Recorded, Recording, phase
+from operators.events import AudioChunk, Partial
 
-E = TypeVar("E", bound=Event)
-#: An event, and when it is due, in seconds since the rooms began.
-Due = tuple[float, E]
+#: When an event is due, in seconds since the rooms began, and the event.
+Due = tuple[float, Any]
 
 #: Seconds of a piece of sound.
 PIECE_S = 0.1
@@ -38,6 +33,8 @@ _MAX_BYTES = 3600 * BYTES_PER_SECOND
 # Seconds over which the beginnings of the rooms are spread. Recognisers that heard their first sound in the
 # same moment would all be busy in the same moments.
 _BEGIN_S = 1.0
+# The fractional part of the golden ratio: it spreads any number of rooms evenly.
+_SPREAD = 0.6180339887498949
 
 
 class Load(NamedTuple):
@@ -47,56 +44,71 @@ class Load(NamedTuple):
     seconds: float
 
 
-class Events(NamedTuple):
-    """Recorded events, and their origin."""
-
-    #: The file and which of its segments these are, and a hash of the text.
-    name: str
-    sha256: str
-    recording: Recording
-    heard: tuple[Heard, ...]
-    #: The effort of each update; None if that was not recorded.
-    recorded: tuple[Recorded, ...] | None
+def phase(room: int) -> float:
+    """Where in the recording a room begins: a fraction, 0 for the first room."""
+    return room * _SPREAD % 1.0
 
 
-def read_recorded(path: Path, limit: int | None) -> Events:
-    """Read the first ``limit`` segments of a file of partials or translations, one stream after the other.
+def begin_s(room: int) -> float:
+    """When a room begins to speak, in seconds since the load began."""
+    return _BEGIN_S * phase(room)
+
+
+def read_partials(path: Path) -> list[Partial]:
+    """The partials of a file as those of one room: one stream after the other, with segments 0, 1, 2, …
 
     Raises `InputError` for an unusable file.
     """
     kind = event_type_of(path)
-    if kind not in (Partial, Translation):
-        raise InputError(
-            f"{path}: {kind.__name__.lower()} events cannot be replayed in rooms; "
-            "give partials or translations"
-        )
-    events: dict[tuple[str, int], list[Partial | Translation]] = {}
-    for event in read_events(path, kind):
-        assert isinstance(event, Partial | Translation)
-        events.setdefault((event.stream, event.segment), []).append(event)
-    heard, recorded = list[Heard](), list[Recorded]()
+    if kind is not Partial:
+        raise InputError(f"{path}: {kind.__name__.lower()} events cannot be replayed in rooms; give partials")
+    segments: dict[tuple[str, int], list[Partial]] = {}
+    for event in read_events(path, Partial):
+        segments.setdefault((event.stream, event.segment), []).append(event)
+    heard = list[Partial]()
     before: str | None = None
     offset_s = last_s = 0.0
-    for number, ((stream, _), updates) in enumerate(list(events.items())[:limit]):
+    for number, ((stream, _), updates) in enumerate(segments.items()):
         if stream != before:
             # Each stream has its own clock.
             offset_s, before = last_s - updates[0].arrival_s, stream
-        for event in updates:
-            last_s = max(last_s, offset_s + event.arrival_s)
-            text = event.source if isinstance(event, Translation) else event.text
-            heard.append(Heard(number, text, event.is_final, last_s))
-            if isinstance(event, Translation):
-                recorded.append(Recorded.of(event.effort, len(event.tokens)))
+        for one in updates:
+            last_s = max(last_s, offset_s + one.arrival_s)
+            heard.append(replace(one, segment=number, arrival_s=last_s))
     if not any(one.text.strip() for one in heard):
-        raise InputError(f"{path}: there is nothing to translate; check the file and --limit")
-    segments = heard[-1].segment + 1
-    return Events(
-        f"{path.name}|segments:1-{segments}",
-        hashlib.sha256(msgspec.json.encode(heard)).hexdigest()[:12],
-        Recording(heard),
-        tuple(heard),
-        tuple(recorded) if kind is Translation else None,
-    )
+        raise InputError(f"{path}: there is nothing to translate; check the file")
+    return heard
+
+
+def partials(heard: Sequence[Partial], load: Load) -> Iterator[Due]:
+    """The partials of all rooms in the order of their times, which must ascend in ``heard``."""
+    rooms = (_saying(heard, number, load.seconds) for number in range(load.rooms))
+    return ((one.arrival_s, one) for one in merge(*rooms, key=attrgetter("arrival_s")))
+
+
+def _saying(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Partial]:
+    """What a room says: the whole segments from its place on, again from the beginning when all are said."""
+    first_s, last_s = heard[0].arrival_s, heard[-1].arrival_s
+    # The gap from the last one to the first one of the next turn is the average gap.
+    length_s = last_s - first_s + max((last_s - first_s) / len(heard), 0.1)
+    begun, revision = -1, 0
+    for turn in count():
+        for place, one in enumerate(heard):
+            at_s = one.arrival_s - first_s + (turn - phase(room)) * length_s
+            if at_s >= seconds:
+                return
+            segment = one.segment + turn * (heard[-1].segment + 1)
+            is_first = place == 0 or heard[place - 1].segment != one.segment
+            if at_s >= 0 and is_first:
+                begun, revision = segment, 0
+            if segment == begun:
+                yield replace(
+                    one, stream=f"room {room + 1}", segment=segment, revision=revision,
+                    start_s=at_s, end_s=at_s, arrival_s=at_s,
+                    # Each update of a recording gets a caption, so that the captions can be told apart.
+                    is_sentence=True,
+                )  # fmt: skip
+                revision += 1
 
 
 class Sound:
@@ -133,42 +145,12 @@ def read_sound(recording: Path) -> Sound:
     return Sound(bytes(pcm))
 
 
-def partials(recording: Recording, load: Load, prefix: str = "") -> Iterator[Due[Partial]]:
-    """The partials of all rooms, in the order of their times; ``prefix`` begins the names of the rooms."""
-    revisions: dict[tuple[str, int], int] = {}
-    for update in recording.arrivals(load.rooms, load.seconds):
-        segment = (update.room, update.segment)
-        revision = revisions.pop(segment, -1) + 1
-        if not update.is_final:
-            revisions[segment] = revision
-        yield (
-            update.arrival_s,
-            Partial(
-                stream=f"{prefix}{update.room}",
-                segment=update.segment,
-                revision=revision,
-                text=update.text,
-                is_final=update.is_final,
-                start_s=update.arrival_s,
-                end_s=update.arrival_s,
-                arrival_s=update.arrival_s,
-                # Each update of a recording gets a caption, so that the captions can be told apart.
-                is_sentence=True,
-            ),
-        )
-
-
-def chunks(sound: Sound, load: Load) -> Iterator[Due[AudioChunk]]:
+def chunks(sound: Sound, load: Load) -> Iterator[Due]:
     """The sound of all rooms, each piece when its last sample has been said."""
     return merge(*(_room(sound, load, number) for number in range(load.rooms)), key=itemgetter(0))
 
 
-def begin_s(room: int) -> float:
-    """When a room begins to speak, in seconds since the load began."""
-    return _BEGIN_S * phase(room)
-
-
-def _room(sound: Sound, load: Load, number: int) -> Iterator[Due[AudioChunk]]:
+def _room(sound: Sound, load: Load, number: int) -> Iterator[Due]:
     stream, start_s = f"room {number + 1}", begin_s(number)
     for pcm in sound.pieces(number):
         end_s = start_s + PIECE_S
@@ -179,10 +161,10 @@ def _room(sound: Sound, load: Load, number: int) -> Iterator[Due[AudioChunk]]:
     yield start_s, AudioChunk(stream=stream, start_s=start_s, pcm=b"", is_last=True)
 
 
-class RoomsSource(FixedPartitionedSource[E, None], Generic[E]):
+class RoomsSource(FixedPartitionedSource[Any, None]):
     """The events of all rooms. Delivery: best effort; rooms cannot be resumed."""
 
-    def __init__(self, events: Iterator[Due[E]], stop: Flag) -> None:
+    def __init__(self, events: Iterator[Due], stop: Flag) -> None:
         """``events`` come in the order of their times; ``stop`` ends them."""
         self.events = events
         self.stop = stop
@@ -197,21 +179,21 @@ class RoomsSource(FixedPartitionedSource[E, None], Generic[E]):
         return ["rooms"]
 
     @override
-    def build_part(self, step_id: str, for_part: str, resume_state: None) -> "_Partition[E]":
+    def build_part(self, step_id: str, for_part: str, resume_state: None) -> "_Partition":
         self.began_s = monotonic()
         return _Partition(self)
 
 
-class _Partition(StatefulSourcePartition[E, None], Generic[E]):
-    def __init__(self, source: RoomsSource[E]) -> None:
+class _Partition(StatefulSourcePartition[Any, None]):
+    def __init__(self, source: RoomsSource) -> None:
         self._source = source
         self._following = next(source.events, None)
 
     @override
-    def next_batch(self) -> list[E]:
+    def next_batch(self) -> list[Any]:
         if self._following is None or self._source.stop.is_set():
             raise StopIteration
-        due = list[E]()
+        due = []
         while self._following is not None and self._following[0] <= self._source.now():
             due.append(self._following[1])
             self._following = next(self._source.events, None)

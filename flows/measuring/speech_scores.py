@@ -1,12 +1,10 @@
-"""The rows of a speech benchmark: time, passes, errors and erasure of each way to decode."""
+"""Trials of a speech benchmark, and their rows: time, passes, errors and erasure of each way to decode."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
 import regex
 
-from flows.measuring.speech.trial import NativeTrial, RecordingTrial, WindowUpdate
 from flows.pages.table import Column, Table, tabulated
 from operators.metrics.erasure import erasure
 from operators.recognizers.windowed.method import SpeechMethod
@@ -30,52 +28,42 @@ def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
     return row[-1]
 
 
-class SpeechRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of one way of decoding, pooled over all recordings; times are means per update."""
+class WindowUpdate(NamedTuple):
+    """The result of one way of decoding for one window."""
 
-    #: ``scratch``, ``draft``, or ``native`` for Moonshine's own library.
-    method: str
-    bias: float | None = None
-    #: Minimum probability of the last shown word of an unfinished text; None shows the text as decoded.
-    certainty: float | None = None
-    #: Whether windows of unfinished speech were decoded only to the first new word below that probability.
-    ends_early: bool = False
-    updates: int
-    decoder_ms: float | None = None
-    #: Time of the voice detector, the encoder and the decoder.
-    recognizer_ms: float
-    #: Time relative to decoding from scratch, in this run.
-    decoder_ratio: float | None = None
-    recognizer_ratio: float | None = None
-    passes_per_update: float | None = None
-    #: Word error rate of the finals, in per cent; None without a reference.
-    wer: float | None = None
-    #: Normalised erasure of the shown words, and the share of updates that erase a word.
-    ne: float
-    revising_share: float
-    #: The same, ignoring case and punctuation.
-    ne_words: float
-    revising_share_words: float
-    #: Mean number of words of the hypothesis that an unfinished text does not show.
-    held_back: float
-    #: Mean seconds of audio from an utterance's first update to the one that settles a word, so that it and
-    #: all words before it no longer change; None if the times of the updates are unknown.
-    settled_s: float | None = None
-    finals: int
-    #: Number of finals that are identical, token by token, to those of decoding from scratch.
-    finals_equal: int | None = None
+    is_final: bool
+    #: The text as decoded, and as shown at each requested certainty.
+    text: str
+    shown: tuple[str, ...]
+    tokens: tuple[int, ...] = ()
+    passes: int = 0
+    decoder_s: float = 0.0
+    #: Where the window ends in the recording.
+    end_s: float = 0.0
 
 
+class RecordingTrial(NamedTuple):
+    """One recording, decoded in all ways."""
+
+    #: The updates of each way.
+    ways: tuple[list[WindowUpdate], ...]
+    #: Seconds of the voice detector, and of the encoder at each update, which all ways share.
+    detector_s: float
+    encoder_s: list[float]
+
+
+#: A way of decoding, pooled over all recordings; times are means per update.
+Row = dict[str, Any]
 #: The updates of each recording as a viewer saw them: ``shown`` has one text.
 Said = Sequence[Sequence[WindowUpdate]]
 
 
-def rows(
+def rows_of(
     trials: Sequence[RecordingTrial],
     methods: Sequence[SpeechMethod],
     certainties: Sequence[float | None],
     references: Sequence[str | None],
-) -> list[SpeechRow]:
+) -> list[Row]:
     """A row for each method and each certainty; the first method must be decoding from scratch."""
     return [
         _row(trials, number, method, certainties, place, references)
@@ -86,20 +74,6 @@ def rows(
     ]
 
 
-def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> SpeechRow:
-    """The row of Moonshine's own library."""
-    said = [trial.updates for trial in trials]
-    updates = sum(map(len, said))
-    return SpeechRow(
-        method="native",
-        updates=updates,
-        recognizer_ms=1000 * sum(trial.seconds for trial in trials) / max(1, updates),
-        wer=_wer(said, references),
-        finals=sum(one.is_final for clip in said for one in clip),
-        **_stability(said),
-    )
-
-
 def _row(
     trials: Sequence[RecordingTrial],
     way: int,
@@ -107,7 +81,7 @@ def _row(
     certainties: Sequence[float | None],
     place: int,
     references: Sequence[str | None],
-) -> SpeechRow:
+) -> Row:
     mine = [update for trial in trials for update in trial.ways[way]]
     scratch = [update for trial in trials for update in trial.ways[0]]
     shared_s = sum(trial.detector_s + sum(trial.encoder_s) for trial in trials)
@@ -121,25 +95,25 @@ def _row(
         ]
         for updates in (trial.ways[way] for trial in trials)
     ]
-    return SpeechRow(
-        method="draft" if method.use_draft else "scratch",
-        bias=method.bias if method.use_draft else None,
-        certainty=certainties[place],
-        ends_early=method.stop_below > 0,
-        updates=len(mine),
-        decoder_ms=1000 * decoder_s / count,
-        recognizer_ms=1000 * (shared_s + decoder_s) / count,
-        decoder_ratio=decoder_s / scratch_s if scratch_s else None,
-        recognizer_ratio=(shared_s + decoder_s) / (shared_s + scratch_s) if scratch_s else None,
-        passes_per_update=sum(one.passes for one in mine) / count,
-        wer=_wer(said, references),
-        finals=sum(one.is_final for one in mine),
-        finals_equal=sum(
+    return {
+        "method": "draft" if method.use_draft else "scratch",
+        "bias": method.bias if method.use_draft else None,
+        "certainty": certainties[place],
+        "ends_early": method.stop_below > 0,
+        "updates": len(mine),
+        "decoder_ms": 1000 * decoder_s / count,
+        "recognizer_ms": 1000 * (shared_s + decoder_s) / count,
+        "decoder_ratio": decoder_s / scratch_s if scratch_s else None,
+        "recognizer_ratio": (shared_s + decoder_s) / (shared_s + scratch_s) if scratch_s else None,
+        "passes_per_update": sum(one.passes for one in mine) / count,
+        "wer": _wer(said, references),
+        "finals": sum(one.is_final for one in mine),
+        "finals_equal": sum(
             one.is_final and one.tokens == other.tokens for one, other in zip(mine, scratch, strict=True)
         ),
         **_stability(said),
-        settled_s=_settled_s(said),
-    )
+        "settled_s": _settled_s(said),
+    }
 
 
 def _settled_s(said: Said) -> float:
@@ -213,29 +187,25 @@ def settled(shown: Sequence[tuple[float, tuple[str, ...]]]) -> list[float]:
     return [end_s - begin_s for end_s in settled_s]
 
 
-def tables(found: Sequence[SpeechRow]) -> list[Table]:
+def tables(found: Sequence[Row]) -> list[Table]:
     """The tables of times and of what is shown."""
     # The shown part of a hypothesis does not affect times, unless decoding of its window ended early.
-    timed = [row for row in found if row.certainty is None or row.ends_early]
+    timed = [row for row in found if row["certainty"] is None or row["ends_early"]]
     return [
         tabulated("An update", timed, _TIMES, absent=""),
         tabulated("What is shown", found, _SHOWN, absent=""),
     ]
 
 
-def _label(row: SpeechRow) -> str:
-    parts = [row.method]
-    if row.bias is not None:
-        parts.append(f"β={row.bias:g}")
-    if row.certainty is not None:
-        parts.append(f"certainty={row.certainty:g}")
-    if row.ends_early:
+def _label(row: Row) -> str:
+    parts = [row["method"]]
+    if row["bias"] is not None:
+        parts.append(f"β={row['bias']:g}")
+    if row["certainty"] is not None:
+        parts.append(f"certainty={row['certainty']:g}")
+    if row["ends_early"]:
         parts.append("ending early")
     return " ".join(parts)
-
-
-def _finals_equal(row: SpeechRow) -> str | None:
-    return None if row.finals_equal is None else f"{row.finals_equal} of {row.finals}"
 
 
 _TIMES = (
@@ -246,15 +216,15 @@ _TIMES = (
     Column("recogniser ms", "recognizer_ms", 1),
     Column("of scratch", "recognizer_ratio", 2),
     Column("passes", "passes_per_update", 1),
-    Column("finals equal", _finals_equal),
+    Column("finals equal", lambda row: f"{row['finals_equal']} of {row['finals']}"),
 )
 _SHOWN = (
     Column("", _label),
     Column("WER %", "wer", 2),
     Column("NE", "ne", 2),
-    Column("revising %", lambda row: 100 * row.revising_share, 0),
+    Column("revising %", lambda row: 100 * row["revising_share"], 0),
     Column("NE, words alone", "ne_words", 2),
-    Column("revising %", lambda row: 100 * row.revising_share_words, 0),
+    Column("revising %", lambda row: 100 * row["revising_share_words"], 0),
     Column("held back", "held_back", 2),
     Column("settled s", "settled_s", 2),
 )

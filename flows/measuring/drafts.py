@@ -5,17 +5,17 @@ Whisper models. Each model is asked only once for its prediction after a prefix 
 meet the same two models and give the same output.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
-from flows.engine.translation import Engine, open_engine
+from flows.engine.translation import open_engine
 from flows.measuring.corpus import Clip, Corpus, read_clips, samples
-from flows.measuring.drafts.results import Costs, Drafts
+from flows.measuring.draft_tables import Costs, Drafts
 from flows.measuring.results import running
 from flows.measuring.signature import of_clips, of_engine, of_texts, sign
 from flows.settings.translate import TranslateSettings
@@ -25,7 +25,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task, output_limit
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.errors import InputError
+from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
 from operators.prompts.prompt import Prompt
@@ -34,30 +34,29 @@ from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, silero
 from operators.research.draft_model import ModelDrafts, TwoBeams
 from operators.research.prediction import Prediction
-from operators.research.respelled import Respelled
 from operators.research.trajectory import Memory, Remembered, Trajectory, record
 from operators.text import cleaned
 
 _KEY = "drafts"
+# Only whole utterances are decoded, and their ends do not depend on this interval.
+_INTERVAL_S = 10.0
+# How often each utterance's encoder is timed.
+_TURNS = 3
 
-
-class Way(NamedTuple):
-    """One way to draft."""
-
-    name: str
-    drafter: Callable[[Task], Drafter]
+#: The ways to draft, by name.
+Ways = dict[str, Callable[[Task], Drafter]]
 
 
 class Sweep(NamedTuple):
     """The ways to compare."""
 
     #: Draft lengths of plain speculative decoding, with one and with two beams.
-    lengths: Sequence[int] = (8, 16)
-    beamed: Sequence[int] = (8,)
+    lengths: Sequence[int]
+    beamed: Sequence[int]
     #: Probabilities below which adaptive prediction stops or branches.
-    thresholds: Sequence[float] = (0.4,)
+    thresholds: Sequence[float]
     #: Settings of the adaptive ways.
-    prediction: Prediction = Prediction(branches=2)
+    prediction: Prediction
 
     @property
     def signature(self) -> str:
@@ -65,45 +64,24 @@ class Sweep(NamedTuple):
         one = self.prediction
         return f"length:{one.length}|branches:{one.branches}|reach:{one.reach}"
 
-
-def ways(sweep: Sweep) -> list[Way]:
-    """Plain speculative decoding, then SpecASR's techniques, each combined with the previous ones."""
-    plain = [
-        _predicting(f"plain, {length}", Prediction(length=length, threshold=0.0, recycles=False))
-        for length in sweep.lengths
-    ]
-    beams = [Way(f"plain, {length}, 2 beams", _beams(length)) for length in sweep.beamed]
-    adaptive = []
-    for threshold in sweep.thresholds:
-        tree = msgspec.structs.replace(sweep.prediction, threshold=threshold, recycles=True)
-        recycling = msgspec.structs.replace(tree, branches=0)
-        single = msgspec.structs.replace(recycling, recycles=False)
-        adaptive += [
-            _predicting(f"adaptive, {threshold:g}", single),
-            _predicting(f"+ recycling, {threshold:g}", recycling),
-            _predicting(f"+ sparse tree, {threshold:g}", tree),
-        ]
-    return [*plain, *beams, *adaptive]
+    def ways(self) -> Ways:
+        """Plain speculative decoding, then SpecASR's techniques, each combined with the previous ones."""
+        ways: Ways = {}
+        for length in self.lengths:
+            ways[f"plain, {length}"] = _predicting(Prediction(length=length, threshold=0.0, recycles=False))
+        for length in self.beamed:
+            ways[f"plain, {length}, 2 beams"] = lambda task, length=length: TwoBeams(task, length)  # type: ignore[misc]
+        for threshold in self.thresholds:
+            tree = replace(self.prediction, threshold=threshold, recycles=True)
+            recycling = replace(tree, branches=0)
+            ways[f"adaptive, {threshold:g}"] = _predicting(replace(recycling, recycles=False))
+            ways[f"+ recycling, {threshold:g}"] = _predicting(recycling)
+            ways[f"+ sparse tree, {threshold:g}"] = _predicting(tree)
+        return ways
 
 
-def _beams(length: int) -> Callable[[Task], Drafter]:
-    return lambda task: TwoBeams(task, length)
-
-
-def _predicting(name: str, prediction: Prediction) -> Way:
-    return Way(name, lambda task: ModelDrafts(task, prediction))
-
-
-def trajectories(engine: Engine, text: str, compared: Sequence[Way]) -> list[Trajectory]:
-    """The trajectories of a text, one for each way.
-
-    Raises `RuntimeError` if a way does not give the output of greedy decoding.
-    """
-    if engine.drafts is None:
-        raise ValueError("there is no draft model")
-    task = _task(engine.prompt, text)
-    with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as draft:
-        return compared_on(text, task, Memory(session, task.prompt), Memory(draft, task.prompt), compared)
+def _predicting(prediction: Prediction) -> Callable[[Task], Drafter]:
+    return lambda task: ModelDrafts(task, prediction)
 
 
 def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Drafts:
@@ -116,9 +94,13 @@ def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Dra
         engine = open_engine(settings, runner.doing)
         draft = engine.draft_costs()
         costs = [] if draft is None else [Costs("in milliseconds as measured here", draft, engine.costs())]
+        assert engine.drafts is not None, "the settings name a draft model"
         made: list[Trajectory] = []
         for text in runner.each(texts, "drafting", "texts"):
-            made += trajectories(engine, text, ways(sweep))
+            task = _task(engine.prompt, text)
+            with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as second:
+                first = Memory(session, task.prompt)
+                made += _compared(text, task, first, Memory(second, task.prompt), sweep.ways())
         signature = sign(
             **of_engine(engine, settings), **of_texts(corpus, engine, [settings]), drafting=sweep.signature
         )
@@ -132,29 +114,21 @@ def _task(prompt: Prompt, text: str) -> Task:
     return Task(tokens, (), prompt.stop, limit, is_final=True, source=source, piece=piece)
 
 
-def compared_on(
-    text: str, task: Task, memory: Memory, second: Memory, compared: Sequence[Way]
-) -> list[Trajectory]:
+def _compared(text: str, task: Task, memory: Memory, second: Memory, ways: Ways) -> list[Trajectory]:
     """The trajectories of one text, given as the ``task`` of the two models.
 
-    Raises the `RuntimeError` of `trajectories`.
+    Raises `RuntimeError` if a way does not give the output of greedy decoding.
     """
     greedy, _ = drive(retranslate(task), Remembered(memory))
     made = []
-    for way in compared:
+    for name, drafter in ways.items():
         decoded, rounds = record(
-            decode(task, way.drafter(task)), task, Remembered(memory), Remembered(second), second.prompt
+            decode(task, drafter(task)), task, Remembered(memory), Remembered(second), second.prompt
         )
         if decoded.tokens != greedy.tokens:
-            raise RuntimeError(f"{way.name} gave another output than greedy decoding of {text[:40]!r}")
-        made.append(Trajectory(text=text, method=way.name, tokens=len(decoded.tokens), rounds=rounds))
+            raise RuntimeError(f"{name} gave another output than greedy decoding of {text[:40]!r}")
+        made.append(Trajectory(text=text, method=name, tokens=len(decoded.tokens), rounds=rounds))
     return made
-
-
-# Only whole utterances are decoded, and their ends do not depend on this interval.
-_INTERVAL_S = 10.0
-# How often each utterance's encoder is timed.
-_TURNS = 3
 
 
 class SpeechPair(NamedTuple):
@@ -184,18 +158,19 @@ class _Model:
         return self._model.encode(audio, self._prompt)
 
 
-class _Models(NamedTuple):
-    """The main model and the draft model."""
-
-    first: _Model
-    draft: _Model
-
-
 def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
-    """Decode the utterances of ``pair`` in all ways. Raises `InputError` for unusable files."""
+    """Decode the utterances of ``pair`` in all ways.
+
+    Raises `InputError` for unusable files, and `UsageError` for models with different vocabularies.
+    """
     with running() as runner:
         runner.doing("loading the models", None)
-        models = _Models(*(_Model(one, pair.spoken, pair.threads) for one in (pair.model, pair.draft_model)))
+        models = [_Model(one, pair.spoken, pair.threads) for one in (pair.model, pair.draft_model)]
+        if not models[0].vocabulary.spells_like(models[1].vocabulary):
+            raise UsageError(
+                f"{pair.draft_model} has another vocabulary than {pair.model}; choose a draft model with the "
+                "same"
+            )
         clips = read_clips(pair.audio, None)
         end = None if pair.limit is None else pair.skip + pair.limit
         utterances = list(islice(_utterances(clips), pair.skip, end))
@@ -207,14 +182,17 @@ def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
         costs = _costs(models, utterances)
         made: list[Trajectory] = []
         for audio in runner.each(utterances, "drafting", "utterances"):
-            made += _of_utterance(models, audio, ways(sweep))
+            heard = [model.encode(audio) for model in models]
+            task = speech_task(heard[0], (), is_final=True)
+            first, second = (Memory(PrefixSession(one), one.prompt) for one in heard)
+            greedy, _ = drive(retranslate(task), Remembered(first))
+            made += _compared(models[0].vocabulary.text(greedy.tokens), task, first, second, sweep.ways())
     signature = of_clips(
         pair.model,
         clips,
         pair.threads,
         draft_model=pair.draft_model.name,
         corpus=f"{len(clips)} recordings|utterances:{pair.skip + 1}-{pair.skip + len(utterances)}",
-        vocabularies=_compared_vocabularies(models, _texts(made)),
         drafting=sweep.signature,
     )
     return Drafts(signature, [costs], made)
@@ -228,53 +206,14 @@ def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
                 yield window.samples
 
 
-def _of_utterance(models: _Models, audio: Samples, compared: Sequence[Way]) -> list[Trajectory]:
-    heard = [model.encode(audio) for model in models]
-    task, own = (speech_task(one, (), is_final=True) for one in heard)
-    first, second = (Memory(PrefixSession(one), one.prompt) for one in heard)
-    greedy, _ = drive(retranslate(task), Remembered(first))
-    spelled = [Way(way.name, _respelling(way, own, models)) for way in compared]
-    return compared_on(models.first.vocabulary.text(greedy.tokens), task, first, second, spelled)
-
-
-def _respelling(way: Way, own: Task, models: _Models) -> Callable[[Task], Drafter]:
-    """The drafter of ``way`` for the draft model's ``own`` task, with drafts in the main model's tokens."""
-    model, draft = (one.vocabulary for one in models)
-    if model.spells_like(draft):
-        return way.drafter
-    return lambda _task: Respelled(way.drafter(own), draft, model)
-
-
-def _compared_vocabularies(models: _Models, texts: Collection[bytes]) -> str:
-    """The share of the text that the draft model spells with tokens that the main model has too."""
-    model, draft = (one.vocabulary for one in models)
-    if model.spells_like(draft):
-        return "the same"
-    pieces = [draft.piece(token) for text in texts for token in draft.tokenize(text)]
-    alike = sum(len(model.tokenize(piece)) == 1 for piece in pieces)
-    return f"respelled|in-both:{alike}/{len(pieces)} tokens of the transcripts"
-
-
-def _texts(made: Sequence[Trajectory]) -> set[bytes]:
-    """The spoken texts; as in a transcript, each word has a space before it."""
-    return {b" " + one.text.encode() for one in made}
-
-
-def _costs(models: _Models, utterances: Sequence[Samples]) -> Costs:
+def _costs(models: Sequence[_Model], utterances: Sequence[Samples]) -> Costs:
     """The cost of passes of the two models and of an utterance's encoder here, in milliseconds."""
     longest = max(utterances, key=len)
     encoder_ms = _encoder_ms(models, utterances)
-    draft, target = (
-        measure_costs(_pass_timer(model.encode(longest))) for model in (models.draft, models.first)
-    )
+    target, draft = (measure_costs(_pass_timer(model.encode(longest))) for model in models)
     busy = "" if draft.is_steady and target.is_steady else "; the machine was busy"
-    return Costs(
-        f"in milliseconds as measured here, encoders included{busy}",
-        draft=draft,
-        target=target,
-        draft_encoder=encoder_ms[1],
-        target_encoder=encoder_ms[0],
-    )
+    name = f"in milliseconds as measured here, encoders included{busy}"
+    return Costs(name, draft, target, draft_encoder=encoder_ms[1], target_encoder=encoder_ms[0])
 
 
 def _pass_timer(encoded: Encoded) -> Callable[[int], float]:

@@ -4,15 +4,14 @@ A table of the paper compares models and languages; a run has one of each. Figur
 are dashes. The paper's are in ``paper.toml``.
 """
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from flows.measuring.methods.command import USUAL, columns_of, make_grid
-from flows.measuring.methods.scores import MethodRow
+from flows.measuring.plan import USUAL, row_settings
+from flows.measuring.tables import Row
 from flows.pages.table import Table, number
 from operators.decoding.acceptance import BIAS
 from operators.languages import language
@@ -24,18 +23,13 @@ PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
 
 # As in the paper, all tokens are verified (no commits), a final has the bias of other updates, and all else
 # is decoded greedily.
-_SWEEP = make_grid(
-    hold_back=(0,),
-    method=("retranslate", "ssbd", "continuous"),
-    bias=BIASES,
-    mask_k=(0, *MASKS),
-    commit=(0,),
-    final_bias=("same",),
-    accept=("bias",),
-    beam=(1,),
-)
+_PAPER = {"hold_back": 0, "commit": 0, "accept": "bias", "beam": 1}
+_GRID = {key: (value,) for key, value in _PAPER.items()} | {"final_bias": ("same",)}
 #: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
-GRIDS = (_SWEEP, _SWEEP | {"method": ("ssbd",), "bias": (BIAS,), "mask_k": (), "draft_mask": MASKS})
+GRIDS: tuple[dict[str, Sequence[Any]], ...] = (
+    {"method": ("retranslate", "ssbd", "continuous"), **_GRID, "bias": BIASES, "mask_k": (0, *MASKS)},
+    {"method": ("ssbd",), **_GRID, "bias": (BIAS,), "mask_k": (), "draft_mask": MASKS},
+)
 
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 _SOURCE = (
@@ -44,41 +38,20 @@ _SOURCE = (
 )
 
 
-class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of a table for one model; A/D and A/O are per cent; None where nothing is printed."""
-
-    #: None if it was not measured.
-    comet: float | None
-    ne: float
-    speedup: float
-    drafted: float | None = None
-    output: float | None = None
-    tps: int | None = None
-
-
-class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The paper's tables."""
-
-    #: The models, in the order of the figures of tables 2 and 6.
-    models: tuple[str, str]
-    #: Tables 2 and 6, by language and method: re-translation (RT) and SSBD.
-    text: dict[str, dict[str, tuple[Figures, Figures]]]
-    speech: dict[str, dict[str, tuple[Figures, Figures]]]
-    #: Tables 3 and 4, by bias and by mask.
-    bias: dict[str, Figures]
-    mask: dict[str, Figures]
+#: One line of a table for one model; A/D and A/O are per cent; what is not printed is absent.
+Figures = Mapping[str, Any]
 
 
 @cache
-def published() -> Published:
-    """The paper's tables."""
-    return msgspec.toml.decode(Path(__file__).with_name("paper.toml").read_bytes(), type=Published)
+def published() -> dict[str, Any]:
+    """The paper's tables: the ``models``, ``text`` and ``speech`` by language, the ``bias``, the ``mask``."""
+    return tomllib.loads(Path(__file__).with_name("paper.toml").read_text(encoding="utf-8"))
 
 
 class PaperRun(NamedTuple):
     """What was measured in a run, and how."""
 
-    rows: Sequence[MethodRow]
+    rows: Sequence[Row]
     signature: dict[str, Any]
     #: The languages.
     source: str
@@ -124,7 +97,7 @@ def paper_tables(run: PaperRun) -> tuple[Table, ...]:
 
 def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
     paper, fits = published(), run.is_recorded == recorded
-    printed = paper.speech if recorded else paper.text
+    printed = paper["speech" if recorded else "text"]
     own = {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", BIAS)} if fits else {}
     lines: list[tuple[str, ...]] = []
     for pair in dict.fromkeys((*PAIRS, run.pair) if fits else PAIRS):
@@ -137,25 +110,21 @@ def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
     columns = (*_COLUMNS, "TPS", "×")
     return Table(
         title, ("", *columns * 3), tuple(lines),
-        groups=(("here", 6), *((model, 6) for model in paper.models)),
+        groups=(("here", 6), *((model, 6) for model in paper["models"])),
         notes=tuple(_by_default(run) if fits else ()),
     )  # fmt: skip
-
-
-_UNUSED = {"rerank", "hold_back"}
 
 
 def _by_default(run: PaperRun) -> list[str]:
     """A line about the product with its defaults, if this run has measured it."""
     # The defaults depend on the model.
-    usual = [columns_of(USUAL, knows_unfinished=knows) for knows in (True, False)]
+    usual = row_settings(USUAL, knows_unfinished=run.signature["knows_unfinished"])
     for row in run.rows:
-        # A text that grows is not revised, and so its finals are not reranked; nor are words held back.
-        if any(all(getattr(row, name) == one[name] for name in one.keys() - _UNUSED) for one in usual):
+        if row["settings"] == usual | {"mask_k": row["settings"]["mask_k"]}:
             _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
             return [
                 f"surtitle as it runs by default: NE {ne}, A/D {drafted}, A/O {output}, TPS {tps}, "
-                f"× {ratio}; {row.speedup:.2f} by wall time"
+                f"× {ratio}; {row['metrics']['speedup']:.2f} by wall time"
             ]
     return []
 
@@ -166,11 +135,11 @@ def _biases(run: PaperRun) -> Table:
         **{f"{bias:g}": _find(run.rows, "ssbd", bias) for bias in BIASES},
         "CD": _find(run.rows, "continuous"),
     }
-    return _of_one_pair(run, "Table 3: the bias", "β", rows, published().bias)
+    return _of_one_pair(run, "Table 3: the bias", "β", rows, published()["bias"])
 
 
 def _masks(run: PaperRun) -> Table:
-    def masked(k: int, *, draft: bool) -> MethodRow:
+    def masked(k: int, *, draft: bool) -> Row:
         return _find(run.rows, "ssbd", BIAS, mask_k=k, draft_mask=k if draft else 0)
 
     rows = {
@@ -179,14 +148,14 @@ def _masks(run: PaperRun) -> Table:
         **{f"display-only mask-{k}": masked(k, draft=False) for k in MASKS},
     }
     title = f"Table 4: where the mask is applied, β = {BIAS:g}; NE of what is shown"
-    return _of_one_pair(run, title, "k", rows, published().mask)
+    return _of_one_pair(run, title, "k", rows, published()["mask"])
 
 
 def _of_one_pair(
-    run: PaperRun, title: str, first: str, rows: dict[str, MethodRow], printed: dict[str, Figures]
+    run: PaperRun, title: str, first: str, rows: dict[str, Row], printed: Mapping[str, Figures]
 ) -> Table:
     """Our rows for the languages of this run, next to the paper's for one model and pair."""
-    quality = "chrF" if run.rows[0].chrf is not None else "chrF to RT"
+    quality = "chrF" if run.rows[0]["metrics"]["chrf"] is not None else "chrF to RT"
     return Table(
         title,
         (first, *_COLUMNS, "×", "wall", quality, *_COLUMNS, "×"),
@@ -194,60 +163,58 @@ def _of_one_pair(
             (
                 name,
                 *_cells(_measured(row), tps=False),
-                f"{row.speedup:.2f}",
-                f"{row.chrf_of_baseline if row.chrf is None else row.chrf:.1f}",
+                f"{row['metrics']['speedup']:.2f}",
+                f"{row['metrics']['chrf'] or row['metrics']['chrf_of_baseline']:.1f}",
                 *_cells(printed[name], tps=False),
             )
             for name, row in rows.items()
         ),
-        groups=((f"here, {run.pair}", 7), (f"{published().models[0]}, Flores en→zh", 5)),
+        groups=((f"here, {run.pair}", 7), (f"{published()['models'][0]}, Flores en→zh", 5)),
     )
 
 
 def _find(
-    rows: Sequence[MethodRow], method: str, bias: float | None = None, *, mask_k: int = 0, draft_mask: int = 0
-) -> MethodRow:
+    rows: Sequence[Row], method: str, bias: float | None = None, *, mask_k: int = 0, draft_mask: int = 0
+) -> Row:
     """The row of one of `GRIDS`."""
-    wanted = {
-        **{"method": method, "bias": bias, "final_bias": bias, "mask_k": mask_k, "draft_mask": draft_mask},
-        **{
-            "commit": 0,
-            "min_block": 1,
-            "hold_back": 0,
-            "drop_revised": False,
-            "strip_punctuation": False,
-            "beam": 1,
-        },
-    }
+    wanted = _PAPER | {"method": method, "bias": bias, "final_bias": bias, "draft_mask": draft_mask}
+
+    def fits(key: str, value: Any) -> bool:
+        """Whether it is the wanted value, or one of a setting that is not used or as usual."""
+        return value is None or value == wanted.get(key, getattr(USUAL, key, None))
+
     return next(
         row
         for row in rows
-        if row.accept in (None, "bias") and all(getattr(row, name) == wanted[name] for name in wanted)
+        if row["settings"]["mask_k"] == mask_k
+        and all(fits(key, value) for key, value in row["settings"].items() if key != "mask_k")
+        and row["settings"]["hold_back"] == 0
     )
 
 
-def _measured(row: MethodRow, *, shown: bool = True) -> Figures:
+def _measured(row: Row, *, shown: bool = True) -> Figures:
     """Our figures; those of the draft are absent if there is none, as in the paper."""
-    drafted, output = row.accepted_over_drafted, row.accepted_over_output
-    return Figures(
-        comet=row.comet,
-        ne=row.ne_shown_mean if shown else row.ne_raw_mean,
-        speedup=row.tps_ratio,
-        drafted=None if drafted is None else 100 * drafted,
-        output=None if drafted is None else 100 * (output or 0.0),
-        tps=round(row.tokens_per_second),
-    )
+    metrics = row["metrics"]
+    drafted, output = metrics["accepted_over_drafted"], metrics["accepted_over_output"]
+    return {
+        "comet": metrics["comet"],
+        "ne": metrics["ne_shown_mean" if shown else "ne_raw_mean"],
+        "speedup": metrics["tps_ratio"],
+        "drafted": None if drafted is None else 100 * drafted,
+        "output": None if drafted is None else 100 * (output or 0.0),
+        "tps": round(metrics["tokens_per_second"]),
+    }
 
 
 def _cells(figures: Figures, *, tps: bool = True) -> list[str]:
     """The cells of a line; empty where nothing is printed."""
     return [
-        number(figures.comet, 3),
-        f"{figures.ne:.2f}",
-        _share(figures.drafted),
-        _share(figures.output),
-        *([f"{figures.tps}"] if tps else []),
-        f"{figures.speedup:.2f}",
+        number(figures.get("comet"), 3),
+        f"{figures['ne']:.2f}",
+        _share(figures.get("drafted")),
+        _share(figures.get("output")),
+        *([f"{figures['tps']}"] if tps else []),
+        f"{figures['speedup']:.2f}",
     ]
 
 

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -13,16 +12,15 @@ from msgspec.structs import replace
 from platformdirs import user_cache_path
 
 from connectors.files.distinct import check_distinct
-from connectors.files.output import make_folder
 from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
-from flows.engine.translation import Engine, conditioning, open_engine
+from flows.engine.translation import Engine, open_engine
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
-from flows.measuring.methods.command import BenchJob, Plan, columns_of
-from flows.measuring.methods.paper import PaperRun, paper_tables
-from flows.measuring.methods.scores import MethodRow, MethodUpdate, Scorer, SegmentTrial, mean_delay_s
-from flows.measuring.methods.tables import plots, tables
+from flows.measuring.paper import PaperRun, paper_tables
+from flows.measuring.plan import BenchJob, Plan, row_settings
 from flows.measuring.results import Results, Runner, files_of, publish, running
+from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial
 from flows.measuring.signature import of_engine, of_texts, sign
+from flows.measuring.tables import tables
 from operators.decoding.forward import Forward
 from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError, UsageError
@@ -161,64 +159,41 @@ def benchmark(job: BenchJob, plan: Plan) -> None:
     Raises `InterruptedRunError`.
     """
     corpus = load_corpus(job.source, job.reference, lag=job.lag, skip=job.skip, limit=job.limit)
-    comet = None if job.comet is None else _check_comet(job.comet, corpus)
-    asked, common = plan.engine, plan.variants[0]
+    if job.comet is not None and corpus.references is None:
+        raise UsageError("--comet needs references; give them with --reference")
+    comet = None if job.comet is None else check_comet(job.comet)
     check_distinct(
         [("--json", job.json), ("--markdown", job.markdown)],
-        [job.source, job.reference, job.comet, *files_of(asked)],
-        [("--plots", job.plots)],
+        [job.source, job.reference, job.comet, *files_of(plan.engine)],
     )
-    if job.plots is not None:
-        make_folder(job.plots)
-    name = tokenizer_on_disk(language(common.target).tokenizer)
     with running() as runner:
-        engine = open_engine(asked, runner.doing)
-        signature = _sign(corpus, engine, job, plan, tokenizer=name, comet=comet)
+        engine = open_engine(plan.engine, runner.doing)
         if job.likelihood and engine.first is not None:
             raise UsageError(
                 "no model knows how likely a translation over English is: leave out --likelihood"
             )
-        judge = Likelihood(engine.prompt, engine.pool, common.max_source) if job.likelihood else None
-        key = mixing_key(signature, *plan)
-        place = user_cache_path("surtitle") / "bench" / f"{key}.jsonl"
+        likelihood = None
+        if job.likelihood:
+            likelihood = Likelihood(engine.prompt, engine.pool, plan.variants[0].max_source)
+        signature = sign(
+            **of_engine(engine, plan.engine),
+            **of_texts(corpus, engine, plan.variants)
+            | {"comet": comet, "likelihood": Likelihood.signature if job.likelihood else None},
+            tokenizer=tokenizer_on_disk(language(plan.variants[0].target).tokenizer),
+            # The paper's mask also withholds words that were shown and still stand.
+            aggregation=f"{_AGGREGATION}|mask:{'plain' if job.paper else 'steady'}",
+            speed=_SPEED,
+            repeats=job.repeat,
+            order="rotating",
+        )
+        place = user_cache_path("surtitle") / "bench" / f"{mixing_key(signature, *plan)}.jsonl"
         with Journal(place, SegmentTrial, fresh=job.fresh) as journal:
-            translators = [engine.translator(variant) for variant in plan.variants]
-            trials = _measure(corpus, translators, job, plan, journal, runner, judge)
+            trials = _measure(corpus, engine, job, plan, journal, runner, likelihood)
             runner.doing("computing the scores", None)
             results = _results(trials, corpus, job, plan, signature, engine)
             runner.end()
-            drawn = {} if job.plots is None else plots(results.rows["rows"], _caption(results.signature))
-            folder = job.plots or Path()
-            publish(
-                results,
-                json=job.json,
-                markdown=job.markdown,
-                others=[(folder / name, partial(str.encode, picture)) for name, picture in drawn.items()],
-            )
+            publish(results, json=job.json, markdown=job.markdown)
             journal.remove()
-
-
-def _check_comet(checkpoint: Path, corpus: Corpus) -> str:
-    if corpus.references is None:
-        raise UsageError("--comet needs references; give them with --reference")
-    return check_comet(checkpoint)
-
-
-def _sign(
-    corpus: Corpus, engine: Engine, job: BenchJob, plan: Plan, *, tokenizer: str, comet: str | None
-) -> dict[str, Any]:
-    """The signature, still without the signatures of the scores."""
-    return sign(
-        **of_engine(engine, plan.engine),
-        **of_texts(corpus, engine, plan.variants)
-        | {"comet": comet, "likelihood": Likelihood.signature if job.likelihood else None},
-        tokenizer=tokenizer,
-        # The paper's mask also withholds words that were shown and still stand.
-        aggregation=f"{_AGGREGATION}|mask:{'plain' if job.paper else 'steady'}",
-        speed=_SPEED,
-        repeats=job.repeat,
-        order="rotating",
-    )
 
 
 def mixing_key(signature: dict[str, Any], variants: Sequence[object], masks: Sequence[int]) -> str:
@@ -229,13 +204,14 @@ def mixing_key(signature: dict[str, Any], variants: Sequence[object], masks: Seq
 
 def _measure(
     corpus: Corpus,
-    translators: Sequence[Translates],
+    engine: Engine,
     job: BenchJob,
     plan: Plan,
     journal: Journal[SegmentTrial],
     runner: Runner,
-    judge: Likelihood | None,
+    likelihood: Likelihood | None,
 ) -> list[SegmentTrial]:
+    translators = [engine.translator(variant) for variant in plan.variants]
     wanted = job.repeat * len(corpus.segments)
     trials = [trial for trial in journal.results if trial.repeat < job.repeat]
     runner.done(len(trials), wanted)
@@ -250,7 +226,7 @@ def _measure(
         warm_up(corpus, translators)
     done = {(trial.repeat, trial.segment) for trial in trials}
     masks = [partial(masked, mask_k, steady=not job.paper) for mask_k in plan.masks]
-    for trial in run_trials(corpus, translators, job.repeat, masks, done, go_on, judge):
+    for trial in run_trials(corpus, translators, job.repeat, masks, done, go_on, likelihood):
         journal.append(trial)
         trials.append(trial)
         runner.done(len(trials), wanted)
@@ -281,22 +257,15 @@ def _results(
     if job.comet is not None and corpus.references is not None:
         systems = [scorer.finals(which) for which in range(len(plan.variants))]
         comet = [*comet_scores(job.comet, sources, corpus.references, systems)]
-    rows: list[MethodRow] = []
+    rows = []
     for which, variant in enumerate(plan.variants):
-        columns = {
-            **columns_of(variant, knows_unfinished=signature["knows_unfinished"]),
-            "comet": comet[which],
-            "delay_s": mean_delay_s(corpus.segments, conditioning(variant, engine.prompt)),
-        }
-        rows += [scorer.row(which, number, {**columns, "mask_k": k}) for number, k in enumerate(plan.masks)]
+        settings = row_settings(variant, knows_unfinished=signature["knows_unfinished"])
+        metrics = {**scorer.metrics(which), "comet": comet[which]}
+        for number, mask_k in enumerate(plan.masks):
+            own, shown = {**settings, "mask_k": mask_k}, scorer.shown(which, number)
+            rows.append({"settings": own, "metrics": {**metrics, **shown}})
     signature, plain = {**signature, **scorer.signatures}, tables(rows)
     if not job.paper:
         return Results(signature, {"rows": rows}, plain)
     run = PaperRun(rows, signature, plan.variants[0].source, plan.variants[0].target)
     return Results(signature, {"rows": rows}, paper_tables(run), more=plain)
-
-
-def _caption(signature: dict[str, Any]) -> str:
-    """The line below the plots."""
-    parts = (signature["model"]["file"], signature["corpus"], signature["cpu"])
-    return ", ".join((*parts, f"{signature['threads']} threads", f"surtitle {signature['surtitle']}"))

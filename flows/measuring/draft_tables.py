@@ -18,6 +18,7 @@ from operators.research.trajectory import Replayed, Trajectory, autoregressive, 
 from operators.text import cleaned
 
 Line = TypeVar("Line")
+Row = dict[str, Any]
 
 
 class Costs(msgspec.Struct, frozen=True):
@@ -46,15 +47,6 @@ class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     costs: list[Costs] = []
 
 
-def results_of(drafts: Drafts, ratios: Sequence[float]) -> Results:
-    """Steps and costs of all ways; ``ratios`` are pass costs in draft-model steps."""
-    found = by_method(drafts.trajectories)
-    steps = [steps_of(method, some) for method, some in found.items()]
-    times = [times_of(found, costs) for costs in [*drafts.costs, *map(_at_ratio, ratios)]]
-    every = [one for some in times for one in some]
-    return Results(drafts.signature, {"steps": steps, "times": every}, tables(steps, times))
-
-
 def encode(drafts: Drafts) -> bytes:
     """A file of trajectories, for `read_drafts`."""
     records = [_Head(drafts.signature, drafts.costs), *drafts.trajectories]
@@ -73,8 +65,7 @@ def read_drafts(path: Path) -> Drafts:
     # The printed text comes from a file: remove control characters, and limit it to a line.
     named = [msgspec.structs.replace(one, method=cleaned(one.method)[:80]) for one in made]
     costs = [msgspec.structs.replace(one, name=cleaned(one.name)[:80]) for one in head.costs]
-    signature = {cleaned(name)[:40]: _plain(value) for name, value in head.signature.items()}
-    return Drafts(signature, costs, named)
+    return Drafts(_plain(head.signature), costs, named)
 
 
 def _plain(value: Any) -> Any:
@@ -92,76 +83,48 @@ def _line(path: Path, number: int, line: str, kind: type[Line]) -> Line:
         ) from None
 
 
+def results_of(drafts: Drafts, ratios: Sequence[float]) -> Results:
+    """Steps and costs of all ways of drafting; ``ratios`` are pass costs in draft-model steps."""
+    found: dict[str, list[Trajectory]] = {}
+    for trajectory in drafts.trajectories:
+        found.setdefault(trajectory.method, []).append(trajectory)
+    steps = [_steps(method, some) for method, some in found.items()]
+    times = [_times(found, costs) for costs in [*drafts.costs, *map(_at_ratio, ratios)]]
+    rows = {"steps": steps, "times": [one for some in times for one in some]}
+    return Results(drafts.signature, rows, _tables(steps, times))
+
+
 def _at_ratio(ratio: float) -> Costs:
     """The costs of a pair on a machine where a pass costs the same whatever it evaluates."""
     name = f"in steps of the draft model, of which a pass costs {ratio:g} whatever it evaluates"
     return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))
 
 
-class Steps(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over the trajectories of one way of drafting, independent of the cost of passes."""
+def _steps(method: str, trajectories: Sequence[Trajectory]) -> Row:
+    """Counts over the trajectories of one way of drafting, independent of the cost of passes.
 
-    method: str
-    texts: int
-    tokens: int
-    rounds: int
-    #: Passes of the draft model; tokens that were drafted in all branches, and those accepted.
-    draft_steps: int
-    drafted: int
-    accepted: int
-    #: Steps of the draft model without an accepted token.
-    ineffective_steps: int
-
-    @property
-    def accepted_a_round(self) -> float:
-        """Accepted draft tokens per verifying pass."""
-        return self.accepted / max(1, self.rounds)
-
-    @property
-    def acceptance(self) -> float:
-        """The decoding-acceptance ratio: the share of drafted tokens that were accepted."""
-        return self.accepted / max(1, self.drafted)
-
-
-class Time(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean cost per text of the trajectories of one way, in milliseconds or in the unit of ``costs``."""
-
-    method: str
-    costs: str
-    draft: float
-    target: float
-    #: Speedup over decoding with the main model alone, and over the first way.
-    speedup: float
-    speedup_over_first: float
-
-
-def by_method(trajectories: Sequence[Trajectory]) -> dict[str, list[Trajectory]]:
-    """The trajectories of each way, in the order of first appearance."""
-    found: dict[str, list[Trajectory]] = {}
-    for trajectory in trajectories:
-        found.setdefault(trajectory.method, []).append(trajectory)
-    return found
-
-
-def steps_of(method: str, trajectories: Sequence[Trajectory]) -> Steps:
-    """Count the steps of trajectories."""
+    Tokens are drafted in all branches; ineffective are steps of the draft model without an accepted token.
+    """
     rounds = [one for trajectory in trajectories for one in trajectory.rounds]
     draft_steps = sum(len(one.steps) for one in rounds)
-    return Steps(
-        method=method,
-        texts=len(trajectories),
-        tokens=sum(trajectory.tokens for trajectory in trajectories),
-        rounds=len(rounds),
-        draft_steps=draft_steps,
-        drafted=sum(one.drafted for one in rounds),
-        accepted=sum(one.accepted for one in rounds),
-        ineffective_steps=draft_steps - sum(one.stepped for one in rounds),
-    )
+    return {
+        "method": method,
+        "texts": len(trajectories),
+        "tokens": sum(trajectory.tokens for trajectory in trajectories),
+        "rounds": len(rounds),
+        "draft_steps": draft_steps,
+        "drafted": sum(one.drafted for one in rounds),
+        "accepted": sum(one.accepted for one in rounds),
+        "ineffective_steps": draft_steps - sum(one.stepped for one in rounds),
+    }
 
 
-def times_of(found: dict[str, list[Trajectory]], costs: Costs) -> list[Time]:
-    """Replay the trajectories of all ways."""
-    times: list[Time] = []
+def _times(found: dict[str, list[Trajectory]], costs: Costs) -> list[Row]:
+    """The mean cost of a text of all ways, in milliseconds or in the unit of ``costs``.
+
+    Speedups are over decoding with the main model alone, and over the first way.
+    """
+    times: list[Row] = []
     first = 0.0
     for method, trajectories in found.items():
         count = max(1, len(trajectories))
@@ -171,48 +134,48 @@ def times_of(found: dict[str, list[Trajectory]], costs: Costs) -> list[Time]:
         alone = autoregressive(trajectories, costs.target) + encoders[1]
         first = first or spent.total
         times.append(
-            Time(
-                method=method,
-                costs=costs.name,
-                draft=spent.draft / count,
-                target=spent.target / count,
-                speedup=alone / max(1e-9, spent.total),
-                speedup_over_first=first / max(1e-9, spent.total),
-            )
+            {
+                "method": method,
+                "costs": costs.name,
+                "draft": spent.draft / count,
+                "target": spent.target / count,
+                "speedup": alone / max(1e-9, spent.total),
+                "speedup_over_first": first / max(1e-9, spent.total),
+            }
         )
     return times
 
 
-def tables(steps: Sequence[Steps], times: Sequence[Sequence[Time]]) -> list[Table]:
+def _tables(steps: Sequence[Row], times: Sequence[Sequence[Row]]) -> list[Table]:
     """A table of the steps, and one of their cost for each entry of costs."""
-    first = max(1, steps[0].ineffective_steps) if steps else 1
-    of_first = Column("of the first row's", lambda row: row.ineffective_steps / first, 0, "%")
+    first = max(1, steps[0]["ineffective_steps"]) if steps else 1
+    of_first = Column("of the first row's", lambda row: row["ineffective_steps"] / first, 0, "%")
     return [
         tabulated("What was done, means of a text", steps, [*_STEPS, of_first]),
-        *(tabulated(f"What a text costs, {some[0].costs}", some, _TIMES) for some in times if some),
+        *(tabulated(f"What a text costs, {some[0]['costs']}", some, _TIMES) for some in times if some),
     ]
 
 
-def _a_text(heading: str, name: str) -> Column:
-    return Column(heading, lambda row: getattr(row, name) / max(1, row.texts), 1)
+def _per(heading: str, name: str, whole: str, digits: int = 1, unit: str = "") -> Column:
+    return Column(heading, lambda row: row[name] / max(1, row[whole]), digits, unit)
 
 
 _STEPS = (
     Column("drafting", "method"),
-    _a_text("rounds", "rounds"),
-    _a_text("draft steps", "draft_steps"),
-    _a_text("drafted", "drafted"),
-    _a_text("accepted", "accepted"),
-    Column("accepted/round", "accepted_a_round", 2),
-    Column("accepted/drafted", "acceptance", 1, "%"),
-    _a_text("ineffective steps", "ineffective_steps"),
+    _per("rounds", "rounds", "texts"),
+    _per("draft steps", "draft_steps", "texts"),
+    _per("drafted", "drafted", "texts"),
+    _per("accepted", "accepted", "texts"),
+    _per("accepted/round", "accepted", "rounds", 2),
+    _per("accepted/drafted", "accepted", "drafted", 1, "%"),
+    _per("ineffective steps", "ineffective_steps", "texts"),
 )
 _TIMES = (
     Column("drafting", "method"),
     Column("draft", "draft", 0),
     Column("target", "target", 0),
-    Column("total", lambda row: row.draft + row.target, 0),
-    Column("draft's share", lambda row: row.draft / max(1e-9, row.draft + row.target), 0, "%"),
+    Column("total", lambda row: row["draft"] + row["target"], 0),
+    Column("draft's share", lambda row: row["draft"] / max(1e-9, row["draft"] + row["target"]), 0, "%"),
     Column("speedup", "speedup", 2),
     Column("over the first row", "speedup_over_first", 2),
 )

@@ -1,0 +1,278 @@
+"""The commands that measure: ``surtitle bench``, ``bench-drafts``, ``bench-speech`` and ``loadgen``.
+
+What runs them is imported inside: other commands do not need it, and should start fast.
+"""
+
+import os
+from pathlib import Path
+from threading import Event as Flag
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec.structs import replace
+
+from connectors.files.distinct import check_distinct, named_files
+from connectors.machine.quiet import measuring
+from flows.measuring.plan import BenchJob, Json, Limit, Markdown, Skip, make_plan, read_grid
+from flows.observe.audience import TOKEN_VARIABLE
+from flows.settings.lists import floats, integers, shares, words
+from flows.settings.loading import load_settings, warn_of_unused_bias
+from flows.settings.options import MODEL, RECOGNITION, TRANSLATION, Overrides, asks_for, takes
+from flows.settings.schema import Settings
+from flows.settings.translate import TranslateSettings
+from operators.errors import InputError, SurtitleError, UsageError
+from operators.extras import needs_extra
+from operators.recognizers.part import RECOGNIZERS, USUAL
+
+if TYPE_CHECKING:
+    from flows.measuring.load.rows import Target
+
+# The default for a Whisper model.
+_SPEECH_THREADS = 2
+# More words than any line of a text has.
+_MAX_WORDS = 1_000_000
+_MAX_ROOMS = 1000
+# The recognisers that decode growing windows.
+_WINDOWED = tuple(one.name for one in RECOGNIZERS.values() if one.is_windowed)
+
+
+@measuring()
+@takes(MODEL)
+@asks_for(BenchJob)
+def bench(job: BenchJob, overrides: Overrides) -> None:
+    """Compare decoding methods: speed, quality, erasure.
+
+    Settings that are not varied have surtitle's defaults. An interrupted run resumes when started again.
+    """
+    from flows.measuring.bench import benchmark
+    from flows.measuring.paper import GRIDS
+
+    grid = read_grid(job.vary or ())
+    plan = make_plan(overrides.get("translate", {}), [grid, *(GRIDS if job.paper else ())])
+    methods = {one.method for one in plan.variants[1:]}
+    if any(grid.get("heads", ())) and "heads" not in methods:
+        raise UsageError("--vary heads has no effect without the method; add --vary method=heads")
+    warn_of_unused_bias(grid, methods, grid.get("accept", ("auto",)))
+    benchmark(job, plan)
+
+
+@measuring()
+@takes(MODEL)
+def bench_drafts(
+    overrides: Overrides,
+    source: Annotated[
+        list[Path] | None,
+        typer.Argument(help="A text (one sentence per line) or partials (JSONL); recordings for speech."),
+    ] = None,
+    draft_model: Annotated[
+        str | None,
+        typer.Option(
+            help="The model that drafts: a GGUF file with the same vocabulary; for speech a Whisper folder."
+        ),
+    ] = None,
+    speech_model: Annotated[
+        Path | None,
+        typer.Option(help="Transcribe recordings instead, with the Whisper model in this folder."),
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
+    ] = None,
+    lengths: Annotated[
+        str, typer.Option(help="Draft lengths of plain speculative decoding, in tokens.")
+    ] = "8,16",
+    beamed: Annotated[str, typer.Option(help="Draft lengths with two beams.")] = "8",
+    thresholds: Annotated[
+        str, typer.Option(help="Probabilities below which adaptive drafts stop or branch.")
+    ] = "0.2,0.4,0.6,0.8",
+    draft_length: Annotated[
+        int, typer.Option(min=1, max=256, help="Maximum length of adaptive drafts.")
+    ] = TranslateSettings().draft_length,
+    branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
+    reach: Annotated[
+        int, typer.Option(min=1, max=64, help="Maximum length of a branch that does not rejoin the trunk.")
+    ] = 3,
+    ratio: Annotated[
+        str, typer.Option(help="More costs to replay at: a pass of the model in steps of the draft model.")
+    ] = "6.1,8.8,11.8",
+    limit: Limit = None,
+    skip: Skip = 0,
+    json: Json = None,
+    markdown: Markdown = None,
+    trajectories: Annotated[
+        Path | None, typer.Option(help="Write the trajectories, round by round (JSONL), for --replay.")
+    ] = None,
+) -> None:
+    """Compare ways of drafting with a draft model: rounds, steps, accepted tokens, and time.
+
+    Texts are translated, or utterances transcribed, from scratch, without a last output as a draft. All ways
+    give the same output.
+    """
+    from flows.measuring.corpus import load_corpus
+    from flows.measuring.draft_tables import encode, read_drafts, results_of
+    from flows.measuring.drafts import SpeechPair, Sweep, run_drafts, run_speech_drafts
+    from flows.measuring.results import publish
+    from operators.research.prediction import Prediction
+
+    settings = load_settings(None, overrides).translate
+    sweep = Sweep(
+        integers("--lengths", lengths),
+        integers("--beamed", beamed),
+        floats("--thresholds", thresholds),
+        Prediction(length=draft_length, branches=branches, reach=reach),
+    )
+    ratios = floats("--ratio", ratio)
+    if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
+        raise UsageError("--lengths, --beamed and --ratio: give numbers above 0")
+    sources = source or []
+    outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
+    # The draft model of speech is a folder.
+    folder = None if speech_model is None or draft_model is None else Path(draft_model)
+    models = named_files(settings.model, settings.template, draft_model)
+    check_distinct(outputs, [*sources, replay, speech_model, folder, *models])
+    if replay is not None:
+        if sources or draft_model is not None:
+            raise UsageError("--replay decodes nothing; leave out the source and --draft-model")
+        made = read_drafts(replay)
+    elif not sources or draft_model is None:
+        raise UsageError("there is nothing to decode; give a source and --draft-model, or --replay")
+    elif speech_model is not None:
+        threads = settings.threads or _SPEECH_THREADS
+        spoken = settings.source
+        pair = SpeechPair(sources, speech_model, Path(draft_model), spoken, threads, skip, limit)
+        made = run_speech_drafts(pair, sweep)
+    elif len(sources) > 1:
+        raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
+    else:
+        # Only the last update of each segment is decoded, so the growth of a text does not matter.
+        corpus = load_corpus(sources[0], None, lag=_MAX_WORDS, skip=skip, limit=limit)
+        count = len(corpus.segments)
+        corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
+        made = run_drafts(corpus, replace(settings, draft_model=draft_model), sweep)
+    written = [(trajectories, lambda: encode(made))]
+    publish(results_of(made, ratios), json=json, markdown=markdown, others=written)
+
+
+@measuring()
+def bench_speech(
+    audio: Annotated[list[Path], typer.Argument(help="Recordings (wav or flac).")],
+    reference: Annotated[
+        Path | None, typer.Option(help="Their transcripts: JSON lines with 'file' and 'text'.")
+    ] = None,
+    speech_model: Annotated[
+        Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
+    ] = None,
+    recognizer: Annotated[str, typer.Option(help=f"{' or '.join(_WINDOWED)}.")] = USUAL.engine,
+    spoken: Annotated[
+        str, typer.Option("--from", help="Language of the speech.")
+    ] = TranslateSettings().source,
+    bias: Annotated[
+        str, typer.Option(help="Biases towards the last hypothesis, 0 to 1.")
+    ] = f"0,{USUAL.bias}",
+    certainty: Annotated[
+        str, typer.Option(help="Minimum probabilities of the last word shown of unfinished speech.")
+    ] = f"0,{USUAL.certainty}",
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=10, help="Seconds between two updates.")
+    ] = USUAL.update_interval_s,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="Threads of the speech model.")] = 2,
+    json: Json = None,
+) -> None:
+    """Compare ways to recognise speech: time, errors, erasure.
+
+    Each recording is decoded as fast as possible; all ways take turns on each of its windows.
+    """
+    from flows.measuring.corpus import read_clips
+    from flows.measuring.results import publish
+    from flows.measuring.speech import SpeechJob, run_speech
+
+    if recognizer not in _WINDOWED:
+        raise UsageError(f"--recognizer: {recognizer!r} cannot be measured; choose {' or '.join(_WINDOWED)}")
+    biases, certainties = shares("--bias", bias), shares("--certainty", certainty)
+    check_distinct([("--json", json)], [*audio, reference, speech_model])
+    clips = read_clips(audio, reference)
+    job = SpeechJob(clips, recognizer, speech_model, spoken, biases, certainties, interval, threads)
+    publish(run_speech(job), json=json)
+
+
+@takes(TRANSLATION, RECOGNITION)
+def loadgen(
+    overrides: Overrides,
+    recording: Annotated[
+        Path, typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL).")
+    ],
+    server: Annotated[
+        str | None,
+        typer.Option(help="Address of a server of rooms.", show_default="straight into the flow, here"),
+    ] = None,
+    rooms: Annotated[str, typer.Option(help="Numbers of rooms, one after the other.")] = "1,4",
+    seconds: Annotated[float, typer.Option(min=0.5, max=86_400, help="Seconds that they speak.")] = 30.0,
+    server_metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics of the server, with its memory: http://HOST:PORT/metrics."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Let many rooms speak at once, and measure how late their captions come, what is dropped, and memory.
+
+    Every room repeats the recording at its own pace, from a different position. With --server, --to may name
+    several languages, and SURTITLE_WEB_TOKEN holds the server's token.
+    """
+    from flows.measuring.load.playback import Load
+    from flows.measuring.load.rows import measured, table
+    from flows.measuring.results import Results, files_of, publish, running
+    from flows.measuring.signature import sign
+
+    numbers = integers("--rooms", rooms)
+    if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
+        raise UsageError(f"--rooms: give numbers from 1 to {_MAX_ROOMS}")
+    wanted = load_settings(None, overrides if server is None else {})
+    heard = Path(wanted.recognize.model) if wanted.recognize.model else None
+    check_distinct([("--json", json)], [recording, heard, *files_of(wanted.translate)])
+    rows, failure = list[dict[str, Any]](), list[SurtitleError]()
+    with running() as runner:
+        if server is not None:
+            target = _server(overrides, recording, server, server_metrics, runner.stop)
+        else:
+            target = _flow(wanted, recording, max(numbers), runner.stop)
+        for number in numbers:
+            runner.doing(f"{number} rooms speak for {seconds:g} seconds", None)
+            try:
+                rows.append(measured(target, Load(number, seconds)))
+            except SurtitleError as error:
+                # What was measured before is worth a table.
+                failure.append(error)
+            runner.go_on()
+            if failure:
+                break
+    if rows:
+        publish(Results(sign(recording=recording.name), {"rows": rows}, [table(rows)]), json=json)
+    if failure:
+        raise failure[0]
+    if cut := sum(row["cut"] for row in rows):
+        rooms_were = "1 room was" if cut == 1 else f"{cut} rooms were"
+        raise InputError(f"{rooms_were} cut off before the last caption; see what the server reports")
+
+
+def _flow(settings: Settings, recording: Path, rooms: int, stop: Flag) -> "Target":
+    from flows.engine.recognition import check_recognizer
+    from flows.measuring.load.flow import flow_target
+    from flows.measuring.load.playback import chunks, partials, read_partials, read_sound
+    from operators.events import AudioChunk, Partial
+
+    if recording.suffix.lower() in (".wav", ".flac"):
+        check_recognizer(settings.recognize, spoken=settings.translate.source, is_live=True)
+        sound = read_sound(recording)
+        return flow_target(settings, lambda load: chunks(sound, load), AudioChunk, rooms, stop)
+    said = read_partials(recording)
+    return flow_target(settings, lambda load: partials(said, load), Partial, rooms, stop)
+
+
+def _server(overrides: Overrides, recording: Path, server: str, metrics: str | None, stop: Flag) -> "Target":
+    from flows.measuring.load.playback import read_sound
+
+    with needs_extra("web", "--server"):
+        from flows.measuring.load.server import server_target
+    to = overrides.get("translate", {}).get("to")
+    languages = tuple(words("--to", to)) if to else ()
+    token = os.environ.get(TOKEN_VARIABLE)
+    return server_target(server, read_sound(recording), languages, token, metrics, stop)

@@ -1,1 +1,0 @@
-"""``surtitle bench``: compares decoding methods on one model, with the columns of the papers."""

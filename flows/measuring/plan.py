@@ -1,0 +1,186 @@
+"""What ``surtitle bench`` measures: values of settings, crossed, and each combination once."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import typer
+from msgspec.structs import fields, replace
+
+from flows.settings.lists import words
+from flows.settings.loading import load_settings
+from flows.settings.methods import METHODS
+from flows.settings.output import MASK_K
+from flows.settings.stage import NotNegative
+from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
+from operators.decoding.acceptance import BIAS
+from operators.errors import UsageError
+
+#: Options of several commands.
+Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, or of utterances.")]
+Skip = Annotated[int, typer.Option(min=0, help="Segments or utterances to skip at the beginning.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
+Markdown = Annotated[Path | None, typer.Option(help="Write the tables here.")]
+
+#: The method that all others are compared with.
+BASELINE = "retranslate"
+#: The product's defaults.
+USUAL = TranslateSettings()
+_DRAFTED = METHODS["draft-model"].joins
+_SURE = tuple(one.name for one in METHODS.values() if one.weighs_costs)
+#: The settings in which the translators of one model may differ, and the methods that each applies to.
+SETTINGS: dict[str, Sequence[str]] = {
+    "method": METHOD_NAMES,
+    **dict.fromkeys(("accept", "bias", "final_bias", "min_block", "draft_mask"), SPECULATIVE),
+    **dict.fromkeys(("commit", "commit_gap", "keep", "drop_revised"), SPECULATIVE),
+    "beam": ("ssbd",),
+    **dict.fromkeys(("proposal_bias", "block"), PROPOSING),
+    "sure": _SURE,
+    "heads": ("heads",),
+    **dict.fromkeys(("draft_model", "draft_length", "draft_threshold", "draft_tree"), _DRAFTED),
+    **dict.fromkeys(("hold_back", "strip_punctuation", "close_unfinished"), METHOD_NAMES),
+    **dict.fromkeys(("glossary", "dictionary"), METHOD_NAMES),
+}
+#: Values of these settings, and of the display's mask, which costs no run.
+Grid = Mapping[str, Sequence[Any]]
+_TYPES = {one.name: one.type for one in fields(TranslateSettings)} | {"mask_k": NotNegative}
+
+
+class BenchJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What to measure, and where the results go."""
+
+    source: Annotated[Path, typer.Argument(help="A text (one segment per line), or partials (JSONL).")]
+    reference: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Values of a setting to measure: method=ssbd,jacobi or bias=0,0.2; again for "
+            "other settings, whose values are crossed.",
+            metavar="KEY=VALUES",
+        ),
+    ] = None
+    lag: Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")] = 3
+    limit: Limit = None
+    skip: Skip = 0
+    repeat: Annotated[int, typer.Option(min=1, help="Number of timed runs.")] = 3
+    json: Json = None
+    markdown: Markdown = None
+    paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False
+    comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")] = None
+    likelihood: Annotated[
+        bool, typer.Option("--likelihood", help="Also score all outputs with the model itself.")
+    ] = False
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over even if an earlier run was interrupted.")
+    ] = False
+
+
+def read_grid(given: Sequence[str]) -> dict[str, Sequence[Any]]:
+    """The values in texts such as ``bias=0,0.2``; raises `UsageError`."""
+    grid: dict[str, Sequence[Any]] = {}
+    for text in given:
+        name, _, values = text.partition("=")
+        key = name.strip().removeprefix("translate.").removeprefix("display.")
+        if key not in SETTINGS and key != "mask_k":
+            raise UsageError(
+                f"--vary: there is no {key!r} to vary; choose from {', '.join(SETTINGS)}, mask_k"
+            )
+        grid[key] = tuple(_value(key, word) for word in words(f"--vary {key}", values))
+    return grid
+
+
+def _value(key: str, word: str) -> Any:
+    """A value as its setting has it; ``none`` and ``auto`` are no value where the setting can do without."""
+    if word == "same" and key in ("final_bias", "proposal_bias"):
+        return word
+    for one in (None, word) if word in ("none", "auto") else (word,):
+        try:
+            return msgspec.convert(one, _TYPES[key], strict=False)
+        except msgspec.ValidationError as error:
+            failure = error
+    raise UsageError(f"--vary {key}: {word!r} is not one of its values: {failure}")
+
+
+class Plan(NamedTuple):
+    """The translators to run: one for each entry of ``variants``, the baseline first."""
+
+    variants: tuple[TranslateSettings, ...]
+    masks: tuple[int, ...]
+
+    @property
+    def engine(self) -> TranslateSettings:
+        """The settings of the common engine, with a draft model, heads or glossary if a variant needs it."""
+        more = [one for one in self.variants if one.draft_model is not None or one.heads is not None]
+        common = max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
+        glossaries = (one.glossary for one in self.variants if one.glossary is not None)
+        keep = any(one.keep for one in self.variants)
+        beam = max(one.width(knows_unfinished=True) for one in self.variants)
+        return replace(common, glossary=next(glossaries, None), keep=keep, beam=beam)
+
+
+def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
+    """Cross the values of each grid; combinations that have the same effect are run once.
+
+    The baseline is re-translation with the first value of each setting that applies to it. Settings without
+    values are the product's, and its method is compared with the baseline if none are given.
+
+    Args:
+        common: The settings of the translate stage that all variants share.
+        grids: Values by the settings' names; ``same`` is the bias of the row.
+
+    Raises:
+        UsageError: for an invalid value.
+    """
+    first = {key: values[0] for key, values in grids[0].items() if key in SETTINGS}
+    variants = [_variant(common, first | {"method": BASELINE})]
+    masks: list[int] = []
+    for grid in grids:
+        axes = {"method": (BASELINE, USUAL.method), **grid}
+        masks += axes.pop("mask_k", (MASK_K,))
+        crossed = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+        variants += [_variant(common, one) for one in crossed]
+    for one in variants:
+        METHODS["heads"].check(one)
+    if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
+        raise UsageError(
+            "compare a draft model and proposal heads in two separate runs; leave one of them out"
+        )
+    return Plan(tuple(dict.fromkeys(variants)), tuple(dict.fromkeys(masks)))
+
+
+def _variant(common: dict[str, Any], varied: dict[str, Any]) -> TranslateSettings:
+    """One combination without the values that have no effect in it."""
+    own = {key: value for key, value in varied.items() if varied["method"] in SETTINGS[key]}
+    if own.get("accept", "auto") not in (
+        "bias",
+        "auto",
+    ):  # another rule replaces both, and the sweep over them
+        own |= {"bias": None, "final_bias": None}
+    bias = BIAS if own.get("bias") is None else own["bias"]
+    own |= {key: bias for key in ("final_bias", "proposal_bias") if own.get(key) == "same"}
+    if own["method"] not in SPECULATIVE or own.get("commit") == 0:
+        own |= {"commit": 0, "commit_gap": 0.0, "keep": False}  # the defaults are those of committed drafts
+    if own.get("draft_model") is None:
+        own = {
+            key: value for key, value in own.items() if not key.startswith("draft_") or key == "draft_mask"
+        }
+    return load_settings(None, {"translate": {**common, **own}}).translate
+
+
+def row_settings(variant: TranslateSettings, *, knows_unfinished: bool = False) -> dict[str, Any]:
+    """The settings of a row; None where one has no effect.
+
+    ``knows_unfinished`` says whether the model was trained on unfinished text.
+    """
+    own = {key: getattr(variant, key) if variant.method in on else None for key, on in SETTINGS.items()}
+    rules = variant.rules(knows_unfinished=knows_unfinished).used()
+    own |= {key: value if variant.method in SPECULATIVE else None for key, value in rules.items()}
+    if variant.method in SETTINGS["beam"]:
+        own["beam"] = variant.width(knows_unfinished=knows_unfinished)
+    if not variant.commit:
+        own |= {"commit_gap": None, "keep": None}
+    if variant.draft_model is None:
+        own |= dict.fromkeys(("draft_length", "draft_threshold", "draft_tree"))
+    return own

@@ -1,1 +1,0 @@
-"""``surtitle bench-rooms``: many live rooms on one model, measured and simulated."""

@@ -1,1 +1,0 @@
-"""``surtitle bench-speech``: compares ways to decode growing windows of speech, on the same audio."""
