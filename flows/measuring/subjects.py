@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from connectors.machine.quiet import measuring
 from operators.parts import Parts
 
 Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, or of utterances.")]
@@ -22,16 +21,12 @@ class Subject(NamedTuple):
     command: Callable[..., None]
 
 
-def subject(name: str, *, alone: bool = True) -> Callable[[Callable[..., None]], Subject]:
+def subject(name: str) -> Callable[[Callable[..., None]], Subject]:
     """Make the decorated function the command ``name``.
 
     Its module is imported at each start of surtitle: what only this command needs is imported inside it.
-
-    Args:
-        name: The command, as one types it.
-        alone: Whether training in the background pauses meanwhile.
     """
-    return lambda command: Subject(name, measuring()(command) if alone else command)
+    return lambda command: Subject(name, command)
 
 
 SUBJECTS = Parts(

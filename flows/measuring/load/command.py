@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_ROOMS = 1000
 
 
-@subject("loadgen", alone=False)
+@subject("loadgen")
 @takes(TRANSLATION, RECOGNITION)
 def loadgen(
     overrides: Overrides,
