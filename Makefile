@@ -59,7 +59,7 @@ test-train: $(READY) .venv/train ## train tiny models and compare them with llam
 TORCH := torch==2.13.0
 .venv/train: pyproject.toml
 	.venv/bin/python -m pip --disable-pip-version-check install --quiet --upgrade --target $@ \
-		'$(TORCH)' 'transformers>=5' 'peft>=0.17'
+		'$(TORCH)' 'transformers>=5.24' 'peft>=0.17' 'accelerate>=1.10'
 	@touch $@
 
 image: ## build a container image of the server of rooms, with docker (half an hour)

@@ -7,7 +7,6 @@ import numpy as np
 from connectors.gguf.file import encode, write_gguf
 from connectors.models.adapter import adapter_file
 from operators.models.adapter import Adapter, LowRank, Matrix
-from operators.models.tensor_types import TYPES_KEY
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 
 NAMES = ("blk.0.attn_q.weight", "blk.0.ffn_down.weight")
@@ -23,10 +22,9 @@ def noise(rank: int = 4, width: int = 32, seed: int = 1) -> Adapter:
     return Adapter(8.0, {name: LowRank(matrix(rank, width), matrix(width, rank)) for name in NAMES})
 
 
-def write_adapter(path: Path, adapter: Adapter, kind: str = "F16", types: str = "") -> Path:
-    """A file of it, for English into German; ``types`` are those of the weights that it was trained for."""
+def write_adapter(path: Path, adapter: Adapter) -> Path:
+    """A file of it, for English into German."""
     prompts = TrainedPrompts((labels_of("English", "German"),))
-    entries = {TEMPLATES_KEY: encode(spell_prompts(prompts))} | ({TYPES_KEY: encode(types)} if types else {})
-    file = adapter_file(adapter, "llama", entries, kind)
+    file = adapter_file(adapter, "llama", {TEMPLATES_KEY: encode(spell_prompts(prompts))})
     write_gguf(path, file.entries, file.tensors)
     return path

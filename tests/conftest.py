@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from connectors.machine.quiet import measuring
 from connectors.models.firefox import OFFLINE_VARIABLE
 from connectors.models.resolve import resolve_model
 from operators.models.llama_model import LlamaModel
@@ -87,13 +86,6 @@ def in_memory(place: str = "/dev/shm") -> str | None:
 
 if (memory := in_memory()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)  # the folder that holds all folders tmp_path
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _quiet() -> Iterator[None]:
-    """Training in the background pauses, as tests take long enough without it."""
-    with measuring():
-        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

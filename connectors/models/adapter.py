@@ -12,10 +12,9 @@ import regex
 
 from connectors.files.contents import read_json
 from connectors.gguf.file import Entry, GgufFile, Tensor, encode, read_gguf, readable_matrix
-from operators.errors import InputError, UsageError, is_visible, unreadable
+from operators.errors import InputError, is_visible, unreadable
 from operators.models.adapter import Adapter, LowRank, Matrix
-from operators.models.quantize import quantize
-from operators.models.tensor_types import TYPES_KEY, USUAL, Types, number_of, parse_types
+from operators.models.quantize import quantize, stored_type
 
 #: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
 #: the query and key matrices.
@@ -134,33 +133,18 @@ def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, d
     return adapter, entries
 
 
-def types_for(path: Path) -> Types:
-    """The types that an adapter was trained for, or the usual ones. Raises `InputError` if it is damaged."""
-    if path.suffix == ".safetensors":
-        return USUAL
-    try:
-        return parse_types(read_gguf(path).text(TYPES_KEY), USUAL)
-    except UsageError as error:
-        raise InputError(
-            f"{path}: in the types that this adapter was trained for, {error}; train it again"
-        ) from None
-
-
-def adapter_file(
-    adapter: Adapter, architecture: str, entries: Mapping[str, Entry], kind: str = "Q8_0"
-) -> GgufFile:
+def adapter_file(adapter: Adapter, architecture: str, entries: Mapping[str, Entry]) -> GgufFile:
     """The content of a GGUF file for an adapter.
 
     Args:
         adapter: the adapter.
         architecture: GGUF's name of the base model's architecture.
         entries: further header entries, such as ``surtitle.templates`` and the training data.
-        kind: type of the matrices; F16 is used if its blocks do not fill their rows.
     """
     tensors = {}
     for name, low in adapter.added.items():
         for suffix, matrix in ((_A, low.a), (_B, low.b)):
-            number = number_of(kind, matrix.shape[1])
+            number = stored_type(matrix.shape[1])
             tensors[name + suffix] = Tensor(number, matrix.shape[::-1], quantize(matrix, number))
     header = {
         "general.architecture": encode(architecture),

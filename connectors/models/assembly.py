@@ -11,21 +11,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
 from connectors.files.contents import sha256_of
 from connectors.gguf.file import Entry, GgufFile, Tensor, count_of, encode, read_gguf, rows_of, select
 from connectors.gguf.header import check_gguf
-from connectors.models.adapter import read_adapter, types_for
+from connectors.models.adapter import read_adapter
 from connectors.models.captions_folder import ADAPTER, VOCABULARY
-from connectors.models.vocabulary import list_entries, read_list, special_ids, tokenizer_of
+from connectors.models.vocabulary import Vocabulary, list_entries, read_list, special_ids, vocabulary_of
 from connectors.models.writer import remove_abandoned, write_model
 from operators.errors import InputError, OutputError
 from operators.models.adapter import Adapter
-from operators.models.pruning import Tokenizer
-from operators.models.quantize import dequantize, quantize
-from operators.models.tensor_types import Types, group_of, number_of
+from operators.models.quantize import dequantize, quantize, stored_type
 from operators.notifications import Progress
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
@@ -49,29 +48,31 @@ def changes(file: GgufFile, what: str) -> Entry:
     return encode(said)
 
 
-def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: Path) -> GgufFile:
+def prune(file: GgufFile, vocabulary: Vocabulary, kept: NDArray[np.int32], path: Path) -> GgufFile:
     """The file with only the tokens ``kept``, whose positions in it become their new ids.
 
     Raises `InputError` if the model has an unknown tensor over the vocabulary.
     """
     places = kept.astype(np.intp)
-    entries = _entries(file, tokenizer, places, path)
-    entries[NOTICE_KEY] = changes(file, f"{len(kept)} of {tokenizer.size} tokens stay")
-    return GgufFile(entries, _tensors(file.tensors, tokenizer.size, places, path))
+    entries = _entries(file, vocabulary, places, path)
+    entries[NOTICE_KEY] = changes(file, f"{len(kept)} of {vocabulary.size} tokens stay")
+    return GgufFile(entries, _tensors(file.tensors, vocabulary.size, places, path))
 
 
-def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp], path: Path) -> dict[str, Entry]:
-    new_ids = np.full(tokenizer.size, -1, np.int64)
+def _entries(
+    file: GgufFile, vocabulary: Vocabulary, places: NDArray[np.intp], path: Path
+) -> dict[str, Entry]:
+    new_ids = np.full(vocabulary.size, -1, np.int64)
     new_ids[places] = np.arange(len(places))
     entries = {key: entry for key, entry in file.entries.items() if key not in _FOREIGN}
     for key in _LISTS:
         if key in entries:
-            if count_of(entries[key]) != tokenizer.size:
+            if count_of(entries[key]) != vocabulary.size:
                 raise InputError(
                     f"{path}: {key} does not have one value per token; use another file of this model"
                 )
             entries[key] = select(entries[key], places)
-    for key, token in special_ids(file, tokenizer.size).items():
+    for key, token in special_ids(file, vocabulary.size).items():
         if new_ids[token] < 0:
             raise InputError(f"{path}: add to the tokens to keep the one that {key} names")
         entries[key] = encode(int(new_ids[token]), entries[key].kind)
@@ -79,21 +80,22 @@ def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp], pat
     for key in sizes:
         if key in entries:
             entries[key] = encode(len(places), entries[key].kind)
-    if tokenizer.table.model == "gpt2":
-        entries["tokenizer.ggml.merges"] = encode(_merges(tokenizer, new_ids))
+    if vocabulary.model == "gpt2":
+        entries["tokenizer.ggml.merges"] = encode(_merges(vocabulary, new_ids))
     return entries
 
 
-def _merges(tokenizer: Tokenizer, new_ids: NDArray[np.int64]) -> list[str]:
+def _merges(vocabulary: Vocabulary, new_ids: NDArray[np.int64]) -> list[str]:
     """The merges whose parts and result are kept."""
-    stay = {tokenizer.table.texts[token] for token in np.flatnonzero(new_ids >= 0)}
+    every = frozenset(vocabulary.texts)
+    stay = {vocabulary.texts[token] for token in np.flatnonzero(new_ids >= 0)}
 
     def stays(merge: str) -> bool:
         left, _, right = merge.partition(" ")
         # A merge whose result is not a token spells its parts in bytes; such rare merges are kept.
-        return left in stay and right in stay and (left + right in stay or left + right not in tokenizer.ids)
+        return left in stay and right in stay and (left + right in stay or left + right not in every)
 
-    return [merge for merge in tokenizer.table.merges if stays(merge)]
+    return [merge for merge in vocabulary.merges if stays(merge)]
 
 
 def _tensors(
@@ -129,7 +131,12 @@ def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], 
 
 
 #: Incremented when the same parts produce a different file.
-_RECIPE = 1
+_RECIPE = 2
+
+#: The tensors that are stored in 8 bits; others keep their types.
+_MATRIX = regex.compile(
+    r"(?:token_embd|output|blk\.\d+\.(?:attn_(?:q|k|v|qkv|output)|ffn_(?:gate|up|down)))\.weight"
+)
 
 
 class Parts(NamedTuple):
@@ -139,8 +146,6 @@ class Parts(NamedTuple):
     adapter: Path
     #: The list of kept tokens; None for all of them.
     vocabulary: Path | None
-    #: The storage type for each group of tensors; groups not listed here keep their types.
-    types: Types
     #: How to prompt the model, if the adapter's file does not say so.
     prompts: TrainedPrompts | None = None
 
@@ -149,12 +154,7 @@ def fingerprint(parts: Parts) -> str:
     """Twelve digits that identify the parts and the way they are assembled. Raises `InputError`."""
     sums = [sha256_of(path) for path in parts[:3] if isinstance(path, Path)]
     prompts = spell_prompts(parts.prompts) if parts.prompts else ""
-    named = [
-        str(_RECIPE),
-        *sums,
-        *(f"{group}={kind}" for group, kind in sorted(parts.types.items())),
-        prompts,
-    ]
+    named = [str(_RECIPE), *sums, prompts]
     return hashlib.sha256("\n".join(named).encode()).hexdigest()[:12]
 
 
@@ -177,10 +177,10 @@ def assemble(parts: Parts, progress: Progress) -> GgufFile:
         )
     about |= _origin(base, parts)
     if parts.vocabulary is not None:
-        tokenizer = tokenizer_of(base, parts.base)
+        vocabulary = vocabulary_of(base, parts.base)
         kept = read_list(parts.vocabulary, base, parts.base)
-        about |= list_entries(base, tokenizer.size, kept)
-        base = prune(base, tokenizer, kept, parts.base)
+        about |= list_entries(base, vocabulary.size, kept)
+        base = prune(base, vocabulary, kept, parts.base)
     entries = {key: entry for key, entry in base.entries.items() if key != "general.file_type"}
     entries[NOTICE_KEY] = changes(base, _what_was_done(parts))
     return GgufFile(entries | about, _merged(base.tensors, adapter, parts, progress))
@@ -192,9 +192,7 @@ def _merged(
     merged = {}
     for number, (name, tensor) in enumerate(tensors.items()):
         progress("adding the adapter to the weights", number / len(tensors))
-        group = group_of(name)
-        wanted = parts.types.get(group or "")
-        kind = number_of(wanted, tensor.shape[0]) if wanted else tensor.kind
+        kind = stored_type(tensor.shape[0]) if _MATRIX.fullmatch(name) else tensor.kind
         if kind != tensor.kind or name in adapter.added:
             tensor = _changed(name, tensor, kind, adapter, parts)
         merged[name] = tensor
@@ -240,8 +238,7 @@ def _origin(base: GgufFile, parts: Parts) -> dict[str, Entry]:
 
 def _what_was_done(parts: Parts) -> str:
     fewer = ", tokens left out" if parts.vocabulary is not None else ""
-    kinds = ", ".join(f"{group} {kind}" for group, kind in parts.types.items())
-    return f"an adapter added to the weights{fewer}, quantised anew ({kinds or 'types as before'})"
+    return f"an adapter added to the weights{fewer}, quantised anew in Q8_0"
 
 
 def _blocks(base: GgufFile, architecture: str) -> int:
@@ -263,7 +260,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     """
     with ExitStack() as stack:
         adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
-        parts = Parts(base, adapter, vocabulary, types_for(adapter))
+        parts = Parts(base, adapter, vocabulary)
         target = cached_path(parts, f"captions-{folder.name}")
         if not _is_complete(target):
             remove_abandoned(target)

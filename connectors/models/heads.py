@@ -18,8 +18,7 @@ from connectors.gguf.file import (
     readable_matrix,
 )
 from operators.errors import InputError
-from operators.models.quantize import quantize
-from operators.models.tensor_types import number_of
+from operators.models.quantize import F16, quantize
 from operators.research.heads import Head, Heads, Matrix
 
 #: Maximum number of heads of a model; the authors tried ten.
@@ -33,7 +32,6 @@ def heads_file(
     tokens: NDArray[np.int32],
     model: GgufFile,
     entries: Mapping[str, Entry],
-    kind: str = "F16",
 ) -> GgufFile:
     """The content of a GGUF file for heads.
 
@@ -42,13 +40,11 @@ def heads_file(
         tokens: the ids that they can predict, the most frequent ones first.
         model: the model that they were trained for.
         entries: further header entries, such as the training data.
-        kind: type of the matrices; F16 is used if its blocks do not fill their rows.
     """
     tensors = {}
     for place, head in enumerate(heads, start=1):
         for name, matrix in zip(_names(place), head, strict=True):
-            number = number_of(kind, matrix.shape[1])
-            tensors[name] = Tensor(number, matrix.shape[::-1], quantize(matrix, number))
+            tensors[name] = Tensor(F16, matrix.shape[::-1], quantize(matrix, F16))
     header = {
         "general.architecture": encode(model.text("general.architecture")),
         "general.type": encode(_TYPE),

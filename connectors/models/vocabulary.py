@@ -1,50 +1,45 @@
-"""The vocabulary of a GGUF file, and the file that lists which of its tokens are kept (a bit for each).
-
-A pruned model has the same entries, so that it can be used in place of its list.
-"""
+"""The vocabulary of a GGUF file, and the file that lists which of its tokens are kept (a bit for each)."""
 
 import hashlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from connectors.gguf.file import Entry, GgufFile, count_of, encode, read_gguf
 from operators.errors import InputError
-from operators.models.pruning import Table, Tokenizer
 
-_TOKENIZERS = {"llama": "scores", "gpt2": "merges"}
+_TOKENS = "tokenizer.ggml.tokens"
 
 
-def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
-    """The tokenizer of a model file. Raises `InputError` if its method is not supported here."""
+class Vocabulary(NamedTuple):
+    """The tokens of a model, and how texts are made of them."""
+
+    #: ``llama`` (SentencePiece, merges by score) or ``gpt2`` (byte pairs, merges by rank).
+    model: str
+    texts: list[str]
+    #: For byte pairs: ``left right``, in order of precedence.
+    merges: list[str]
+
+    @property
+    def size(self) -> int:
+        """The number of tokens."""
+        return len(self.texts)
+
+
+def vocabulary_of(file: GgufFile, path: Path) -> Vocabulary:
+    """The vocabulary of a model file. Raises `InputError` if its method is not supported here."""
     model = file.text("tokenizer.ggml.model")
-    if model not in _TOKENIZERS:
+    if model not in ("llama", "gpt2"):
         raise InputError(
-            f"{path}: its tokenizer {model!r} cannot be pruned; "
+            f"{path}: tokens cannot be left out of its tokenizer {model!r}; "
             "choose a model with 'llama' (SentencePiece) or 'gpt2' (byte pairs)"
         )
-    texts = file.value("tokenizer.ggml.tokens")
-    kinds = file.value("tokenizer.ggml.token_type")
-    scores = file.value("tokenizer.ggml.scores")
-    merges = file.value("tokenizer.ggml.merges")
-    if not isinstance(texts, list) or not isinstance(kinds, np.ndarray) or len(kinds) != len(texts):
-        raise InputError(
-            f"{path}: its header does not list its tokens and their types; use another file of the model"
-        )
-    if model == "llama" and (not isinstance(scores, np.ndarray) or len(scores) != len(texts)):
-        raise InputError(f"{path}: its header has no score for each token; use another file of the model")
-    if model == "gpt2" and not isinstance(merges, list):
-        raise InputError(f"{path}: its header has no merges; use another file of the model")
-    table = Table(
-        model,
-        texts,
-        kinds.astype(np.int32),
-        scores.astype(np.float32) if isinstance(scores, np.ndarray) else np.empty(0, np.float32),
-        merges if isinstance(merges, list) else [],
-        frozenset(special_ids(file, len(texts)).values()),
-    )
-    return Tokenizer(table)
+    texts, merges = file.value(_TOKENS), file.value("tokenizer.ggml.merges")
+    if not isinstance(texts, list) or (model == "gpt2" and not isinstance(merges, list)):
+        raise InputError(f"{path}: its header does not list its tokens or merges; use another file of it")
+    return Vocabulary(model, texts, merges if isinstance(merges, list) else [])
 
 
 def special_ids(file: GgufFile, size: int) -> dict[str, int]:
@@ -59,7 +54,6 @@ def special_ids(file: GgufFile, size: int) -> dict[str, int]:
 
 
 _SIZE, _SUM, _KEPT = (f"surtitle.vocabulary.{name}" for name in ("size", "sha256", "kept"))
-_TOKENS = "tokenizer.ggml.tokens"
 
 
 def list_entries(file: GgufFile, size: int, kept: NDArray[np.int32]) -> dict[str, Entry]:
@@ -87,7 +81,7 @@ def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
     size, bits = file.value(_SIZE), file.value(_KEPT)
     if not isinstance(size, int) or not isinstance(bits, np.ndarray) or bits.dtype != np.uint8:
         raise InputError(
-            f"{path}: it contains no list of tokens; give a file written by 'surtitle model prune'"
+            f"{path}: it contains no list of tokens; give the vocabulary.gguf of a captions model"
         )
     if (size, file.text(_SUM)) != (_size(base), _sum(base)) or len(bits) != -(-size // 8):
         raise InputError(

@@ -12,7 +12,6 @@ import typer
 from msgspec.structs import replace
 
 from connectors.files.distinct import check_distinct, named_files
-from connectors.machine.quiet import measuring
 from flows.measuring.plan import BenchJob, Json, Limit, Markdown, Skip, make_plan, read_grid
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.settings.lists import floats, integers, shares, words
@@ -36,7 +35,6 @@ _MAX_ROOMS = 1000
 _WINDOWED = tuple(one.name for one in RECOGNIZERS.values() if one.is_windowed)
 
 
-@measuring()
 @takes(MODEL)
 @asks_for(BenchJob)
 def bench(job: BenchJob, overrides: Overrides) -> None:
@@ -56,7 +54,6 @@ def bench(job: BenchJob, overrides: Overrides) -> None:
     benchmark(job, plan)
 
 
-@measuring()
 @takes(MODEL)
 def bench_drafts(
     overrides: Overrides,
@@ -152,7 +149,6 @@ def bench_drafts(
     publish(results_of(made, ratios), json=json, markdown=markdown, others=written)
 
 
-@measuring()
 def bench_speech(
     audio: Annotated[list[Path], typer.Argument(help="Recordings (wav or flac).")],
     reference: Annotated[

@@ -15,7 +15,7 @@ from operators.models.adapter import Matrix
 
 Bytes = NDArray[np.uint8]
 
-_F32 = 0
+F32, F16, Q8_0 = 0, 1, 8
 
 
 class _Traits(ctypes.Structure):
@@ -52,13 +52,18 @@ def block_of(kind: int) -> tuple[int, int]:
     return (traits.block, traits.block_bytes) if traits else (0, 0)
 
 
+def stored_type(columns: int) -> int:
+    """The type that surtitle stores weights in: Q8_0, or F16 where its blocks do not fill the rows."""
+    return F16 if columns % block_of(Q8_0)[0] else Q8_0
+
+
 def dequantize(rows: Bytes, kind: int) -> Matrix:
     """The values of a matrix; ``rows`` are its bytes, ``kind`` is ggml's number of their type.
 
     Raises `ValueError` for a type that ggml cannot convert to numbers.
     """
     rows = np.ascontiguousarray(rows)
-    if kind == _F32:
+    if kind == F32:
         return rows.view(np.float32)
     traits = _traits_of(kind)
     if not traits or not traits.to_float:

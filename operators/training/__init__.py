@@ -1,1 +1,1 @@
-"""Training captions models: pairs, and how much of a target each prefix of its source supports."""
+"""Prefix training of a captions model, and training of proposal heads."""

@@ -14,8 +14,11 @@ import torch
 from torch.nn.functional import cross_entropy, silu
 
 from operators.research.heads import Head, Matrix
-from operators.training.packing import IGNORED
 
+#: The label of tokens that no head can predict.
+IGNORED = -100
+#: Places per step, and the highest learning rate.
+_BATCH, _RATE = 512, 1e-3
 #: Share of the steps during which the learning rate rises.
 _WARMUP = 0.05
 _MAX_GRADIENT = 1.0
@@ -44,16 +47,6 @@ def places(
     return Places(torch.from_numpy(np.concatenate(states)), torch.tensor(rows))
 
 
-class Epochs(NamedTuple):
-    """The training schedule."""
-
-    times: int
-    #: Places per step.
-    batch: int
-    #: The highest learning rate.
-    rate: float
-
-
 class HeadsFit:
     """Heads in training: each batch trains all of them, and no other weights."""
 
@@ -63,7 +56,7 @@ class HeadsFit:
         rows: torch.Tensor,
         *,
         hidden: int,
-        schedule: Epochs,
+        epochs: int,
         seed: int,
         dtype: torch.dtype = torch.bfloat16,
     ) -> None:
@@ -81,17 +74,16 @@ class HeadsFit:
         self._outer = torch.zeros(heads, width, hidden)
         self._weights = [self._inner.requires_grad_(), self._outer.requires_grad_()]
         self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, betas=(0.9, 0.98), weight_decay=0.01)
-        self._schedule = schedule
         self._done = 0
         #: Total number of steps.
-        self.steps = schedule.times * math.ceil(len(learned.states) / schedule.batch)
+        self.steps = epochs * math.ceil(len(learned.states) / _BATCH)
 
     def epoch(self) -> Iterator[float]:
         """Learn from all places once; yields the loss of each step, in nats per token."""
         drawn = torch.randperm(len(self._learned.states), generator=self._draws)
-        for chosen in drawn.split(self._schedule.batch):
+        for chosen in drawn.split(_BATCH):
             for group in self._optimizer.param_groups:
-                group["lr"] = self._schedule.rate * _share(self._done / self.steps)
+                group["lr"] = _RATE * _share(self._done / self.steps)
             yield self._learn(chosen)
             self._done += 1
 

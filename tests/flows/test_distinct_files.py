@@ -37,11 +37,8 @@ READ = [
     "loadgen READ --json WRITTEN",
     "bench-speech READ --json WRITTEN",
     "bench-speech a.wav --reference READ --json WRITTEN",
-    "model prune READ --texts text --output WRITTEN",
-    "model prune model.gguf --texts READ --output o --vocabulary WRITTEN",
+    "model assemble --base READ --adapter a --output WRITTEN",
     "model assemble --base model.gguf --adapter READ --output WRITTEN",
-    "model align READ --to German --output aligned",
-    "model lexicon READ --to German --output WRITTEN",
 ]
 #: And two that are both written.
 WRITTEN = [
@@ -51,7 +48,6 @@ WRITTEN = [
     "bench text --json READ --markdown WRITTEN",
     "bench-drafts --replay text --json READ --markdown WRITTEN",
     "bench-drafts --replay text --json READ --trajectories WRITTEN",
-    "model prune model.gguf --texts text --output READ --vocabulary WRITTEN",
     "replay events --recovery READ --captions WRITTEN",
 ]
 EVENTS = Path(__file__).parents[1] / "samples"
@@ -72,7 +68,7 @@ def prepare(folder: Path, command: str) -> None:
     (folder / "text").write_text("Good morning.\n")
     model = write_model(folder / "model.gguf", pieces({}))
     one = b"[display]\n" if "--settings" in command else events
-    one = model.read_bytes() if "prune READ" in command else one
+    one = model.read_bytes() if "--base READ" in command else one
     (folder / "one").write_bytes(one)
 
 
@@ -82,18 +78,14 @@ def test_what_is_read_is_not_written(
 ) -> None:
     prepare(tmp_path, command)
     before = (tmp_path / "one").read_bytes()
-    other = "other"
-    if "align" in command:
-        (tmp_path / "aligned").mkdir()
-        other = "aligned/one.tsv.gz"
-    link(tmp_path / other, tmp_path / "one")
+    link(tmp_path / "other", tmp_path / "one")
     if "READ/" in command:
         (tmp_path / "folder").mkdir()
         (tmp_path / "folder" / "model.ort").hardlink_to(tmp_path / "one")
         command = command.replace("READ/model.ort", "folder")
     if "READ.toml" in command:
         (tmp_path / "one.toml").hardlink_to(tmp_path / "one")
-    command = command.replace("READ", "one").replace("WRITTEN", other)
+    command = command.replace("READ", "one").replace("WRITTEN", "other")
     assert "cannot be written: the same run reads it" in ask(tmp_path, command, monkeypatch)
     assert (tmp_path / "one").read_bytes() == before
 
@@ -128,7 +120,6 @@ TOO_LONG = [
     "trace events --heads LONG --method heads",
     "bench-speech a.wav --reference LONG",
     "loadgen LONG",
-    "model prune LONG --texts text --output o",
     "model assemble --base model.gguf --adapter LONG --output o",
 ]
 
@@ -139,11 +130,3 @@ def test_a_name_that_the_system_refuses_is_answered_in_a_sentence(
 ) -> None:
     prepare(tmp_path, command)
     assert "File name too long" in ask(tmp_path, command.replace("LONG", "n" * 300), monkeypatch)
-
-
-def test_pairs_are_not_aligned_into_what_is_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepare(tmp_path, "")
-    said = ask(tmp_path, "model align text --to German --by proportion --output one", monkeypatch)
-    assert said == "one: this folder cannot be created (File exists); choose another one"

@@ -10,6 +10,8 @@ from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of,
 from tests.tiny_gguf import Tokens, Value, byte_pairs, pieces, write_gguf
 
 HIDDEN, HEADS, WIDTH, INNER, LAYERS = 64, 2, 32, 96, 2
+#: transformers takes these widths of heads, which all such models have, whatever the GGUF file says.
+GEMMA_WIDTH, QWEN3_WIDTH = 256, 128
 
 
 def write_gemma(path: Path, seed: int = 0, *, line_break: float = 1.0, **header: str) -> Path:
@@ -21,18 +23,16 @@ def write_gemma(path: Path, seed: int = 0, *, line_break: float = 1.0, **header:
     """
     tokens = pieces({})
     entries = {
-        **_entries("gemma3", tokens),
-        "gemma3.attention.key_length": WIDTH,
-        "gemma3.attention.value_length": WIDTH,
+        **_entries("gemma3", tokens, GEMMA_WIDTH),
         "gemma3.attention.sliding_window": 512,
         "tokenizer.ggml.add_space_prefix": False,
         "tokenizer.ggml.add_bos_token": True,
         **{key.replace("_", ".", 1): value for key, value in header.items()},
     }
     block = {
-        **_MATRICES,
-        "attn_q_norm.weight": (WIDTH,),
-        "attn_k_norm.weight": (WIDTH,),
+        **_matrices(GEMMA_WIDTH),
+        "attn_q_norm.weight": (GEMMA_WIDTH,),
+        "attn_k_norm.weight": (GEMMA_WIDTH,),
         **{
             f"{name}.weight": (HIDDEN,)
             for name in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
@@ -55,10 +55,11 @@ def write_qwen(path: Path, architecture: str) -> Path:
     """Write a Qwen 2, whose head is its embedding, or a Qwen 3, which has another and norms in its heads."""
     tokens = byte_pairs({"<|endoftext|>": 3})
     is_third = architecture == "qwen3"
-    own = {"attn_q_norm.weight": (WIDTH,), "attn_k_norm.weight": (WIDTH,)}
+    width = QWEN3_WIDTH if is_third else WIDTH
+    own = {"attn_q_norm.weight": (width,), "attn_k_norm.weight": (width,)}
     biases = {"attn_q.bias": (HEADS * WIDTH,), "attn_k.bias": (WIDTH,), "attn_v.bias": (WIDTH,)}
     block = {
-        **_MATRICES,
+        **_matrices(width),
         "attn_norm.weight": (HIDDEN,),
         "ffn_norm.weight": (HIDDEN,),
         **(own if is_third else biases),
@@ -69,24 +70,25 @@ def write_qwen(path: Path, architecture: str) -> Path:
     noise = np.random.default_rng(5)
     return write_gguf(
         path,
-        _entries(architecture, tokens),
+        _entries(architecture, tokens, width),
         shapes,
         lambda name, shape: _sample(noise, name, shape),
     )
 
 
-_MATRICES = {
-    "attn_q.weight": (HIDDEN, HEADS * WIDTH),
-    "attn_k.weight": (HIDDEN, WIDTH),
-    "attn_v.weight": (HIDDEN, WIDTH),
-    "attn_output.weight": (HEADS * WIDTH, HIDDEN),
-    "ffn_gate.weight": (HIDDEN, INNER),
-    "ffn_up.weight": (HIDDEN, INNER),
-    "ffn_down.weight": (INNER, HIDDEN),
-}
+def _matrices(width: int) -> dict[str, tuple[int, ...]]:
+    return {
+        "attn_q.weight": (HIDDEN, HEADS * width),
+        "attn_k.weight": (HIDDEN, width),
+        "attn_v.weight": (HIDDEN, width),
+        "attn_output.weight": (HEADS * width, HIDDEN),
+        "ffn_gate.weight": (HIDDEN, INNER),
+        "ffn_up.weight": (HIDDEN, INNER),
+        "ffn_down.weight": (INNER, HIDDEN),
+    }
 
 
-def _entries(architecture: str, tokens: Tokens) -> dict[str, Value]:
+def _entries(architecture: str, tokens: Tokens, width: int) -> dict[str, Value]:
     sizes = {
         "context_length": 512,
         "embedding_length": HIDDEN,
@@ -94,6 +96,8 @@ def _entries(architecture: str, tokens: Tokens) -> dict[str, Value]:
         "feed_forward_length": INNER,
         "attention.head_count": HEADS,
         "attention.head_count_kv": 1,
+        "attention.key_length": width,
+        "attention.value_length": width,
         "attention.layer_norm_rms_epsilon": 1e-6,
         "rope.freq_base": 1e6,
     }

@@ -42,23 +42,23 @@ def logits(path: Path, adapter: Path | None = None) -> Logits:
 def test_llama_cpp_lays_an_adapter_over_a_model_as_assembling_adds_it(tmp_path: Path) -> None:
     base = write_model(tmp_path / "base.gguf", pieces({}))
     adapter = write_adapter(tmp_path / "adapter.gguf", noise())
-    file = assemble(Parts(base, adapter, None, {}), lambda _what, _fraction: None)
+    file = assemble(Parts(base, adapter, None), lambda _what, _fraction: None)
     made = tmp_path / "made.gguf"
     write_gguf(made, file.entries, file.tensors)
     laid = logits(base, adapter)
-    assert np.allclose(logits(made), laid, atol=0.02)
-    assert not np.allclose(logits(base), laid, atol=0.5)
+    # What is assembled is stored in 8 bits.
+    error, change = (np.abs(logits(path) - laid).mean() for path in (made, base))
+    assert error < 0.05 * change
 
 
-@pytest.mark.parametrize(("kind", "error"), [("F16", 1e-3), ("Q8_0", 1e-2)])
-def test_an_adapter_comes_back(kind: str, error: float, tmp_path: Path) -> None:
+def test_an_adapter_comes_back(tmp_path: Path) -> None:
     adapter = noise(rank=32)
-    again, about = read_adapter(write_adapter(tmp_path / "adapter.gguf", adapter, kind), "llama", 1)
+    again, about = read_adapter(write_adapter(tmp_path / "adapter.gguf", adapter), "llama", 1)
     assert again.alpha == adapter.alpha
     assert list(about) == ["surtitle.templates"]
     for name in NAMES:
-        assert np.allclose(again.added[name].a, adapter.added[name].a, atol=error)
-        assert np.allclose(again.added[name].b, adapter.added[name].b, atol=error)
+        assert np.allclose(again.added[name].a, adapter.added[name].a, atol=1e-2)
+        assert np.allclose(again.added[name].b, adapter.added[name].b, atol=1e-2)
 
 
 def peft(folder: Path, config: Mapping[str, object] | None = None, **tensors: Matrix) -> Path:

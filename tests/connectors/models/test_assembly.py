@@ -1,7 +1,6 @@
 """A model with fewer tokens tokenises the texts as before, and gives the tokens that stay the same logits."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,62 +12,31 @@ from numpy.typing import NDArray
 
 from connectors.gguf.file import GgufFile, encode, read_gguf, write_gguf
 from connectors.models.assembly import prune
-from connectors.models.vocabulary import tokenizer_of
+from connectors.models.vocabulary import vocabulary_of
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
-from operators.models.llama_model import LlamaModel, TextTokenizer
-from operators.models.pruning import Choice
+from operators.models.llama_model import LlamaModel
 from tests.tiny_gguf import CONTROL, Tokens, byte_pairs, pieces, write_model
-from tests.vocabularies import pair_vocabularies, piece_vocabularies
 
-Ids = NDArray[np.int32]
+#: Whatever spells any text, and the words.
+KEPT = np.array([*range(300), *range(310, 350)], np.int32)
 
 
-def pruned(path: Path, said: list[str], first: int = 0, most: int | None = None) -> tuple[Path, Ids]:
-    """The model pruned to what texts and the first ids need, and the old ids of its tokens."""
+def pruned(path: Path, kept: NDArray[np.int32] = KEPT) -> Path:
+    """The model with these tokens."""
     file = read_gguf(path)
-    tokenizer = tokenizer_of(file, path)
-    with tokenizing(path) as whole:
-        counts = whole.count(said)
-    choice = Choice(tokenizer, ["Latin"])
-    choice.add(np.flatnonzero(counts).tolist(), most)
-    choice.add(choice.words(first), most)
-    small = prune(file, tokenizer, choice.ids, path)
+    small = prune(file, vocabulary_of(file, path), kept, path)
     target = path.with_name("small.gguf")
     write_gguf(target, small.entries, small.tensors)
-    return target, choice.ids
-
-
-@contextmanager
-def tokenizing(path: Path) -> Iterator[TextTokenizer]:
-    with closing(TextTokenizer(path)) as tokenizer:
-        yield tokenizer
-
-
-def check_same_tokens(tokens: Tokens, said: list[str], first: int) -> None:
-    with TemporaryDirectory() as folder:
-        path = write_model(Path(folder) / "whole.gguf", tokens)
-        small, ids = pruned(path, said, first)
-        with tokenizing(path) as before, tokenizing(small) as after:
-            for text in (form for one in said for form in (one, f" {one}")):
-                assert ids[after.tokenize(text)].tolist() == before.tokenize(text).tolist()
-
-
-@given(piece_vocabularies(), st.sampled_from([0, 300]))
-def test_texts_keep_their_pieces(made: tuple[Tokens, list[str]], first: int) -> None:
-    check_same_tokens(*made, first)
-
-
-@given(pair_vocabularies(), st.sampled_from([0, 300]))
-def test_texts_keep_their_byte_pairs(made: tuple[Tokens, list[str]], first: int) -> None:
-    check_same_tokens(*made, first)
+    return target
 
 
 @pytest.mark.parametrize("tokens", [pieces({}), byte_pairs({"<end>": CONTROL})], ids=["pieces", "pairs"])
 def test_any_text_can_still_be_spelled(tokens: Tokens, tmp_path: Path) -> None:
-    small, _ = pruned(write_model(tmp_path / "whole.gguf", tokens), ["the"])
-    model = LlamaModel(small)
+    size = len(tokens.texts)
+    kept = np.array([one for one in range(size) if not 270 < one < 275], np.int32)
+    model = LlamaModel(pruned(write_model(tmp_path / "whole.gguf", tokens), kept))
     for text in ("Größe", "日本 \t\n", "🙂 the", "Ωμ"):
         assert b"".join(map(model.piece, model.tokenize(text))).decode() == text
     model.close()
@@ -77,11 +45,10 @@ def test_any_text_can_still_be_spelled(tokens: Tokens, tmp_path: Path) -> None:
 @pytest.mark.parametrize("untied", [False, True], ids=["tied", "untied"])
 def test_the_tokens_that_stay_have_the_same_logits(untied: bool, tmp_path: Path) -> None:
     path = write_model(tmp_path / "whole.gguf", pieces({"<mark>": CONTROL}), untied=untied)
-    small, ids = pruned(path, ["a the"])
-    assert len(ids) < tokenizer_of(read_gguf(path), path).size
-    prompt = np.flatnonzero(np.isin(ids, [1, 262, 260])).tolist()
+    small = pruned(path)
+    prompt = np.flatnonzero(np.isin(KEPT, [1, 262, 260])).tolist()
     # Rows are added up in an order that goes with their number.
-    before = logits(path, ids[prompt].tolist())[:, ids]
+    before = logits(path, KEPT[prompt].tolist())[:, KEPT]
     assert np.allclose(logits(small, prompt), before, atol=1e-4)
 
 
@@ -95,34 +62,23 @@ def logits(path: Path, prompt: list[int]) -> Logits:
 
 
 def test_special_tokens_are_found_under_their_new_ids(tmp_path: Path) -> None:
-    spare = {f"<unused{number}>": CONTROL for number in range(5)}
-    path = write_model(tmp_path / "whole.gguf", pieces({**spare, "<mark>": CONTROL}))
-    file = read_gguf(path)
-    entries = {**file.entries, "tokenizer.ggml.eot_token_id": encode(len(pieces(spare).texts))}
+    tokens = pieces({"<mark>": CONTROL})
+    path = write_model(tmp_path / "whole.gguf", tokens)
+    file, mark = read_gguf(path), tokens.texts.index("<mark>")
+    entries = {**file.entries, "tokenizer.ggml.eot_token_id": encode(mark)}
     other = tmp_path / "other.gguf"
     write_gguf(other, entries, file.tensors)
-    small, ids = pruned(other, ["the"])
-    again = read_gguf(small)
+    again = read_gguf(pruned(other, np.array([*KEPT, mark], np.int32)))
     texts = again.value("tokenizer.ggml.tokens")
-    eot = again.value("tokenizer.ggml.eot_token_id")
     assert isinstance(texts, list)
-    assert isinstance(eot, int)
-    assert texts[eot] == "<mark>"
-    assert not {"<unused0>", "<unused4>"} & set(texts)
-    assert len(texts) == len(ids)
-
-
-def test_no_more_tokens_stay_than_asked_for_and_none_without_its_merges(tmp_path: Path) -> None:
-    path = write_model(tmp_path / "whole.gguf", pieces({}))
-    _, spelling = pruned(path, ["!"])
-    # " the" is merged from " t" and "he", of which the first stays anyway.
-    assert len(pruned(path, ["the"], most=len(spelling) + 1)[1]) == len(spelling)
-    assert len(pruned(path, ["the"], most=len(spelling) + 2)[1]) == len(spelling) + 2
+    assert again.value("tokenizer.ggml.eot_token_id") == texts.index("<mark>") == len(KEPT)
+    with pytest.raises(InputError, match="add to the tokens to keep the one that tokenizer"):
+        pruned(other)
 
 
 def test_everything_else_is_copied_byte_for_byte(tmp_path: Path) -> None:
     path = write_model(tmp_path / "whole.gguf", pieces({}), general_license="of its own")
-    before, after = read_gguf(path), read_gguf(pruned(path, ["a"])[0])
+    before, after = read_gguf(path), read_gguf(pruned(path))
     changed = {"token_embd.weight"}
     assert [name for name in before.tensors if name not in changed] == [
         name for name in after.tensors
@@ -135,8 +91,8 @@ def test_a_tokenizer_that_is_not_known_is_refused_by_name(tmp_path: Path) -> Non
     path = write_model(tmp_path / "whole.gguf", pieces({}))
     file = read_gguf(path)
     other = GgufFile(file.entries | {"tokenizer.ggml.model": encode("rwkv")}, file.tensors)
-    with pytest.raises(InputError, match="its tokenizer 'rwkv' cannot be pruned"):
-        tokenizer_of(other, path)
+    with pytest.raises(InputError, match="left out of its tokenizer 'rwkv'"):
+        vocabulary_of(other, path)
 
 
 def test_a_head_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
@@ -144,9 +100,9 @@ def test_a_head_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
     file = read_gguf(path)
     tensors = dict(file.tensors)
     tensors["second_head.weight"] = tensors.pop("output.weight")
-    tokenizer = tokenizer_of(file, path)
+    vocabulary = vocabulary_of(file, path)
     with pytest.raises(InputError, match=r"second_head\.weight has \d+ rows or columns"):
-        prune(GgufFile(file.entries, tensors), tokenizer, Choice(tokenizer, ["Latin"]).ids, path)
+        prune(GgufFile(file.entries, tensors), vocabulary, KEPT, path)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4))
@@ -162,7 +118,5 @@ def test_a_header_with_wrong_bytes_is_pruned_or_refused(seed: int, wrong: int) -
         path.write_bytes(data)
         with suppress(InputError):
             file = read_gguf(path)
-            tokenizer = tokenizer_of(file, path)
-            choice = Choice(tokenizer, ["Latin"])
-            choice.add(choice.words(300))
-            prune(file, tokenizer, choice.ids, path)
+            vocabulary = vocabulary_of(file, path)
+            prune(file, vocabulary, KEPT[vocabulary.size > KEPT], path)

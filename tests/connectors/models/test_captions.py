@@ -21,7 +21,7 @@ from connectors.models.resolve import language_model, models_for, resolve_model
 from connectors.models.vocabulary import list_file
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
-from operators.models.tensor_types import number_of
+from operators.models.quantize import Q8_0
 from tests.adapters import noise, write_adapter
 from tests.tiny_gguf import pieces, write_model
 
@@ -85,18 +85,11 @@ def test_another_adapter_makes_another_file(base: Path, folder: Path) -> None:
     assert first.read_bytes() != second.read_bytes()
 
 
-def test_weights_are_stored_in_the_types_that_the_adapter_was_trained_for(base: Path, folder: Path) -> None:
-    usual = read_gguf(made_model(base, folder, lambda _what, _part: None))
-    write_adapter(folder / ADAPTER, noise(), types="ffn=Q4_0,ffn_down=Q5_0")
-    fewer = read_gguf(made_model(base, folder, lambda _what, _part: None))
-    names = ("blk.0.attn_q.weight", "blk.0.ffn_gate.weight", "blk.0.ffn_down.weight")
-    assert [usual.tensors[name].kind for name in names] == [number_of("Q8_0", 32)] * 3
-    assert [fewer.tensors[name].kind for name in names] == [
-        number_of(kind, 32) for kind in ("Q8_0", "Q4_0", "Q5_0")
-    ]
-    write_adapter(folder / ADAPTER, noise(), types="ffn=Q3_X")
-    with pytest.raises(InputError, match=r"adapter\.gguf: .*'Q3_X' is not a tensor type"):
-        made_model(base, folder, lambda _what, _part: None)
+def test_matrices_are_stored_in_8_bits_and_norms_as_they_are(base: Path, folder: Path) -> None:
+    before, after = read_gguf(base), read_gguf(made_model(base, folder, lambda _what, _part: None))
+    names = ("blk.0.attn_q.weight", "blk.0.ffn_gate.weight", "blk.0.ffn_down.weight", "token_embd.weight")
+    assert [after.tensors[name].kind for name in names] == [Q8_0] * 4
+    assert after.tensors["output_norm.weight"].kind == before.tensors["output_norm.weight"].kind != Q8_0
 
 
 def test_parts_that_do_not_fit_are_refused(base: Path, folder: Path, tmp_path: Path) -> None:

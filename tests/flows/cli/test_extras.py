@@ -31,7 +31,7 @@ CASES = [
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
     (
         "train",
-        ["model", "distill", "pairs.tsv", "--model", "base", "--to", "German", "-o", "new.tsv"],
+        ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"],
         "training",
         "torch",
     ),

@@ -6,9 +6,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize as reference_numbers
 from gguf.quants import quantize as reference
 
-from operators.errors import UsageError
-from operators.models.quantize import block_of, dequantize, quantize
-from operators.models.tensor_types import USUAL, group_of, number_of, parse_types
+from operators.models.quantize import F16, Q8_0, block_of, dequantize, quantize, stored_type
 
 #: The types whose numbers the package cannot read: of intermediate results, of indices, and of new models.
 NOT_READ = ("Q8_K", "I8", "I16", "I32", "I64", "F64", "Q1_0")
@@ -17,14 +15,14 @@ MATRIX = np.random.default_rng(0).normal(size=(3, 512)).astype(np.float32)
 
 @pytest.mark.parametrize("kind", ["F16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"])
 def test_the_bytes_are_those_of_the_gguf_package(kind: str) -> None:
-    number = number_of(kind, 512)
-    wanted = reference(MATRIX, GGMLQuantizationType(number)).view(np.uint8).reshape(-1)
+    number = GGMLQuantizationType[kind]
+    wanted = reference(MATRIX, number).view(np.uint8).reshape(-1)
     assert np.array_equal(quantize(MATRIX, number), wanted)
 
 
 @pytest.mark.parametrize(("kind", "error"), [("Q4_K", 0.08), ("Q5_K", 0.04), ("Q6_K", 0.02), ("Q8_0", 0.01)])
 def test_numbers_come_back_as_exactly_as_their_type_can(kind: str, error: float) -> None:
-    number = number_of(kind, 512)
+    number = GGMLQuantizationType[kind]
     back = dequantize(quantize(MATRIX, number).reshape(3, -1), number)
     assert np.abs(back - MATRIX).mean() < error
 
@@ -45,34 +43,5 @@ def test_a_type_that_ggml_does_not_know_has_no_blocks_and_no_numbers(kind: int) 
         dequantize(np.zeros((1, 32), np.uint8), kind)
 
 
-def test_rows_that_no_block_fills_get_the_next_type() -> None:
-    assert [number_of("Q4_K", columns) for columns in (512, 640, 30)] == [
-        GGMLQuantizationType.Q4_K,
-        GGMLQuantizationType.Q5_0,
-        GGMLQuantizationType.F16,
-    ]
-
-
-def test_types_are_given_for_all_groups_or_for_some() -> None:
-    assert parse_types("", USUAL) == USUAL
-    assert set(parse_types("q4_0", USUAL).values()) == {"Q4_0"}
-    assert parse_types("Q4_0, ffn_down=Q6_K", USUAL) == {
-        "head": "Q4_0", "attention": "Q4_0", "ffn": "Q4_0", "ffn_down": "Q6_K"
-    }  # fmt: skip
-    with pytest.raises(UsageError, match="'Q3' is not a tensor type"):
-        parse_types("Q3", USUAL)
-    with pytest.raises(UsageError, match="'norms' is not a group"):
-        parse_types("norms=Q8_0", USUAL)
-
-
-def test_a_tensor_has_the_group_of_its_name() -> None:
-    groups = {
-        "token_embd.weight": "head",
-        "output.weight": "head",
-        "blk.17.attn_output.weight": "attention",
-        "blk.0.ffn_up.weight": "ffn",
-        "blk.0.ffn_down.weight": "ffn_down",
-        "blk.0.attn_q_norm.weight": None,
-        "output_norm.weight": None,
-    }
-    assert {name: group_of(name) for name in groups} == groups
+def test_rows_that_no_block_fills_are_stored_in_16_bits() -> None:
+    assert [stored_type(columns) for columns in (512, 640, 30)] == [Q8_0, Q8_0, F16]

@@ -1,0 +1,54 @@
+"""Examples for prefix training (Arivazhagan et al. 2020, "Re-translation versus streaming", section 4.2).
+
+A pair of texts gives itself, or a prefix of the source and the same share of the target.
+"""
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from operators.prompts.prompt import Prompt
+
+Pair = tuple[str, str]
+
+
+class Example(NamedTuple):
+    """A source, and the answer to learn."""
+
+    source: str
+    target: str
+    is_final: bool
+
+
+class Asked(NamedTuple):
+    """An example as token ids."""
+
+    prompt: tuple[int, ...]
+    #: Ends with the end of the line.
+    answer: tuple[int, ...]
+
+
+def example(pair: Pair, rng: Random, *, prefixes: float, joint: str) -> Example:
+    """The pair, or with probability ``prefixes`` a prefix of random length.
+
+    ``joint`` separates the target's words; if it is empty, the target is cut between any two characters.
+    """
+    words, target = pair[0].split(), pair[1].split()
+    if rng.random() >= prefixes:
+        return Example(" ".join(words), " ".join(target), is_final=True)
+    pieces = target if joint else list(" ".join(target))
+    length = rng.randint(1, len(words))
+    supported = pieces[: len(pieces) * length // len(words)]
+    return Example(" ".join(words[:length]), joint.join(supported), is_final=False)
+
+
+def asked(prompt: Prompt, shown: Example) -> Asked:
+    """The tokens of an example; an empty target teaches to answer nothing yet."""
+    answer = prompt.vocabulary.tokenize(prompt.lead + shown.target) if shown.target else []
+    source = prompt.source(shown.source)
+    return Asked(prompt.build(source, is_final=shown.is_final), (*answer, *prompt.vocabulary.tokenize("\n")))
+
+
+def held_out(pairs: Sequence[Pair], one_in: int) -> tuple[list[Pair], list[Pair]]:
+    """The pairs to learn from, and one in ``one_in`` to measure on."""
+    return [pair for number, pair in enumerate(pairs) if number % one_in], list(pairs[::one_in])
