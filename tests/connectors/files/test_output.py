@@ -2,7 +2,6 @@
 
 import os
 import resource
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,15 +126,11 @@ def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path
     (tmp_path / "file").touch()
     for path, reason in [
         (tmp_path / "none" / "out.jsonl", "there is no folder"),
-        (tmp_path / "file" / "out.jsonl", "not a folder|Not a directory"),
+        (tmp_path / "file" / "out.jsonl", "there is no folder|Not a directory"),
         (tmp_path, "it is a folder"),
     ]:
         with pytest.raises(OutputError, match=reason):
             check_writable(path)
-    with socket.socket(socket.AF_UNIX) as named:
-        named.bind(str(tmp_path / "socket"))
-    with pytest.raises(OutputError, match="it is a socket; choose another file"):
-        check_writable(tmp_path / "socket")
     check_writable(tmp_path / "new.jsonl")
     assert not (tmp_path / "new.jsonl").exists()
 
