@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import msgspec
 from bytewax.recovery import (
@@ -85,19 +85,11 @@ SCHEMA = 7
 _NAME = "run.json"
 
 
-class _Version(msgspec.Struct, frozen=True):
-    """The part of a folder's identity that every version has."""
+class _Identity(msgspec.Struct, frozen=True):
+    """What a folder belongs to."""
 
     schema: int
-
-
-class _Identity(_Version, frozen=True):
-    """The identity of a folder of this version."""
-
-    settings: dict[str, Any]
-
-
-V = TypeVar("V", bound=_Version)
+    settings: dict[str, dict[str, Any]] = {}
 
 
 class RecoveryFolder:
@@ -170,27 +162,23 @@ class RecoveryFolder:
         if os.fstat(self._lock).st_uid != os.geteuid():
             # Snapshots are pickles, which can make a process do anything.
             raise InputError(f"{self.path} belongs to another user: give a folder of your own")
-        schema = self._read(_Version).schema
-        if schema != SCHEMA:
+        try:
+            there = msgspec.json.decode((self.path / _NAME).read_bytes(), type=_Identity)
+        except (OSError, *DAMAGED):
             raise InputError(
-                f"{self.path} was written by another version of surtitle (schema {schema}, not {SCHEMA}): "
-                "finish the run with the version that started it, or give another folder"
+                f"{self.path} is not a recovery folder: give another one, or one that does not exist yet"
+            ) from None
+        if there.schema != SCHEMA:
+            raise InputError(
+                f"{self.path} was written by another version of surtitle (schema {there.schema}, not "
+                f"{SCHEMA}): finish the run with the version that started it, or give another folder"
             )
-        there = self._read(_Identity)
         if there != self._identity:
             raise UsageError(
                 f"{self.path} belongs to another run ({_difference(there, self._identity)}): "
                 "use the same settings to resume it, or another folder to start over"
             )
         forget_unfinished(self.path)
-
-    def _read(self, kind: type[V]) -> V:
-        try:
-            return msgspec.json.decode((self.path / _NAME).read_bytes(), type=kind)
-        except (OSError, *DAMAGED):
-            raise InputError(
-                f"{self.path} is not a recovery folder: give another one, or one that does not exist yet"
-            ) from None
 
 
 # What reading damaged snapshots raises: they lack a part, contradict each other, or were overwritten.
@@ -215,9 +203,9 @@ def store_error(error: BaseException, config: RecoveryConfig) -> SurtitleError |
 
 
 def _difference(there: _Identity, here: _Identity) -> str:
-    for stage in {**there.settings, **here.settings}:
-        one, other = there.settings.get(stage, {}), here.settings.get(stage, {})
-        for key in {**one, **other}:
-            if one.get(key) != other.get(key):
-                return f"{stage}.{key} is {one.get(key)!r} there and {other.get(key)!r} here"
+    for stage, settings in here.settings.items():
+        for key, value in settings.items():
+            other = there.settings.get(stage, {}).get(key)
+            if value != other:
+                return f"{stage}.{key} is {other!r} there and {value!r} here"
     return "its settings differ"
