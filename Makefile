@@ -80,7 +80,7 @@ load-hour: $(READY) ## let rooms speak into a server for an hour, and watch that
 
 # What trains models is tried where PyTorch is there, after make test-train; else only that it says what is missing.
 # SURTITLE_CHAOS_SEED=… begins with a seed that failed, say; make chaos CHAOS='signals 300 twice 60' tries two parts.
-chaos: test-tools $(READY) ## try to break runs, by signals, clocks, strangers, files and second runs (10 minutes)
+chaos: test-tools $(READY) ## try to break runs, by signals, strangers, files and second runs (10 minutes)
 	PYTHONPATH=.venv/train .venv/bin/python -m tests.chaos $(CHAOS)
 
 chaos-hour: test-tools $(READY) ## listen to a microphone for an hour and be killed again and again (70 minutes)

@@ -10,7 +10,7 @@ from operators.extras import exports
 if TYPE_CHECKING:
     from connectors.audio.source import AudioFileSource
     from connectors.callback import CallbackSink
-    from connectors.files.backlog import FileSink
+    from connectors.files.sink import FileSink
     from connectors.jsonl.source import JsonlSource
     from connectors.microphone.source import MicrophoneSource
     from connectors.sinks.jsonl import JsonlSink
@@ -22,7 +22,7 @@ else:
         {
             "AudioFileSource": "connectors.audio.source",
             "CallbackSink": "connectors.callback",
-            "FileSink": "connectors.files.backlog",
+            "FileSink": "connectors.files.sink",
             "JsonlSink": "connectors.sinks.jsonl",
             "JsonlSource": "connectors.jsonl.source",
             "MicrophoneSource": "connectors.microphone.source",

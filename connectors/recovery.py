@@ -1,7 +1,6 @@
 """The folder in which a run stores its progress, so that it can be killed and resumed.
 
-It holds Bytewax's snapshots and the run's settings: a run with other settings cannot resume from it. Bytewax
-times snapshots by the wall clock; `reporting_clock_changes` tells when that was set back and none are made.
+It holds Bytewax's snapshots and the run's settings: a run with other settings cannot resume from it.
 
 Before a run resumes, Bytewax's snapshots are cleaned up. Bytewax 0.21.1 resumes at the epoch up to which
 everything was done, and reads each key's newest snapshot from before it. A killed run, however, has already
@@ -14,16 +13,13 @@ forever; those are deleted, too.
 import fcntl
 import os
 import pickle
-import re
 import shutil
 import sqlite3
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import msgspec
 from bytewax.recovery import (
@@ -35,8 +31,7 @@ from bytewax.recovery import (
 )
 
 from connectors.files.contents import DAMAGED
-from connectors.files.output import WriteError, unfinished
-from connectors.messages import tell
+from connectors.files.output import unfinished
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
 
@@ -73,46 +68,28 @@ def forget_unfinished(folder: Path) -> None:
             )
 
 
-# Errors of the disk, not of the store.
-_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY")
-
-
 @contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(path)) as store, store:
             yield store
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorname", "").startswith(_NO_ROOM):
-            raise OutputError(f"{path} cannot be written, {error}: free space, and start again") from None
         raise InputError(f"{path} cannot be used, {error}: give another folder to start over") from None
 
 
 #: Version of the stored data, including the states of all stages. Increase it when older ones can no longer
 #: be read (a new last field with a default is no obstacle), and when the position of a source or sink moves
 #: to another module, because its pickle names the module.
-SCHEMA = 6
+SCHEMA = 7
 
 _NAME = "run.json"
-# Initial size of a store and its journal.
-_FIRST_BYTES = 512 * 1024
-# How Rust formats an SQLite error.
-_SQLITE_FAILURE = re.compile(r'SqliteFailure\(Error \{[^}]*\}, Some\("([^"]*)"\)\)')
 
 
-class _Version(msgspec.Struct, frozen=True):
-    """The part of a folder's identity that every version has."""
+class _Identity(msgspec.Struct, frozen=True):
+    """What a folder belongs to."""
 
     schema: int
-
-
-class _Identity(_Version, frozen=True):
-    """The identity of a folder of this version."""
-
-    settings: dict[str, Any]
-
-
-V = TypeVar("V", bound=_Version)
+    settings: dict[str, dict[str, Any]] = {}
 
 
 class RecoveryFolder:
@@ -141,9 +118,8 @@ class RecoveryFolder:
         except (NotADirectoryError, FileExistsError):
             raise InputError(f"{path} is not a folder: give one for --recovery, or a new name") from None
         except OSError as error:
-            trouble = WriteError(path, error)
             raise OutputError(
-                f"{path}: snapshots cannot be stored there: {trouble.reason}; {trouble.what_to_do}"
+                f"{path}: snapshots cannot be stored there ({error.strerror}); choose another folder"
             ) from None
         try:
             self._take()
@@ -169,10 +145,6 @@ class RecoveryFolder:
         being_made = unfinished(self.path)
         being_made.mkdir(parents=True)
         try:
-            # Bytewax panics, with output, if SQLite has no space.
-            room = being_made / "room"
-            room.write_bytes(bytes(_FIRST_BYTES))
-            room.unlink()
             # One store for any number of workers, because their number may change.
             init_db_dir(being_made, 1)  # type: ignore[no-untyped-call]  # the same
             (being_made / _NAME).write_bytes(msgspec.json.format(msgspec.json.encode(self._identity)))
@@ -187,39 +159,26 @@ class RecoveryFolder:
             raise OutputError(
                 f"{self.path}: another process is using this folder; wait for it, or give another"
             ) from None
-        self._check_owners()
-        schema = self._read(_Version).schema
-        if schema != SCHEMA:
+        if os.fstat(self._lock).st_uid != os.geteuid():
+            # Snapshots are pickles, which can make a process do anything.
+            raise InputError(f"{self.path} belongs to another user: give a folder of your own")
+        try:
+            there = msgspec.json.decode((self.path / _NAME).read_bytes(), type=_Identity)
+        except (OSError, *DAMAGED):
             raise InputError(
-                f"{self.path} was written by another version of surtitle (schema {schema}, not {SCHEMA}): "
-                "finish the run with the version that started it, or give another folder"
+                f"{self.path} is not a recovery folder: give another one, or one that does not exist yet"
+            ) from None
+        if there.schema != SCHEMA:
+            raise InputError(
+                f"{self.path} was written by another version of surtitle (schema {there.schema}, not "
+                f"{SCHEMA}): finish the run with the version that started it, or give another folder"
             )
-        there = self._read(_Identity)
         if there != self._identity:
             raise UsageError(
                 f"{self.path} belongs to another run ({_difference(there, self._identity)}): "
                 "use the same settings to resume it, or another folder to start over"
             )
         forget_unfinished(self.path)
-
-    def _check_owners(self) -> None:
-        """Refuse what another user wrote: snapshots are pickles, which can make a process do anything."""
-        user, owners = os.geteuid(), {self.path: os.fstat(self._lock).st_uid}
-        owners |= {path: path.lstat().st_uid for path in self.path.iterdir()}
-        for path, owner in owners.items():
-            if owner != user:
-                raise InputError(
-                    f"{path} belongs to the user {owner}, not to {user}, who runs surtitle: its "
-                    "snapshots could make this run do anything; run as that user, or give another folder"
-                )
-
-    def _read(self, kind: type[V]) -> V:
-        try:
-            return msgspec.json.decode((self.path / _NAME).read_bytes(), type=kind)
-        except (OSError, *DAMAGED):
-            raise InputError(
-                f"{self.path} is not a recovery folder: give another one, or one that does not exist yet"
-            ) from None
 
 
 # What reading damaged snapshots raises: they lack a part, contradict each other, or were overwritten.
@@ -234,84 +193,19 @@ def store_error(error: BaseException, config: RecoveryConfig) -> SurtitleError |
         return InputError(
             f"{config.db_dir}: its snapshots are damaged or incomplete: give another folder to start over"
         )
-    failure = _SQLITE_FAILURE.search(str(error))
-    if failure is None:
+    # How Rust formats an SQLite error.
+    if "SqliteFailure" not in str(error):
         return None
     return OutputError(
-        f"{config.db_dir}: snapshots can no longer be stored there, {failure[1]}: free space and start "
-        "the same command again; it resumes from the last snapshot"
+        f"{config.db_dir}: snapshots can no longer be stored there: free space and start the same command "
+        "again; it resumes from the last snapshot"
     )
 
 
 def _difference(there: _Identity, here: _Identity) -> str:
-    for stage in {**there.settings, **here.settings}:
-        one, other = there.settings.get(stage, {}), here.settings.get(stage, {})
-        for key in {**one, **other}:
-            if one.get(key) != other.get(key):
-                return f"{stage}.{key} is {one.get(key)!r} there and {other.get(key)!r} here"
+    for stage, settings in here.settings.items():
+        for key, value in settings.items():
+            other = there.settings.get(stage, {}).get(key)
+            if value != other:
+                return f"{stage}.{key} is {other!r} there and {value!r} here"
     return "its settings differ"
-
-
-#: Seconds between two checks of the clock.
-_CHECK_INTERVAL_S = 1.0
-#: Smaller changes are ignored: clocks are adjusted by milliseconds all the time.
-_MIN_CHANGE_S = 2.0
-
-
-class SnapshotClock:
-    """Determines how long Bytewax makes no snapshot.
-
-    Args:
-        wall: Seconds on the wall clock, which may be set.
-        steady: Seconds on a monotonic clock.
-    """
-
-    def __init__(
-        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._wall, self._steady = wall, steady
-        #: Wall-clock time from which snapshots are made again.
-        self.until = wall()
-        self._ahead = wall() - steady()
-        self._is_reported = False
-
-    def check(self) -> float | None:
-        """Seconds without snapshots, if that has just changed (0 when there are some again); else None."""
-        wall, ahead = self._wall(), self._wall() - self._steady()
-        if ahead < self._ahead - _MIN_CHANGE_S:
-            # Bytewax waits for a time that it has recorded before the change.
-            self.until = max(self.until, self._ahead + self._steady())
-            self._ahead, self._is_reported = ahead, True
-            return self.until - wall
-        self._ahead = ahead
-        if self._is_reported and wall >= self.until:
-            self._is_reported = False
-            return 0.0
-        return None
-
-
-@contextmanager
-def reporting_clock_changes(folder: Path) -> Iterator[None]:
-    """Meanwhile, tell the user when nothing can be stored in a folder, and when that works again."""
-    clock, is_over = SnapshotClock(), threading.Event()
-
-    def watch() -> None:
-        while not is_over.wait(_CHECK_INTERVAL_S):
-            seconds = clock.check()
-            if seconds:
-                tell(
-                    "clock_set_back",
-                    f"the clock was set back: for {seconds:.0f} s no snapshot is stored in {folder}; "
-                    "to store one now, end the run with Ctrl-C or SIGTERM and start it again",
-                    seconds=round(seconds),
-                )
-            elif seconds is not None:
-                tell("clock_caught_up", f"snapshots are stored in {folder} again")
-
-    thread = threading.Thread(target=watch, name="clock", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()

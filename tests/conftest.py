@@ -57,7 +57,6 @@ LONGEST_FIRST = (
     "test_control_room.py",
     "test_failures.py",
     "test_rows.py",
-    "test_stepped_clock.py",
     "test_cluster.py",
     "test_outputs.py",
 )

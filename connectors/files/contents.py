@@ -1,11 +1,10 @@
-"""Contents of files in bounded memory: lines, at once or one by one; JSON, TOML, and a checksum."""
+"""Contents of files in bounded memory: text, JSON, TOML, and a checksum."""
 
 import gzip
 import hashlib
 import stat
 import tomllib
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -15,6 +14,35 @@ from operators.errors import InputError, missing, unreadable
 
 #: Maximum bytes of a file: forty times the Bible.
 MAX_TEXT_BYTES = 200_000_000
+#: Maximum bytes of a line of events.
+MAX_LINE_BYTES = 8 * 1024 * 1024
+# Settings take hundreds of bytes, templates thousands. Parsing time is quadratic in a dotted key's length.
+_MAX_TOML_BYTES = 16 * 1024
+
+#: What msgspec raises for invalid bytes; two of its errors are Python's own.
+DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+#: What reading damaged gzip raises.
+PACKED_BADLY = (gzip.BadGzipFile, EOFError, zlib.error)
+
+T = TypeVar("T")
+
+
+def open_regular(path: Path, what: str) -> BinaryIO:
+    """Open a regular file; ``what`` it should contain. Raises `InputError` if that is not possible."""
+    try:
+        # Checked before opening: opening a pipe waits for a writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path} is not a regular file; put {what} in a file first")
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from None
+
+
+def unpacked(raw: BinaryIO) -> BinaryIO:
+    """A file's content without the compression of gzip, if it has that."""
+    is_packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw
 
 
 def read_text(path: Path, what: str, max_bytes: int, remedy: str) -> str:
@@ -28,10 +56,7 @@ def read_text(path: Path, what: str, max_bytes: int, remedy: str) -> str:
         InputError: when it cannot be read, is not a regular file, is too long or not UTF-8.
     """
     try:
-        # Checked before opening: opening a pipe waits for a writer.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path} is not a regular file; put {what} in a file first")
-        with path.open("rb") as raw, unpacked(raw) as file:
+        with open_regular(path, what) as raw, unpacked(raw) as file:
             data = file.read(max_bytes + 1)
     except PACKED_BADLY as error:
         raise InputError(f"{path} is damaged ({error}); fetch it again") from None
@@ -46,17 +71,6 @@ def read_text(path: Path, what: str, max_bytes: int, remedy: str) -> str:
         raise InputError(f"{path}, line {line}: it is not UTF-8; save the file as UTF-8") from None
 
 
-#: What reading damaged gzip raises.
-PACKED_BADLY = (gzip.BadGzipFile, EOFError, zlib.error)
-
-
-def unpacked(raw: BinaryIO) -> BinaryIO:
-    """A file's content without the compression of gzip, if it has that."""
-    is_packed = raw.read(2) == b"\x1f\x8b"
-    raw.seek(0)
-    return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw
-
-
 def read_lines(path: Path) -> list[str]:
     """The lines of a file, including empty ones, all in memory. Raises `InputError` as `read_text` does.
 
@@ -64,13 +78,6 @@ def read_lines(path: Path) -> list[str]:
     """
     lines = read_text(path, "the text", MAX_TEXT_BYTES, "give a part of it").split("\n")
     return lines if lines[-1] else lines[:-1]
-
-
-#: What msgspec raises for invalid bytes; two of its errors are Python's own.
-DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
-
-T = TypeVar("T")
 
 
 def read_json(path: Path, kind: type[T], what: str, remedy: str, max_bytes: int = 2**24) -> T:
@@ -87,18 +94,12 @@ def read_json(path: Path, kind: type[T], what: str, remedy: str, max_bytes: int 
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
         if len(content) > max_bytes:
-            raise InputError(
-                f"{path} has more than {max_bytes:,} bytes, which is too long for {what}; {remedy}"
-            )
+            raise InputError(f"{path} is too long for {what}; {remedy}")
         return msgspec.json.decode(content, type=kind)
     except OSError as error:
         raise InputError(unreadable(path, error)) from None
     except DAMAGED as error:
         raise InputError(f"{path} is not {what}: {error}; {remedy}") from None
-
-
-# Settings take hundreds of bytes, templates thousands. Parsing time is quadratic in a dotted key's length.
-_MAX_BYTES = 16 * 1024
 
 
 def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
@@ -115,23 +116,17 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: this is not a {what}; check {option}")
         with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
-            raise InputError(f"{path} is longer than the {_MAX_BYTES} bytes of a {what}; check {option}")
+            content = file.read(_MAX_TOML_BYTES + 1)
+        if len(content) > _MAX_TOML_BYTES:
+            raise InputError(f"{path} is longer than the {_MAX_TOML_BYTES} bytes of a {what}; check {option}")
         return tomllib.loads(content.decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: the {what} cannot be read: {missing(path)}") from None
     except OSError as error:
-        raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); check {option}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: save the {what} as UTF-8; byte {error.start + 1} is not") from None
-    except RecursionError:
-        raise InputError(f"{path}: this is not valid TOML: nest its brackets less deeply") from None
-    except tomllib.TOMLDecodeError as error:
-        what_to_do = "put text in quotes" if "Invalid value" in str(error) else "correct that place"
-        raise InputError(f"{path}: this is not valid TOML: {error}; {what_to_do}") from None
-    except ValueError:  # a Python error that tomllib lets through
-        raise InputError(f"{path}: this is not valid TOML: shorten the number with too many digits") from None
+        reason = (
+            missing(path) if isinstance(error, FileNotFoundError) else f"{error.strerror}; check {option}"
+        )
+        raise InputError(f"{path}: the {what} cannot be read: {reason}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: this is not valid TOML: {error}; correct that place") from None
 
 
 def sha256_of(path: Path) -> str:
@@ -141,95 +136,3 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(unreadable(path, error)) from None
-
-
-#: Maximum bytes of a line that is read as a whole.
-MAX_LINE_BYTES = 8 * 1024 * 1024
-
-
-class LineReader:
-    """Reads a regular file by lines; blank ones are counted and skipped.
-
-    Args:
-        offset: Where to begin, in bytes; must be the beginning of a line.
-        number: Number of lines before ``offset``.
-
-    Raises:
-        InputError: when the file cannot be read, is not a regular file, or has no line at ``offset``.
-    """
-
-    def __init__(self, path: Path, offset: int = 0, number: int = 0) -> None:
-        self.path = path
-        #: Start of the next line, in bytes.
-        self.offset = offset
-        #: Number of the last line read, counted from 1.
-        self.number = number
-        self._is_inside_line = False
-        self._before = (offset, number)
-        try:
-            # Checked before opening: opening a pipe waits for a writer.
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):
-                raise InputError(f"{path} is not a regular file; put the events in a file first")
-            if status.st_size < offset:
-                raise InputError(f"{path} has become shorter since the run being resumed; start a new run")
-            self._file = path.open("rb")
-            self._check_place()
-        except OSError as error:
-            raise InputError(unreadable(path, error)) from None
-
-    def _check_place(self) -> None:
-        """Go to ``offset``, where a line has to begin, or to end if it had no end when it was read."""
-        self._file.seek(max(0, self.offset - 1))
-        around = self._file.read(min(self.offset, 1) + 1)
-        if self.offset and around[:1] != b"\n" and not around[1:].isspace() and len(around) > 1:
-            self.close()
-            raise InputError(f"{self.path} has changed since the run being resumed; start a new run")
-        self._file.seek(self.offset)
-
-    def __enter__(self) -> "LineReader":
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.close()
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.read, b"")
-
-    def read(self) -> bytes:
-        """The next line that is not blank; empty at the end of the file.
-
-        Of a line longer than `MAX_LINE_BYTES`, only the first `MAX_LINE_BYTES` + 1 bytes are returned.
-        """
-        for _ in self.rest():
-            pass
-        self._before = (self.offset, self.number)
-        while line := self._read():
-            self.number += 1
-            if self._is_inside_line or not line.isspace():
-                return line
-        return b""
-
-    def rest(self) -> Iterator[bytes]:
-        """The part of a line that `read` left because the line is too long, in pieces."""
-        while self._is_inside_line:
-            yield self._read()
-
-    def unread(self) -> None:
-        """Go back to before the last `read`."""
-        self.offset, self.number = self._before
-        self._is_inside_line = False
-        self._file.seek(self.offset)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def _read(self) -> bytes:
-        try:
-            line = self._file.readline(MAX_LINE_BYTES + 1)
-        except OSError as error:
-            raise InputError(unreadable(self.path, error)) from None
-        self.offset += len(line)
-        self._is_inside_line = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
-        return line

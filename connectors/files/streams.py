@@ -6,8 +6,6 @@ import sys
 
 from typing_extensions import override
 
-from connectors.files.output import absent_streams
-
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
@@ -80,7 +78,6 @@ def open_absent_streams() -> None:
         except OSError:
             # The lowest free number is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-            absent_streams.add(number)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
 

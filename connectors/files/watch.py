@@ -1,4 +1,4 @@
-"""Watches a run's output files: locks them, reports which are late, and knows what each lacks."""
+"""The output files of a run: locked against other runs, and asked for what they lack."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from operators.notifications import Missing, OutputChanged
 
 
 class OutputWatch:
-    """Reports when a file cannot be written and when it can again, and knows what each file lacks.
+    """Locks a run's files, passes on which cannot be written, and knows what each lacks.
 
     Args:
         observe: Called on the worker's thread for each such change.
@@ -23,17 +23,17 @@ class OutputWatch:
         #: When sinks give up what they still send, on the monotonic clock; None until the run ends.
         self.ends_at_s: float | None = None
         self._files: list[Callable[[], Missing | None]] = []
-        self._held: dict[Path, int] = {}
+        self._locked: dict[Path, int] = {}
         # Files that did not exist before.
         self._created: list[Path] = []
 
     def hold(self, path: Path) -> None:
-        """Lock a regular file against other runs until a sink takes it; it is created if necessary.
+        """Lock a regular file against other runs until `close`; it is created if necessary.
 
         Raises:
             WriteError: when it cannot be written, or another run is writing to it.
         """
-        if path in self._held or inherited(path) is not None or (path.exists() and not path.is_file()):
+        if path in self._locked or inherited(path) is not None or (path.exists() and not path.is_file()):
             return
         try:
             is_new = not path.exists()
@@ -45,30 +45,13 @@ class OutputWatch:
                 raise
         except OSError as error:
             raise WriteError(path, error) from None
-        self._held[path] = file
+        self._locked[path] = file
         if is_new:
             self._created.append(path)
 
-    def begun(self) -> None:
-        """Keep the files that were created for this run."""
-        self._created.clear()
-
-    def remove_created(self) -> None:
-        """Remove the files that were created for this run, unless it has begun."""
-        for path in self._created:
-            # As long as the file is locked, no other run can have started to write it.
-            with suppress(OSError):
-                path.unlink()
-            self._close(path)
-        self._created.clear()
-
     def begin(self, path: Path, text: str) -> None:
-        """Replace the contents of a held file with ``text``; other files are left alone.
-
-        Raises:
-            WriteError: when the file cannot be written.
-        """
-        file = self._held.get(path)
+        """Replace the contents of a held file with ``text``; other files are left alone."""
+        file = self._locked.get(path)
         if file is None:
             return
         try:
@@ -77,20 +60,19 @@ class OutputWatch:
         except OSError as error:
             raise WriteError(path, error) from None
 
-    def take(self, path: Path) -> int | None:
-        """Pass a held file to a sink of this run, open and locked; None if it is not held."""
-        return self._held.pop(path, None)
+    def begun(self) -> None:
+        """Keep the files that were created for this run."""
+        self._created.clear()
 
     def close(self) -> None:
-        """Release files that no sink has taken; if the run was refused, remove those created for it."""
-        self.remove_created()
-        for path in list(self._held):
-            self._close(path)
-
-    def _close(self, path: Path) -> None:
-        file = self._held.pop(path, None)
-        if file is not None:
-            os.close(file)
+        """Unlock the files; if the run has not begun, remove those created for it."""
+        for path in self._created:
+            # As long as the file is locked, no other run can have started to write it.
+            with suppress(OSError):
+                path.unlink()
+        self._created.clear()
+        while self._locked:
+            os.close(self._locked.popitem()[1])
 
     def watch(self, missing: Callable[[], Missing | None]) -> Callable[[], None]:
         """Register a function that returns what a file lacks; it is called when the run is over.

@@ -1,69 +1,23 @@
 """Reads events from files of JSON lines: one event per line, one type per file."""
 
-import contextlib
-import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
-from typing import Generic
+from typing import BinaryIO, Generic
 
 import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.files.contents import LineReader
-from connectors.files.output import WriteError
-from connectors.files.records import ONE_FILE
-from connectors.jsonl.files import KnownSegments, SegmentOrder, input_error
-from connectors.jsonl.lines import BadLine, E, LineDecoder
+from connectors.files.sink import ONE_FILE, write_all
+from connectors.jsonl.files import EventReader
+from connectors.jsonl.lines import BadLine, E
 from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE, nap
+from operators.errors import InputError
 from operators.events import happened_s
-
-
-class Rejects:
-    """The file of rejected lines; a run that rejects none leaves no such file.
-
-    Args:
-        size: Number of bytes to keep of it.
-
-    Raises:
-        WriteError: when it can be neither truncated to that size nor removed.
-    """
-
-    def __init__(self, path: Path, size: int) -> None:
-        self._path = path
-        #: Size of the file in bytes.
-        self.size = size
-        try:
-            if size:
-                os.truncate(path, size)
-            else:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise WriteError(path, error) from None
-
-    def write(self, line: Iterable[bytes]) -> bool:
-        """Write a line, given in pieces, completely or not at all; returns whether there was room."""
-        size = self.size
-        try:
-            with self._path.open("ab", buffering=0) as file:
-                for piece in line:
-                    left = memoryview(piece)
-                    while left:
-                        left = left[file.write(left) :]
-                    size += len(piece)
-        except OSError:
-            # The line is still in the input file.
-            with contextlib.suppress(OSError):
-                os.truncate(self._path, self.size)
-            return False
-        self.size = size
-        return True
-
 
 # How long to wait for workers before checking again: short compared with a step of a model.
 _PAUSE_S = 0.002
@@ -76,23 +30,17 @@ _MAX_SILENT_S = 60.0
 class JsonlPosition(msgspec.Struct, frozen=True):
     """The source's resume state."""
 
-    #: Bytes and lines already read.
+    #: Bytes of which the events were delivered.
     offset: int = 0
-    line: int = 0
-    #: Rejected lines, and their bytes in the file of rejected lines.
-    rejected: int = 0
-    rejected_bytes: int = 0
     #: Position of the stream's clock in seconds, for real time.
     clock_s: float = 0.0
-    #: Known segments, to check their order.
-    segments: KnownSegments = KnownSegments()
 
 
 class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
     """The events of a file, in the order of its lines.
 
-    Delivery: exactly once with recovery. The position in the file is part of the snapshot, and a resumed
-    run continues reading there.
+    Delivery: exactly once with recovery. The position in the file is part of the snapshot; a resumed run
+    reads the file again and delivers what follows.
 
     Args:
         path: A regular file; lines appended later are not followed.
@@ -107,7 +55,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         is_here: Whether this process has the file; False for all but the first one of a cluster.
 
     Raises:
-        InputError: while the flow runs, with file, line, field and what was expected.
+        InputError: while the flow runs, with file, line and what was expected.
 
     Example:
         >>> from bytewax import operators as op
@@ -148,7 +96,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.delivered = 0
         #: Lines rejected so far, in this run and in those that it resumed.
         self.rejected = 0
-        #: Rejected lines for which there was no room, in this run.
+        #: Rejected lines that could not be written to their file.
         self.not_kept = 0
         self._began: float | None = None
 
@@ -181,15 +129,24 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
     def __init__(self, source: JsonlSource[E], position: JsonlPosition) -> None:
         self._source = source
         self._clock_s = position.clock_s
-        self._decoder = LineDecoder(source.event_type)
-        self._order = SegmentOrder(position.segments)
-        self._rejects = Rejects(source.rejected_path, position.rejected_bytes) if source.skip_bad else None
-        self._lines = LineReader(source.path, position.offset, position.line)
+        self._lines = EventReader(source.path, source.event_type)
+        self._rejects: BinaryIO | None = None
+        self._offset = position.offset
+        # An event that is not due yet.
+        self._ahead: E | None = None
         self._awake: datetime | None = None
         self._has_begun = False
         # Where the user was told of a wait.
         self._told_line = 0
-        source.rejected = position.rejected
+        source.rejected = 0
+        if source.skip_bad:
+            source.rejected_path.unlink(missing_ok=True)
+        # What was delivered before: for the order of segments, and the rejected lines.
+        while self._lines.offset < position.offset and self._read() is not None:
+            pass
+        if self._lines.offset != position.offset:
+            self.close()
+            raise InputError(f"{source.path} has changed since the run being resumed; start a new run")
 
     @override
     def next_batch(self) -> list[E]:
@@ -204,23 +161,18 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
             nap(_PAUSE_S)
             return batch
         while len(batch) < self._source.batch_size:
-            line = self._lines.read()
-            if not line:
+            event, self._ahead = self._ahead or self._read(), None
+            if event is None:
                 if batch:
                     break
                 raise StopIteration
-            try:
-                event = self._decoder.decode(line)
-                if self._source.realtime and self._must_wait(event):
-                    # This only looked ahead: the line is read again when the event is due.
-                    self._lines.unread()
-                    if not batch:
-                        nap(happened_s(event) - self._source.now())
-                    break
-                self._order.check(event, self._lines.number)
-                batch.append(event)
-            except BadLine as bad:
-                self._reject(line, bad)
+            if self._source.realtime and self._must_wait(event):
+                self._ahead = event
+                if not batch:
+                    nap(happened_s(event) - self._source.now())
+                break
+            batch.append(event)
+            self._offset = self._lines.offset
         self._source.delivered += len(batch)
         return batch
 
@@ -249,11 +201,24 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
             tell("replay_begins_late", sentence, seconds=round(due_s))
         self._source.begin(self._clock_s)
 
-    def _reject(self, line: bytes, bad: BadLine) -> None:
-        if self._rejects is None:
-            raise input_error(self._lines, bad, line, skips_bad=True) from None
+    def _read(self) -> E | None:
+        """The next event that can be used."""
+        while True:
+            try:
+                return self._lines.read()
+            except BadLine as bad:
+                if not self._source.skip_bad:
+                    raise self._lines.error(bad) from None
+                self._reject(self._lines.line)
+
+    def _reject(self, line: bytes) -> None:
         self._source.rejected += 1
-        self._source.not_kept += not self._rejects.write(chain([line], self._lines.rest()))
+        try:
+            self._rejects = self._rejects or self._source.rejected_path.open("wb")
+            write_all(self._rejects.fileno(), line)
+        except OSError:
+            # The line is still in the input file.
+            self._source.not_kept += 1
 
     @override
     def next_awake(self) -> datetime | None:
@@ -261,15 +226,10 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
 
     @override
     def snapshot(self) -> JsonlPosition:
-        return JsonlPosition(
-            offset=self._lines.offset,
-            line=self._lines.number,
-            rejected=self._source.rejected,
-            rejected_bytes=self._rejects.size if self._rejects else 0,
-            clock_s=max(self._clock_s, self._source.now()),
-            segments=self._order.snapshot(),
-        )
+        return JsonlPosition(offset=self._offset, clock_s=max(self._clock_s, self._source.now()))
 
     @override
     def close(self) -> None:
         self._lines.close()
+        if self._rejects is not None:
+            self._rejects.close()

@@ -1,25 +1,30 @@
 """Writes events to files of JSON lines."""
 
-import msgspec
-from typing_extensions import override
+from pathlib import Path
 
-from connectors.files.backlog import FileSink
-from connectors.files.records import LinesFile, RecordFile
+import msgspec
+
+from connectors.files.sink import FileSink
+from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart, Step
 from operators.events import Event
 
+_encode = msgspec.json.Encoder().encode
 
-class JsonlSink(FileSink[Event, int]):
-    """Writes each event as a line; takes pairs of a key, which is ignored, and an event.
 
-    Each batch is written to the file immediately, as whole lines.
+def json_line(event: Event, _number: int) -> bytes:
+    """The line of an event."""
+    return _encode(event) + b"\n"
 
-    Delivery: exactly once with recovery into a regular file, which a resumed run truncates to its size at the
-    snapshot; best effort into a pipe or a device.
+
+class JsonlSink(FileSink[Event]):
+    """Writes each event as a line.
+
+    Delivery: exactly once with recovery into a regular file, as of `FileSink`.
 
     Args:
         path: The file; its contents are replaced.
-        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
+        watch: Notified of what is lost; without it, a failed write ends the flow.
 
     Raises:
         OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
@@ -40,10 +45,8 @@ class JsonlSink(FileSink[Event, int]):
         True
     """
 
-    @override
-    def open_file(self, position: int | None, file: int | None) -> RecordFile[Event, int]:
-        encoder = msgspec.json.Encoder()
-        return LinesFile(self.path, position or 0, file, lambda event: encoder.encode(event) + b"\n")
+    def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
+        super().__init__(path, json_line, watch=watch)
 
 
 def _part(name: str, of: Step, text: str, *flags: str) -> SinkPart:

@@ -4,12 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-from typing_extensions import override
-
-from connectors.files.backlog import FileSink
-from connectors.files.output import OutputFile
-from connectors.files.records import RecordFile
+from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from operators.subtitles.timing import Cue
@@ -34,6 +29,11 @@ def vtt(cue: Cue) -> str:
     return f"{_time(cue.start_ms, '.')} --> {_time(cue.end_ms, '.')}\n{text}\n\n"
 
 
+def vtt_cue(cue: Cue, _number: int) -> bytes:
+    """The same as bytes."""
+    return vtt(cue).encode()
+
+
 def _time(at_ms: int, point: str) -> str:
     seconds, thousandths = divmod(at_ms, 1000)
     minutes, second = divmod(seconds, 60)
@@ -44,27 +44,16 @@ def _time(at_ms: int, point: str) -> str:
 Format = Literal["srt", "vtt"]
 
 
-class SubtitlePosition(msgspec.Struct, frozen=True):
-    """How far a subtitle file has been written."""
-
-    #: Size of the file in bytes.
-    size: int = 0
-    #: Number of cues in it.
-    cues: int = 0
-
-
-class SubtitleSink(FileSink[Cue, SubtitlePosition]):
+class SubtitleSink(FileSink[Cue]):
     """Appends each cue in UTF-8 without a byte order mark, with LF line ends.
 
-    Each batch is written to the file immediately, as whole cues, which never change later; a WebVTT file has
-    its header from the beginning.
+    A cue never changes later; a WebVTT file has its header from the beginning.
 
-    Delivery: exactly once with recovery into a regular file, which a resumed run truncates to its size at the
-    snapshot; best effort into a pipe or a device.
+    Delivery: exactly once with recovery into a regular file, as of `FileSink`.
 
     Args:
         path: The file; its contents are replaced.
-        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
+        watch: Notified of what is lost; without it, a failed write ends the flow.
 
     Raises:
         OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
@@ -87,14 +76,10 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
     """
 
     def __init__(self, path: Path, kind: Format, *, watch: OutputWatch | None = None) -> None:
-        super().__init__(path, watch=watch)
-        self._kind: Format = kind
-
-    @override
-    def open_file(
-        self, position: SubtitlePosition | None, file: int | None
-    ) -> RecordFile[Cue, SubtitlePosition]:
-        return SubtitleFile(self.path, self._kind, position or SubtitlePosition(), file)
+        if kind == "srt":
+            super().__init__(path, lambda cue, number: srt(cue, number).encode(), watch=watch)
+        else:
+            super().__init__(path, vtt_cue, header=VTT_HEADER.encode(), watch=watch)
 
 
 _HELP = "again as source=FILE, target=FILE or both=FILE for what else they show"
@@ -105,62 +90,3 @@ vtt_part = SinkPart(
     "vtt", partial(SubtitleSink, kind="vtt"), "cues", f"Write subtitles here (WebVTT); {_HELP}.",
     header=VTT_HEADER, shows=True,
 )  # fmt: skip
-
-
-class SubtitleFile:
-    """The file, as a `RecordFile` for the backlog. Cues are numbered when written, so none is missing."""
-
-    def __init__(self, path: Path, kind: Format, position: SubtitlePosition, file: int | None) -> None:
-        """Open a file at a position of an earlier run; ``file`` is its descriptor if it is open already."""
-        self.path = str(path)
-        self._kind: Format = kind
-        self._cues = position.cues
-        self._file = OutputFile(path, position.size, file)
-
-    @property
-    def position(self) -> SubtitlePosition:
-        """How far it has been written."""
-        return SubtitlePosition(self._file.size, self._cues)
-
-    @property
-    def deletions(self) -> int:
-        """How often the file was found deleted or truncated, with the loss of its contents."""
-        return self._file.deletions
-
-    def begin(self) -> None:
-        """Create the file again if it was deleted, and write its header."""
-        self._file.reopen()
-        if self._file.size == 0:
-            self._cues = 0
-            if self._kind == "vtt":
-                self._file.write(VTT_HEADER.encode())
-
-    def append(self, record: Cue) -> None:
-        """Write one cue."""
-        self._file.write(self._text(record).encode())
-        self._cues += 1
-
-    def size_of(self, record: Cue) -> int:
-        """Approximate bytes of a cue."""
-        return self.bytes_of(record)
-
-    @staticmethod
-    def bytes_of(cue: Cue) -> int:
-        """The same, without a file."""
-        return len(vtt(cue).encode())
-
-    def _text(self, cue: Cue) -> str:
-        return srt(cue, self._cues + 1) if self._kind == "srt" else vtt(cue)
-
-    def sync(self) -> None:
-        """Make sure that what was written survives a crash of the machine."""
-        self._file.sync()
-
-    def cut_back(self, position: SubtitlePosition) -> None:
-        """Remove what was written after a position; never raises."""
-        self._file.cut_back(position.size)
-        self._cues = position.cues
-
-    def close(self) -> None:
-        """Close the file; never raises."""
-        self._file.close()

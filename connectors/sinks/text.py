@@ -3,10 +3,7 @@
 import re
 from pathlib import Path
 
-from typing_extensions import override
-
-from connectors.files.backlog import FileSink
-from connectors.files.records import LinesFile, RecordFile
+from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from operators.events import Caption
@@ -16,13 +13,13 @@ from operators.subtitles.writer import Shown
 _OBEYED = re.compile(r"[\\`*_<>\[\]&|~$]|^(?:[#+=-]|\d+(?=[.)]))")
 
 
-class TextSink(FileSink[Caption, int]):
+class TextSink(FileSink[Caption]):
     """Appends the text of each final caption as a line; takes pairs of a key, which is ignored, and captions.
 
     With ``both``, the line of the speech comes before that of its translation, and an empty one after it. A
     file that ends in ``.md`` becomes Markdown, in which the speech above its translation is a quotation.
 
-    Delivery: exactly once with recovery into a regular file, as of `JsonlSink`.
+    Delivery: exactly once with recovery into a regular file, as of `FileSink`.
 
     Args:
         path: The file.
@@ -34,16 +31,12 @@ class TextSink(FileSink[Caption, int]):
     def __init__(
         self, path: Path, shown: Shown = "target", *, times: bool = False, watch: OutputWatch | None = None
     ) -> None:
-        super().__init__(path, watch=watch)
+        super().__init__(path, self._lines, watch=watch)
         self._shown: Shown = shown
         self._times = times
         self._is_markdown = path.suffix.lower() == ".md"
 
-    @override
-    def open_file(self, position: int | None, file: int | None) -> RecordFile[Caption, int]:
-        return LinesFile(self.path, position or 0, file, self._lines)
-
-    def _lines(self, caption: Caption) -> bytes:
+    def _lines(self, caption: Caption, _number: int) -> bytes:
         texts = {"source": caption.source, "target": caption.text}
         lines = [" ".join(text.split()) for kind, text in texts.items() if self._shown in (kind, "both")]
         if not caption.is_final or not any(lines):

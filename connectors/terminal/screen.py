@@ -121,7 +121,7 @@ def write(out: TextIO, text: str) -> None:
     except OSError as error:
         if not is_gone(out, error):
             trouble = WriteError(Path("standard output"), error)
-            raise OutputError(f"{trouble}, or add --quiet") from None
+            raise OutputError(f"{trouble}; add --quiet to print none") from None
 
 
 def is_gone(out: TextIO, error: OSError) -> bool:

@@ -13,22 +13,11 @@ from bytewax.dataflow import Dataflow
 from bytewax.testing import run_main
 
 from connectors import FileSink, JsonlSource
-from connectors.files.records import LinesFile
 from operators import Caption
 
 
-class TranscriptSink(FileSink[Caption, int]):
-    """Writes the text of each final.
-
-    Delivery: exactly once with recovery into a regular file; best effort into a pipe or a device.
-    """
-
-    def open_file(self, position: int | None, file: int | None) -> LinesFile[Caption]:
-        """The file, from the byte on at which an earlier run's snapshot was taken."""
-        return LinesFile(self.path, position or 0, file, _line)
-
-
-def _line(caption: Caption) -> bytes:
+def line(caption: Caption, _number: int) -> bytes:
+    """The text of a final; nothing of other captions."""
     return f"{caption.text}\n".encode() if caption.is_final else b""
 
 
@@ -37,7 +26,7 @@ def flow(captions: Path, transcript: Path) -> Dataflow:
     made = Dataflow("own-sink")
     events = op.input("captions", made, JsonlSource(captions, Caption))
     keyed = op.key_on("key", events, lambda caption: caption.stream)
-    op.output("transcript", keyed, TranscriptSink(transcript))
+    op.output("transcript", keyed, FileSink(transcript, line))
     return made
 
 

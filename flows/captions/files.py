@@ -22,7 +22,7 @@ from connectors.sinks.part import SinkPart
 from flows.engine.choice import chosen_model, fetch_chosen
 from flows.running.dataflow import Process, Recovery
 from flows.settings.schema import Settings
-from operators.errors import OutputError, UsageError
+from operators.errors import UsageError
 from operators.extras import require_extra
 from operators.languages import Direction
 from operators.notifications import silent
@@ -56,28 +56,20 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
 @contextmanager
 def held_outputs(settings: Settings, watch: OutputWatch) -> Iterator[None]:
-    """Lock the files against other runs inside the block, as `hold_outputs` does, if they are here."""
-    try:
-        if watch.is_here:
-            hold_outputs(settings, watch)
-        yield
-    finally:
-        watch.close()
+    """Lock the files inside the block, if they are here, without changing them.
 
-
-def hold_outputs(settings: Settings, watch: OutputWatch) -> None:
-    """Lock the files for this run without changing them; files it creates are removed unless the run begins.
+    Files that it creates are removed unless the run begins.
 
     Raises:
         OutputError: when a file cannot be written, or another run is writing to it.
     """
     try:
-        for one, path in settings.files():
+        for one, path in settings.files() if watch.is_here else ():
             if one.header is not None or path.exists():
                 watch.hold(path)
-    except OutputError:
+        yield
+    finally:
         watch.close()
-        raise
 
 
 def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -> None:
@@ -91,12 +83,8 @@ def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -
     """
     if not watch.is_here:
         return
-    if is_resumed:
-        # The resumed run may never write to a file that it has not written yet.
-        watch.remove_created()
-        return
     for one, path in settings.files():
-        if one.header is not None:
+        if one.header is not None and not is_resumed:
             watch.begin(path, one.header)
     watch.begun()
 

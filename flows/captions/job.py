@@ -13,8 +13,7 @@ from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.streams import open_absent_streams
-from connectors.recovery import reporting_clock_changes
-from flows.captions.files import begin_outputs, bytewax_folder, held_outputs, take_bytewax_folder
+from flows.captions.files import begin_outputs, held_outputs, take_bytewax_folder
 from flows.captions.graph import build
 from flows.captions.kafka import check_topics
 from flows.captions.parts import Parts, make_parts
@@ -59,8 +58,6 @@ def _begin(parts: Parts, opened: ExitStack) -> None:
     opened.enter_context(held_outputs(settings, parts.outputs))
     if is_bytewax_job():
         is_resumed = take_bytewax_folder(settings)
-        if (folder := bytewax_folder()) is not None:
-            opened.enter_context(reporting_clock_changes(folder))
         let_interrupt_set(parts.shared.stop)
     opened.enter_context(parts.observers.served())
     parts.observers.observe(RunBegan())

@@ -269,10 +269,6 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
     if parts.door is not None and (refused := parts.door.complaint()):
         complaints.append(refused)
     missing = [cleaned(str(one)) for one in parts.outputs.missing()]
-    if missing and parts.settings.recovery.folder:
-        missing.append(
-            "free space and start the same command again: the records that still wait are then written"
-        )
     if missing or unwritten:
         raise OutputError("; ".join([*missing, *unwritten, *complaints]))
     if complaints:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from connectors.audio.decoder import AudioDecoder
-from connectors.files.contents import DAMAGED, LineReader, read_lines
+from connectors.files.contents import DAMAGED, open_regular, read_lines
 from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
@@ -73,8 +73,8 @@ def load_corpus(source: Path, reference: Path | None, *, lag: int, skip: int, li
 
 
 def _is_partials(source: Path) -> bool:
-    with LineReader(source) as lines:
-        first = lines.read().removeprefix(codecs.BOM_UTF8).lstrip()
+    with open_regular(source, "the text") as file:
+        first = file.read(2**16).removeprefix(codecs.BOM_UTF8).lstrip()
     if not first.startswith(b"{"):
         return False
     event_type = event_type_of(source)

@@ -169,7 +169,7 @@ class Audience:
                 self._lost_s = losses.lost_s
             case RunEnded():
                 if self._files is not None:
-                    self._files.end_all()
+                    self._files.close()
                 # Earlier captions can still be read.
                 self._hub.end()
 

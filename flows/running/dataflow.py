@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event as Flag
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main, run_main
 
 from connectors.files.streams import part_stderr
-from connectors.recovery import reporting_clock_changes, store_error
+from connectors.recovery import store_error
 from flows.running.interrupts import interrupt_sets
 from flows.settings.schema import Settings
 from operators.errors import ClusterError, SurtitleError, UsageError
@@ -108,11 +108,10 @@ def run(
     if recovery is not None:
         interval = timedelta(seconds=recovery.interval_s)
         options = {"epoch_interval": interval, "recovery_config": recovery.config}
-    clock = reporting_clock_changes(recovery.config.db_dir) if recovery else nullcontext()
     # While Bytewax waits for the other processes of a cluster, the main thread reacts to no signal. The flow
     # has not begun then, so nothing is lost.
     interrupts = interrupt_sets(stop, ends_deaf=bool(process.addresses))
-    with interrupts, _no_panic_text(), clock:
+    with interrupts, _no_panic_text():
         try:
             if process.addresses:
                 _run_cluster(dataflow, process, workers, options)

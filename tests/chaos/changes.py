@@ -1,4 +1,4 @@
-"""Files that change under a run: cut short, renamed, removed, replaced, on a disk that fills up."""
+"""A disk fills up under a run, or its input, model or recovery folder is cut, removed or replaced."""
 
 import contextlib
 import json
@@ -8,9 +8,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tests.chaos.talk import talk
 from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Ended, Trial, records, see
@@ -44,31 +43,10 @@ def _replace(_trial: Trial, path: Path) -> None:
     other.replace(path)
 
 
-def _rotate(_trial: Trial, path: Path) -> None:
-    """What ``logrotate`` does with ``copytruncate``."""
-    shutil.copy(path, path.with_name("rotated-" + path.name))
-    os.truncate(path, 0)
-
-
-def _take_for_a_while(trial: Trial, path: Path) -> None:
-    """Put a folder in its place, and take it away again."""
-    path.unlink()
-    path.mkdir()
-    time.sleep(trial.random.uniform(0.2, 2.0))
-    path.rmdir()
-
-
-_CHANGES: tuple[Callable[[Trial, Path], None], ...] = (
-    _cut_to_nothing, _cut_somewhere, _rename, _remove, _replace, _rotate, _take_for_a_while
-)  # fmt: skip
-
-
 def attempt(trial: Trial) -> None:
-    """Replay a talk, and do something to its files meanwhile."""
+    """Replay a talk, and do something to what it uses meanwhile."""
     random = trial.random
-    what = random.choice(
-        ["outputs", "outputs", "outputs", "disk", "limit", "input", "model", "folder", "recovery folder"]
-    )
+    what = random.choice(["disk", "limit", "input", "model", "recovery folder"])
     trial.note(what)
     given, segments = _translated(trial) if what == "model" else _replayed(trial)
     with _disk(trial, what) as folder:
@@ -130,13 +108,6 @@ def _wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
 def _disturb(trial: Trial, what: str, files: dict[str, Path], process: "subprocess.Popen[str]") -> None:
     random = trial.random
     match what:
-        case "outputs":
-            for _ in range(random.randint(1, 3)):
-                change, path = random.choice(_CHANGES), random.choice(list(files.values()))
-                trial.note(change.__name__.strip("_"), path.name)
-                with contextlib.suppress(OSError):
-                    change(trial, path)
-                time.sleep(random.uniform(0.0, 1.0))
         case "disk":
             filler = files["--captions"].with_name("filler")
             with contextlib.suppress(OSError):
@@ -160,7 +131,7 @@ def _disturb(trial: Trial, what: str, files: dict[str, Path], process: "subproce
             trial.note(change.__name__.strip("_"))
             change(trial, trial.folder / ("talk.jsonl" if what == "input" else "model.gguf"))
         case _:
-            _take_away(trial, trial.folder / ("there" if what == "folder" else "run"))
+            _take_away(trial, trial.folder / "run")
     if random.random() < 0.2:
         trial.note("and stopped")
         process.send_signal(signal.SIGTERM)
@@ -174,9 +145,6 @@ def _take_away(trial: Trial, folder: Path) -> None:
         trial.note("removed")
         shutil.rmtree(folder, ignore_errors=True)
     time.sleep(trial.random.uniform(0.0, 2.0))
-    if folder.name == "there" and trial.random.random() < 0.5:
-        trial.note("made again")
-        folder.mkdir()
 
 
 def _see_nothing_vanishes(
@@ -193,30 +161,11 @@ def _see_nothing_vanishes(
     missing = {Path(one["path"]).name: one["span"]["records"] for one in told["missing"]}
     see(not missing or ended.code == 4, f"{missing} are missing, and the exit code is {ended.code}")
     for option, path in files.items():
-        held = [record for one in _all(path) for record in one]
+        held = records(path)
         if option in LINES:
             numbers = [(record["segment"], record["revision"]) for record in held]
-            see(
-                sorted(set(numbers)) == sorted(numbers) or "rotated" in str(_names(path)),
-                f"{path.name} has records twice: {numbers}",
-            )
-        there = len(held) + missing.get(path.name, 0)
+            see(sorted(set(numbers)) == sorted(numbers), f"{path.name} has records twice: {numbers}")
         see(
-            there >= told["segments"] or not _was_kept(trial, path),
+            len(held) + missing.get(path.name, 0) >= told["segments"],
             f"{path.name} has {len(held)} records of {told['segments']}, and {missing} are told of",
         )
-
-
-def _names(path: Path) -> list[str]:
-    return [one.name for one in path.parent.glob(f"*{path.name}")]
-
-
-def _all(path: Path) -> list[list[Any]]:
-    """What is in a file, and in those that it was before."""
-    return [records(one) for one in path.parent.glob(f"*{path.name}") if one.is_file()]
-
-
-def _was_kept(trial: Trial, path: Path) -> bool:
-    """Whether nobody took away what was in a file; a case that does so says it."""
-    changes = [note for note in trial.notes if not note.startswith("surtitle")]
-    return "folder" not in changes and not any(path.name in note for note in changes)

@@ -23,6 +23,7 @@ from bytewax.testing import TestingSource, run_main
 import connectors
 from connectors.audio.source import AudioFileSource
 from connectors.callback import CallbackSink, FirstProcessSink
+from connectors.files.sink import FileSink
 from connectors.jsonl.source import JsonlSource
 from connectors.kafka.sink import KafkaEventSink
 from connectors.kafka.source import KafkaEventSource
@@ -46,10 +47,11 @@ GUARANTEES: dict[type, str] = {
     AudioFileSource: "exactly once with recovery",
     MicrophoneSource: "at most once",
     RoomsSource: "at most once",
+    FileSink: "exactly once with recovery into a regular file",
     JsonlSink: "exactly once with recovery into a regular file",
     SubtitleSink: "exactly once with recovery into a regular file",
     TextSink: "exactly once with recovery into a regular file",
-    WavSink: "exactly once with recovery",
+    WavSink: "exactly once with recovery into a regular file",
     CallbackSink: "at least once",
     KafkaEventSource: "exactly once with recovery, for what is in the topic once",
     FirstProcessSink: "at least once",

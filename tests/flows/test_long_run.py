@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from connectors.jsonl import source as jsonl
 from connectors.web.protocol import Bounds
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
@@ -47,9 +46,8 @@ class Held:
 def test_what_a_run_holds_does_not_grow_with_its_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is bounded is soon full, and lines that wait for the next sync of their file are few.
-    monkeypatch.setattr(f"{vars(jsonl)['SegmentOrder'].__module__}._MAX_REMEMBERED", 16)
-    monkeypatch.setattr("connectors.files.backlog.MAX_WAITING_BYTES", 256)
+    # What is bounded is soon full.
+    monkeypatch.setattr("connectors.jsonl.files._MAX_REMEMBERED", 16)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._MAX_REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)

@@ -20,9 +20,9 @@ from tests.connectors.jsonl.partials import BAD_LINES, drained, line, partial, r
 @pytest.mark.parametrize(
     ("follower", "expected"),
     [
-        (line(segment=3, revision=1), 'line 3: field "revision": expected more than 1, .* found 1'),
-        (line(segment=3, revision=0), 'line 3: field "revision": expected more than 1, .* found 0'),
-        (line(segment=2, revision=9), "line 3: .*segment 2 already ended at line 2"),
+        (line(segment=3, revision=1), "line 3: expected a revision of segment 3 above 1, found 1"),
+        (line(segment=3, revision=0), "line 3: expected a revision of segment 3 above 1, found 0"),
+        (line(segment=2, revision=9), "line 3: segment 2 already ended"),
     ],
 )
 def test_revisions_only_grow_and_nothing_follows_a_final(
@@ -57,7 +57,7 @@ def test_what_a_resumed_run_knows_of_segments_is_what_the_run_before_it_knew(tmp
     for follower, complaint in [
         (partial(1, 7), "segment 1 already ended"),
         (partial(5, 7), "segment 5 already ended"),
-        (partial(3, 2), "expected more than 2, the revision of segment 3"),
+        (partial(3, 2), "expected a revision of segment 3 above 2"),
     ]:
         write_events(path, [*begun, follower])
         resumed = JsonlSource(path, Partial).build_part("in", "part", position)
@@ -83,10 +83,9 @@ def test_lines_that_are_no_events_do_not_hide_the_type(tmp_path: Path) -> None:
 
 def test_a_file_without_events_names_its_first_line_and_what_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", line(text=None, arrival_s=None))
-    lacks = r'for "partial" it lacks the fields "arrival_s", "text"; correct that line, or remove it$'
-    with pytest.raises(InputError, match=rf"p\.jsonl, line 1: .* {lacks}"):
+    with pytest.raises(InputError, match=r'p\.jsonl, line 1: not an event: it has no field "event", and not'):
         event_type_of(path)
-    with pytest.raises(InputError, match=r'line 1: field "event": expected one of audio, partial,'):
+    with pytest.raises(InputError, match=r"line 1: expected one of audio, partial,"):
         event_type_of(write(path, line(event="subtitle")))
     with pytest.raises(InputError, match="is empty"):
         event_type_of(write(path, b"\n\n"))
@@ -96,7 +95,7 @@ def test_gigabytes_of_something_else_are_not_looked_through(tmp_path: Path) -> N
     path = write(tmp_path / "p.jsonl", b"\n")
     os.truncate(path, 2**36)
     began = time.process_time()
-    with pytest.raises(InputError, match="line 2: expected at most 8,388,608 bytes in a line, found more"):
+    with pytest.raises(InputError, match="line 2: JSON is malformed"):
         event_type_of(path)
     assert time.process_time() - began < 2
 
@@ -123,12 +122,6 @@ def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, expected: 
         assert expected.strip() in str(caught.value)
 
 
-def test_fields_inside_of_fields_are_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "e.jsonl", b'{"raw": {"erased": 0}}')
-    with pytest.raises(InputError, match=r'field "raw\.length" is missing'):
-        validate(path, ErasureRecord)
-
-
 def test_the_last_line_may_lack_its_newline_and_others_may_be_blank(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", b"\xef\xbb\xbf", line(), b"\r\n  \n", line(revision=1).rstrip())
     assert validate(path, Partial) == 2
@@ -143,19 +136,11 @@ def test_a_last_line_that_was_cut_is_never_used_and_passed_over_where_that_is_to
     told: list[str] = []
     assert len(list(read_events(path, Partial, told.append))) == 2
     assert told == [f"{path}, line 3: the file was cut there; all lines before it are used"]
-    with pytest.raises(InputError, match=r"line 3: .*; the file was cut there: remove that line$"):
-        list(read_events(path, Partial))
-    # A run has an option against it.
-    with pytest.raises(
-        InputError, match=r"line 3: .*; the file was cut there: remove that line, or use --skip"
-    ):
+    with pytest.raises(InputError, match=r"line 3: .*; correct that line, or remove it$"):
         validate(path, Partial)
-
-
-@pytest.mark.parametrize("bad", [line()[:-9] + b"\n", line(text=None).rstrip()])
-def test_a_line_that_is_wrong_and_not_cut_is_no_remnant_of_a_crash(tmp_path: Path, bad: bytes) -> None:
-    with pytest.raises(InputError, match="line 2: "):
-        list(read_events(write(tmp_path / "p.jsonl", line(), bad), Partial, print))
+    # A whole line that is wrong is no remnant of a crash.
+    with pytest.raises(InputError, match="line 3: "):
+        list(read_events(write(path, line(), line(revision=1), half + b"\n"), Partial, print))
 
 
 def test_unknown_fields_are_ignored(tmp_path: Path) -> None:

@@ -19,10 +19,9 @@ from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import cluster_main
 from hypothesis import given
 
-from connectors.files.records import Held
+from connectors.files.sink import FileState
 from connectors.jsonl.source import JsonlSource
-from connectors.sinks.subtitles import VTT_HEADER, Format, SubtitlePosition, SubtitleSink, srt, vtt
-from operators.errors import OutputError
+from connectors.sinks.subtitles import VTT_HEADER, Format, SubtitleSink, srt, vtt
 from operators.events import Caption
 from operators.stages.subtitle import subtitle
 from operators.subtitles.timing import Cue
@@ -88,9 +87,9 @@ def cues_in(path: Path) -> int:
     return len(cues)
 
 
-def partition(path: Path, position: SubtitlePosition | None = None) -> Any:
+def partition(path: Path, state: FileState | None = None) -> Any:
     kind: Format = "srt" if path.suffix == ".srt" else "vtt"
-    return SubtitleSink(path, kind).build_part("out", "part", None if position is None else Held(position))
+    return SubtitleSink(path, kind).build_part("out", "part", state)
 
 
 @pytest.fixture(params=["out.srt", "out.vtt"])
@@ -118,40 +117,19 @@ def test_the_file_is_valid_after_every_write(path: Path) -> None:
 def test_a_resumed_run_cuts_the_file_back_and_counts_on(path: Path) -> None:
     part = partition(path)
     part.write_batch([CUE])
-    position = part.snapshot().position
+    state = part.snapshot()
     kept = path.read_bytes()
     part.write_batch([Cue(3000, 4000, ("lost with the machine",))])
     part.close()
     with path.open("ab") as file:
         file.write(b"\n00:00:0")
-    part = partition(path, position)
+    part = partition(path, state)
     assert path.read_bytes() == kept
     part.write_batch([Cue(3000, 4000, ("zwei",))])
     part.close()
     assert cues_in(path) == 2
     if path.suffix == ".srt":
         assert path.read_text(encoding="utf-8").split("\n\n")[1].startswith("2\n00:00:03,000")
-
-
-def test_half_a_cue_is_taken_back_when_the_disk_fills_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    part = partition(path)
-    part.write_batch([CUE])
-    kept, file = path.read_bytes(), part._target._file._file
-
-    class Full:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(file, name)
-
-        def write(self, data: bytes) -> int:
-            if len(data) < 30:
-                raise OSError(28, "No space left on device")
-            return int(file.write(data[:20]))
-
-    monkeypatch.setattr(part._target._file, "_file", Full())
-    with pytest.raises(OutputError, match="No space left"):
-        part.write_batch([CUE])
-    assert path.read_bytes() == kept
-    part.close()
 
 
 # A run that is killed

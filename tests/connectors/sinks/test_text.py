@@ -28,17 +28,14 @@ def test_sentences_are_lines_and_those_after_a_snapshot_are_written_once(
     tmp_path: Path, shown: Shown, text: str
 ) -> None:
     path = tmp_path / "talk.txt"
-    first = TextSink(path, shown).open_file(None, None)
-    first.begin()
-    first.append(caption(0, "Good", "Guten", is_final=False))
-    first.append(caption(0, "Good day.", "Guten\nTag."))
-    position = first.position
-    first.append(caption(1, "How are", "Wie lost"))
+    first = TextSink(path, shown).build_part("out", "file", None)
+    first.write_batch([caption(0, "Good", "Guten", is_final=False), caption(0, "Good day.", "Guten\nTag.")])
+    state = first.snapshot()
+    first.write_batch([caption(1, "How are", "Wie lost")])
     first.close()
 
-    second = TextSink(path, shown).open_file(position, None)
-    second.append(caption(1, "How are you?", "Wie geht es?"))
-    second.append(caption(2, "", ""))
+    second = TextSink(path, shown).build_part("out", "file", state)
+    second.write_batch([caption(1, "How are you?", "Wie geht es?"), caption(2, "", "")])
     second.close()
     assert path.read_text() == text
 
@@ -59,10 +56,13 @@ def test_sentences_are_lines_and_those_after_a_snapshot_are_written_once(
 def test_sentences_tell_when_they_were_said_and_markdown_obeys_nothing_in_them(
     tmp_path: Path, name: str, shown: Shown, text: str
 ) -> None:
-    file = TextSink(tmp_path / name, shown, times=True).open_file(None, None)
-    file.begin()
-    file.append(caption(0, "Good day.", "*Guten* Tag.", start_s=7.9))
-    file.append(caption(1, "- No_", "1. Nein", start_s=3725.0))
-    file.append(caption(2, " ", "", start_s=3726.0))
+    file = TextSink(tmp_path / name, shown, times=True).build_part("out", "file", None)
+    file.write_batch(
+        [
+            caption(0, "Good day.", "*Guten* Tag.", start_s=7.9),
+            caption(1, "- No_", "1. Nein", start_s=3725.0),
+            caption(2, " ", "", start_s=3726.0),
+        ]
+    )
     file.close()
     assert (tmp_path / name).read_text() == text

@@ -62,9 +62,7 @@ def test_output_on_a_full_disk_is_an_error_of_the_output(command: list[object], 
         environment = {**os.environ, "PYTHONUNBUFFERED": at_once}
         done = completed([SURTITLE, *command], stdout=full, env=environment)
     assert done.returncode == 4
-    assert done.stderr.startswith(
-        "surtitle: standard output cannot be written: No space left on device; free "
-    )
+    assert done.stderr.startswith("surtitle: standard output cannot be written: No space left on device")
     assert done.stderr.count("\n") == 1
 
 

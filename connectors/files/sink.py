@@ -1,0 +1,246 @@
+"""Files of records, each written whole and at once: exactly once with recovery."""
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Generic, TypeVar
+
+import msgspec
+from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
+from typing_extensions import override
+
+from connectors.files.output import WriteError, check_writable, inherited, open_to_write
+from connectors.files.watch import OutputWatch
+from operators.errors import OutputError
+from operators.events import Event
+from operators.notifications import Missing, OutputChanged, Span
+from operators.subtitles.timing import Cue
+
+#: The partition of a source or sink of one file. Not its path: a folder may be renamed before a run resumes.
+ONE_FILE = "file"
+
+T = TypeVar("T", bound=Event | Cue)
+
+# Seconds after a failed write in which records are lost without another attempt.
+_RETRY_S = 3.0
+
+
+class FileState(msgspec.Struct, frozen=True):
+    """The resume state of a file: what it holds, and what it lacks."""
+
+    #: Bytes and records in it.
+    size: int = 0
+    records: int = 0
+    lost: Span = Span()
+    reason: str = ""
+
+
+class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
+    """Writes records to the end of a file, which is opened with the first of them or by `open`.
+
+    Args:
+        encode: Returns the bytes of a record, given its number from 1; empty for a record that is left out.
+        header: What precedes the first record.
+        state: How much of the file is kept.
+        watch: Notified of errors, whose records are counted as lost. Without it, errors are raised.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        encode: Callable[[T, int], bytes],
+        header: bytes = b"",
+        state: FileState | None = None,
+        watch: OutputWatch | None = None,
+    ) -> None:
+        state = state or FileState()
+        self.path = path
+        self.size, self._records = state.size, state.records
+        self._encode, self._header, self._watch = encode, header, watch
+        self._lost, self._reason = state.lost, state.reason
+        self._file: int | None = None
+        self._is_regular = self._is_failing = False
+        self._retry_at_s = 0.0
+        # What no crash of the machine can take any more, and the records after it.
+        self._synced = (self.size, self._records)
+        self._unsynced = Span()
+        self._leave = None if watch is None else watch.watch(lambda: self.missing)
+
+    @property
+    def missing(self) -> Missing | None:
+        """What the file lacks so far."""
+        if not self._lost.records:
+            return None
+        return Missing(path=str(self.path), span=self._lost, reason=self._reason)
+
+    def open(self) -> None:
+        """Open the file, and truncate it to its state.
+
+        Raises:
+            OSError: when it cannot be written.
+            OutputError: when it is shorter than its state says.
+        """
+        if self._file is not None:
+            return
+        number = inherited(self.path)
+        file = open_to_write(self.path) if number is None else os.dup(number)
+        try:
+            self._is_regular = number is None and stat.S_ISREG(os.fstat(file).st_mode)
+            if self._is_regular:
+                self._check_size(file)
+                self.truncate(file)
+            if not self.size and self._header:
+                write_all(file, self._header)
+                self.size = len(self._header)
+        except BaseException:
+            os.close(file)
+            raise
+        self._file = file
+
+    def _check_size(self, file: int) -> None:
+        if os.fstat(file).st_size < self.size:
+            raise OutputError(f"{self.path} has become shorter since the run being resumed; start a new run")
+
+    @override
+    def write_batch(self, values: list[T]) -> None:
+        for record in values:
+            if self._is_failing and monotonic() < self._retry_at_s:
+                self._lost += Span.of(record)
+                continue
+            try:
+                self.open()
+                assert self._file is not None
+                is_written = self.append(self._file, record)
+            except OSError as error:
+                self._cut_back()
+                self._fail(error, Span.of(record))
+            else:
+                if is_written:
+                    self._records += 1
+                    self._unsynced += Span.of(record)
+                    self._succeed()
+
+    def append(self, file: int, record: T) -> bool:
+        """Write a record to an open file; returns whether there was something to write."""
+        data = self._encode(record, self._records + 1)
+        write_all(file, data)
+        self.size += len(data)
+        return bool(data)
+
+    def truncate(self, file: int) -> None:
+        """Remove what follows ``size`` bytes of an open regular file."""
+        os.ftruncate(file, self.size)
+
+    @override
+    def snapshot(self) -> FileState:
+        try:
+            if self._file is not None and self._is_regular and self._unsynced.records:
+                os.fsync(self._file)
+        except OSError as error:
+            # A second attempt would succeed although the data is gone.
+            self.size, self._records = self._synced
+            self._cut_back()
+            self._fail(error, self._unsynced)
+        self._synced, self._unsynced = (self.size, self._records), Span()
+        return FileState(self.size, self._records, self._lost, self._reason)
+
+    @override
+    def close(self) -> None:
+        """Close the file without raising: Bytewax aborts the process on an error here."""
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                os.close(file)
+        if self._leave is not None and self.missing is None:
+            self._leave()
+            self._leave = None
+
+    def _cut_back(self) -> None:
+        if self._file is not None and self._is_regular:
+            with suppress(OSError):
+                self.truncate(self._file)
+
+    def _fail(self, error: OSError, lost: Span) -> None:
+        failure = WriteError(self.path, error)
+        if self._watch is None:
+            raise failure from None
+        self._lost += lost
+        self._retry_at_s = monotonic() + _RETRY_S
+        if not self._is_failing or failure.reason != self._reason:
+            self._report(f"{failure}; captions continue, and its records are lost meanwhile", is_late=True)
+        self._is_failing, self._reason = True, failure.reason
+
+    def _succeed(self) -> None:
+        if self._is_failing:
+            self._is_failing = False
+            self._report(f"{self.path} can be written again; it lacks {self._lost}", is_late=False)
+
+    def _report(self, sentence: str, *, is_late: bool) -> None:
+        if self._watch is not None:
+            self._watch.observe(OutputChanged(str(self.path), sentence, is_late))
+
+
+def write_all(file: int, data: bytes, at: int | None = None) -> None:
+    """Write all of the data to an open file, at its end or at an offset."""
+    left = memoryview(data)
+    while left:
+        count = os.write(file, left) if at is None else os.pwrite(file, left, at + len(data) - len(left))
+        left = left[count:]
+
+
+class FileSink(FixedPartitionedSink[T, FileState], Generic[T]):
+    """Writes each record to the end of a file; takes pairs of a key, which is ignored, and a record.
+
+    One worker writes, however many there are. Of a cluster, it is one of the first process. A record that
+    cannot be written is counted as lost, and the flow continues.
+
+    Delivery: exactly once with recovery into a regular file, which a resumed run truncates to its size at the
+    snapshot; best effort into a pipe or a device.
+
+    Args:
+        path: The file; its contents are replaced.
+        encode: Returns the bytes of a record, given its number from 1; empty for a record that is left out.
+        header: What precedes the first record.
+        watch: Notified of what is lost; without it, a failed write ends the flow.
+
+    Raises:
+        OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        encode: Callable[[T, int], bytes],
+        *,
+        header: bytes = b"",
+        watch: OutputWatch | None = None,
+    ) -> None:
+        self.path = path
+        self._encode, self._header, self._watch = encode, header, watch
+        self._is_here = watch is None or watch.is_here
+        if self._is_here:
+            check_writable(path)
+
+    def partition(self, state: FileState | None) -> FilePartition[T]:
+        """The file, not yet open."""
+        return FilePartition(self.path, self._encode, self._header, state, self._watch)
+
+    @override
+    def list_parts(self) -> list[str]:
+        return [ONE_FILE] if self._is_here else []
+
+    @override
+    def part_fn(self, item_key: str) -> int:
+        return 0
+
+    @override
+    def build_part(self, step_id: str, for_part: str, resume_state: FileState | None) -> FilePartition[T]:
+        partition = self.partition(resume_state)
+        try:
+            partition.open()
+        except OSError as error:
+            raise WriteError(self.path, error) from None
+        return partition

@@ -1,0 +1,146 @@
+"""Files of records are whole at every moment, and what they lack is counted while the flow goes on."""
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bytewax.testing import TestingSource
+
+from connectors.files import sink as files
+from connectors.files.sink import FilePartition, FileState
+from connectors.files.watch import OutputWatch
+from connectors.jsonl.files import validate
+from connectors.jsonl.source import JsonlSource
+from connectors.sinks.jsonl import JsonlSink
+from connectors.sinks.subtitles import SubtitleSink
+from connectors.sinks.wav import WavSink
+from operators.errors import OutputError
+from operators.events import AudioChunk, Partial
+from operators.notifications import OutputChanged
+from operators.subtitles.timing import Cue
+from tests.connectors.jsonl.partials import copy, events, partial, write, write_events
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Let no file become larger."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def opened(sink: Any, state: FileState | None = None) -> FilePartition[Any]:
+    partition: FilePartition[Any] = sink.build_part("out", "file", state)
+    return partition
+
+
+def test_one_file_is_whole_however_many_workers_there_are(tmp_path: Path) -> None:
+    out = write(tmp_path / "out.jsonl", b"old\n")
+    path = write_events(tmp_path / "p.jsonl", events(200))
+    copy(JsonlSource(path, Partial), JsonlSink(out), workers=3)
+    assert validate(out, Partial) == 200
+    copy(TestingSource(events(1)), JsonlSink(out))
+    assert validate(out, Partial) == 1
+
+
+def test_a_batch_is_in_the_file_at_once_and_a_resumed_run_cuts_back_what_followed(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    part = opened(JsonlSink(out))
+    part.write_batch([partial(), partial(0, 1)])
+    state = part.snapshot()
+    assert state == FileState(out.stat().st_size, 2)
+    part.write_batch([partial(0, 2)])
+    part.close()
+    resumed = opened(JsonlSink(out), state)
+    assert validate(out, Partial) == 2
+    resumed.close()
+    with pytest.raises(OutputError, match=r"out\.jsonl has become shorter since the run being resumed"):
+        opened(JsonlSink(out), FileState(10_000))
+
+
+@pytest.mark.parametrize("is_wav", [False, True])
+def test_what_finds_no_room_is_counted_and_told_once_until_there_is_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_wav: bool
+) -> None:
+    told: list[OutputChanged] = []
+    watch = OutputWatch(told.append)
+    path = tmp_path / "out"
+    sink: Any = WavSink(path, watch=watch) if is_wav else JsonlSink(path, watch=watch)
+    records: list[Any] = [
+        AudioChunk(stream="talk", start_s=at / 10, pcm=bytes(3200)) if is_wav else partial(0, at)
+        for at in range(9)
+    ]
+    part = opened(sink)
+    part.write_batch(records[:2])
+    size = path.stat().st_size
+    with limited(size + 100):
+        part.write_batch(records[2:4])
+        assert path.stat().st_size == size
+    # It is not tried again at once.
+    part.write_batch(records[4:5])
+    assert [one.span.records for one in watch.missing()] == [3]
+    state = part.snapshot()
+    monkeypatch.setattr(files, "_RETRY_S", 0.0)
+    part._retry_at_s = 0.0
+    part.write_batch(records[5:])
+    assert [one.is_late for one in told] == [True, False]
+    assert told[0].sentence.startswith(f"{path} cannot be written: File too large; captions continue")
+    assert told[1].sentence.startswith(f"{path} can be written again; it lacks 3 records")
+    part.close()
+    [missing] = watch.missing()
+    assert (missing.path, missing.span.records, missing.reason) == (str(path), 3, "File too large")
+    assert is_wav or validate(path, Partial) == 6
+    # A resumed run still knows.
+    opened(JsonlSink(path, watch=(later := OutputWatch(print))), state).close()
+    assert [one.span.records for one in later.missing()] == [3]
+
+
+def test_without_a_watch_the_first_error_ends_the_flow(tmp_path: Path) -> None:
+    part = opened(SubtitleSink(tmp_path / "out.srt", "srt"))
+    part.write_batch([Cue(0, 1000, ("one",))])
+    kept = (tmp_path / "out.srt").read_bytes()
+    with limited(len(kept) + 20), pytest.raises(OutputError, match=r"out\.srt cannot be written: File too"):
+        part.write_batch([Cue(0, 1000, ("two",))])
+    assert (tmp_path / "out.srt").read_bytes() == kept
+    part.close()
+
+
+def test_what_did_not_reach_the_disk_is_lost_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = OutputWatch(lambda _event: None)
+    part = opened(JsonlSink(tmp_path / "out.jsonl", watch=watch))
+    part.write_batch(events(2))
+    state = part.snapshot()
+    part.write_batch(events(3)[2:])
+
+    def broken(_file: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("os.fsync", broken)
+    assert part.snapshot().size == state.size == (tmp_path / "out.jsonl").stat().st_size
+    assert [one.span.records for one in watch.missing()] == [1]
+    part.close()
+
+
+def test_a_reader_that_leaves_a_pipe_is_an_error_of_each_record(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="nobody reads it; start a reader for it first"):
+        opened(JsonlSink(tmp_path / "pipe"))
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    watch = OutputWatch(lambda _event: None)
+    part = opened(JsonlSink(tmp_path / "pipe", watch=watch))
+    part.write_batch(events(1))
+    assert os.read(reader, 65536).endswith(b"\n")
+    os.close(reader)
+    part.write_batch(events(2))
+    assert [(one.span.records, one.reason) for one in watch.missing()] == [(2, "Broken pipe")]
+    part.close()
