@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from connectors.machine.resources import available_mb, cpu_name, limits, usable_cores
 from connectors.machine.trial import require_library
 from connectors.microphone.portaudio import abandon, find_device, list_devices, record
-from connectors.models.catalog import BESIDES_MB, catalog
+from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, has_firefox
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.sinks.part import SINKS
@@ -104,16 +104,11 @@ def _models(
     yield check("recogniser", lambda: [Finding("ok", recognizer(settings))])
     for sink, path in settings.output.files():
         if said := sink.examine:
-            yield check(sink.name, partial(_sink, said, path))
-    sizes = {one.path: megabytes(one) for one in engines}
-    yield check("memory", lambda: memory(_free_mb(), sum(sizes.values())))
+            sentence = partial(said, path)
+            yield check(sink.name, lambda: [Finding("ok", sentence())])
     if not is_quick and (engines or not wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
         yield check("speed", lambda: judge(measure(engine, own), len(wanted)))
-
-
-def _sink(said: Callable[[Path], str], path: Path) -> list[Finding]:
-    return [Finding("ok", said(path))]
 
 
 def processor() -> list[Finding]:
@@ -199,26 +194,6 @@ def recognizer(settings: Settings) -> str:
         return part.examine(wanted, spoken)
     make_recognizer(wanted, spoken=spoken.name, observe=unobserved).close()
     return f"{part.name.capitalize()} can be loaded; it recognises {spoken.name}"
-
-
-def _free_mb() -> float | None:
-    allowed = limits().memory
-    known = (available_mb(), None if allowed is None else allowed / 1e6)
-    return min((mb for mb in known if mb is not None), default=None)
-
-
-def memory(free_mb: float | None, model_mb: float) -> list[Finding]:
-    """Whether a run fits into the memory beside the model, which is loaded."""
-    if free_mb is None:
-        return [Finding("ok", "This system does not tell how much memory is free")]
-    sentence = (
-        f"{free_mb:,.0f} MB are free with a model of {model_mb:,.0f} MB, and captions need {BESIDES_MB:,} MB"
-    )
-    if free_mb >= BESIDES_MB:
-        return [Finding("ok", sentence)]
-    return [
-        Finding("warning", sentence, "close other programs, allow more memory, or name a smaller --model")
-    ]
 
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.

@@ -12,7 +12,7 @@ import flows.doctor.checks as checks
 from connectors.callback import CallbackSink
 from connectors.sinks.part import SinkPart
 from flows.cli.doctor import conclusion, print_result
-from flows.doctor.checks import Finding, Result, Verdict, examine, from_error, judge_sound, memory
+from flows.doctor.checks import Finding, Result, Verdict, examine, from_error, judge_sound
 from flows.doctor.speed import Speed, judge
 from flows.settings.loading import load_settings
 from operators.errors import InputError
@@ -58,15 +58,6 @@ def test_the_speed(change: dict[str, Any], languages: int, verdict: Verdict, wor
 def test_the_best_named_model_that_keeps_up_is_recommended() -> None:
     said = "the best named model that keeps up here is captions"
     assert judge(SPEED._replace(advice=said))[1].sentence.endswith(said)
-
-
-@pytest.mark.parametrize(
-    ("free_mb", "verdict", "words"),
-    [(8000.0, "ok", "8,000 MB are free"), (350.0, "warning", "350 MB"), (None, "ok", "does not tell")],
-)
-def test_the_memory(free_mb: float | None, verdict: Verdict, words: str) -> None:
-    found = worst(memory(free_mb, 100.0))
-    assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
 @pytest.mark.parametrize(
