@@ -1,40 +1,16 @@
-"""Building blocks of pages: packaged files, templates, the content security policy, and SVG.
+"""Pictures in SVG, and plots: panels with lines, bars and points. All content is escaped here."""
 
-All content of a picture is escaped here, once.
-"""
-
-import base64
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from math import floor, isfinite, log10
 from typing import NamedTuple
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 
-def packaged(package: str, name: str) -> str:
-    """A file that is part of a package."""
-    return files(package).joinpath(name).read_text(encoding="utf-8")
-
-
-def render(package: str, name: str, **values: object) -> str:
-    """Fill in a template of a package; anything that is not markup is escaped."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(packaged(package, name)).render(**values)
-
-
-def policy(style: str, script: str | None = None) -> str:
-    """The content security policy for a page that has only this style and script."""
-    scripts = "" if script is None else f"script-src '{_hash(script)}'; "
-    return f"default-src 'none'; {scripts}style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+def packaged(name: str) -> str:
+    """A file of this package."""
+    return files("flows.pages").joinpath(name).read_text(encoding="utf-8")
 
 
 #: The namespace of files of pictures.
@@ -89,28 +65,132 @@ def drawing(
     return tag("svg", Markup("").join(parts), **more, viewBox=box, role="img", aria_label=label, class_=kind)
 
 
-def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
-    """About ``count`` round numbers from ``low`` to ``high``; with ``whole``, only whole numbers."""
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """About ``count`` round numbers from ``low`` to ``high``."""
     span = high - low
     if not isfinite(span) or span <= 0:
         return [low]
     power = 10.0 ** floor(log10(span / count))
     step = next(power * many for many in (1, 2, 5, 10) if span / (power * many) <= count)
-    step = max(1.0, step) if whole else step
     first, last = -floor(-low / step), floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
-
-
-def levels(up: Scale, left: float, right: float, most: int = 5, unit: str = "") -> list[Markup]:
-    """The horizontal grid lines of a plot, and their numbers on the left."""
-    parts = []
-    for value in ticks(up.low, up.high, most):
-        y = up.at(value)
-        parts.append(line(left, y, right, y, class_="grid"))
-        parts.append(text(left - 5.0, y + 4, f"{value:g}{unit}", text_anchor="end"))
-    return parts
 
 
 def value_of(value: object) -> str:
     """A number, formatted as short as a picture needs it."""
     return f"{round(value, 2):g}" if isinstance(value, float) and abs(value) < 1e5 else str(value)
+
+
+# Okabe and Ito's colours, which colour-blind people can distinguish.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#595959"
+#: The same for any number of lines, one after the other.
+COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", GREY)
+
+_HEIGHT, _TOP, _BOTTOM = 340.0, 56.0, 290.0
+_INK, _QUIET, _GRID = "#1b1a17", "#625e55", "#e4dfd4"
+
+#: Places in a panel's own units.
+Points = Sequence[tuple[float, float]]
+
+
+def up_to(values: Iterable[float], least: float = 1.0) -> tuple[float, float]:
+    """A range from 0 that leaves some space above the largest of the values."""
+    return 0.0, 1.05 * max(least, *values, 0.0)
+
+
+class Panel:
+    """A coordinate system with a title, horizontal lines and their numbers."""
+
+    def __init__(
+        self, title: str, place: tuple[float, float], across: tuple[float, float], up: tuple[float, float]
+    ) -> None:
+        """``place`` is the left and right end in the picture; ``across`` and ``up`` are ranges of values."""
+        self.across = Scale(*across, *place)
+        self.up = Scale(*up, _BOTTOM, _TOP)
+        self.parts: list[Markup] = [text(place[0], 28, title, fill=_INK, font_size=15)]
+        for value in ticks(*up):
+            y = self.up.at(value)
+            self.parts.append(line(place[0], y, place[1], y, stroke=_GRID))
+            self.parts.append(text(place[0] - 8, y + 4, f"{value:g}", text_anchor="end", fill=_QUIET))
+
+    def number_across(self, unit: str = "", label: str = "", most: int = 5) -> None:
+        """Write round numbers below the panel, and what they mean."""
+        for value in ticks(self.across.low, self.across.high, most):
+            self.name(value, f"{value:g}{unit}", _QUIET)
+        middle = (self.across.begin + self.across.end) / 2
+        self.parts.append(text(middle, _BOTTOM + 42, label, fill=_QUIET, text_anchor="middle"))
+
+    def name(self, at: float, words: str, colour: str = _INK) -> None:
+        """Write words below the panel, at a value."""
+        x = self.across.at(at)
+        self.parts.append(text(x, _BOTTOM + 22, words, fill=colour, text_anchor="middle"))
+
+    def curve(self, points: Points, colour: str) -> None:
+        """Draw a line with a dot at each point."""
+        where = [(self.across.at(at), self.up.at(value)) for at, value in points]
+        if where:
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in where)
+            self.parts.append(tag("polyline", points=path, fill="none", stroke=colour, stroke_width=2))
+            self.parts += [tag("circle", cx=x, cy=y, r=2.5, fill=colour) for x, y in where]
+
+    def level(self, value: float, colour: str) -> None:
+        """Draw a dashed line from side to side."""
+        y = self.up.at(value)
+        self.parts.append(
+            line(*(self.across.begin, y, self.across.end, y), stroke=colour, stroke_dasharray="4 3")
+        )
+
+    def bar(self, at: float, value: float, *, left: float, width: float, colour: str, words: str) -> None:
+        """Draw a bar with words above it; it begins ``left`` beside the value ``at``."""
+        x, y = self.across.at(at) + left, self.up.at(value)
+        self.parts += [
+            rect(x, y, width - 2, _BOTTOM - y, fill=colour),
+            text(x + width / 2 - 1, y - 5, words, fill=_QUIET, text_anchor="middle", font_size=11),
+        ]
+
+    def column(self, low: float, high: float, value: float, colour: str, tip: str) -> None:
+        """Draw a bar from ``low`` to ``high``, which says ``tip`` to a pointer."""
+        x, y = self.across.at(low), self.up.at(value)
+        wide = max(self.across.at(high) - x - 1, 0.5)
+        shape = tag("rect", tag("title", tip), x=x, y=y, width=wide, height=_BOTTOM - y, fill=colour)
+        self.parts.append(shape)
+
+    def point(self, at: float, value: float, span: tuple[float, float], colour: str) -> None:
+        """Draw a point, and a line over the range in which the value lies."""
+        x = self.across.at(at)
+        self.parts += [
+            line(*(x, self.up.at(span[0]), x, self.up.at(span[1])), stroke=colour),
+            tag("circle", cx=x, cy=self.up.at(value), r=4, fill=colour),
+        ]
+
+    def say(self, at: float, value: float, words: str, colour: str, *, left: bool = False) -> None:
+        """Write words to the right of a point, or to its left."""
+        x, anchor = (-8, "end") if left else (8, "start")
+        where = self.across.at(at) + x, self.up.at(value) - 4
+        self.parts.append(text(*where, words, fill=colour, text_anchor=anchor, font_size=11))
+
+    def legend(self, names: Iterable[tuple[str, str]], left: float) -> None:
+        """Write the names of colours in a column, because ends of lines may meet."""
+        for place, (words, colour) in enumerate(names):
+            y = _TOP + 20 * place
+            self.parts += [rect(left, y, 12, 4, fill=colour), text(left + 18, y + 6, words, fill=_INK)]
+
+
+def picture(
+    panels: Sequence[Panel], width: float, label: str, kind: str, caption: str = "", names: int = 0
+) -> str:
+    """The SVG file of some panels.
+
+    Args:
+        panels: From left to right.
+        label: The text alternative.
+        kind: The name of this kind of plot.
+        caption: Small print below.
+        names: The number of names in the longest legend.
+    """
+    height = max(_HEIGHT, _TOP + 20 * names) + (30 if caption else 0)
+    parts = [rect(0, 0, width, height, fill="#ffffff"), *(part for panel in panels for part in panel.parts)]
+    if caption:
+        parts.append(text(12, height - 10, caption, fill=_QUIET, font_size=10))
+    style = {"xmlns": SVG, "font_family": "sans-serif", "font_size": 13}
+    return f"{drawing(width, height, parts, label, kind, **style)}\n"
