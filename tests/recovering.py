@@ -26,7 +26,7 @@ from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Logits
-from operators.decoding.translator import SegmentState, Translator
+from operators.decoding.translator import Translator
 from operators.errors import SurtitleError
 from operators.events import AudioChunk, parted
 from operators.models.pool import SessionPool
@@ -34,10 +34,8 @@ from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.serving.routed import RoutedRooms
+from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
 from operators.serving.scheduler import Scheduler
-from operators.serving.segments import SegmentRooms, Translated, rooms_of
-from operators.serving.thread import RoomsThread
 from tests.toy import ToyStore, ToyVocabulary
 
 _VOCABULARY = ToyVocabulary()
@@ -55,7 +53,7 @@ class ToyShared(Shared):
     #: Seconds that an update takes at least; with rooms, that a pass takes.
     step_s = 0.005
     _toy: Translator | None = None
-    _toy_rooms: RoomsThread[SegmentState, Translated] | None = None
+    _toy_rooms: RoomsThread | None = None
 
     @override
     def translator(self) -> Translator:
@@ -72,7 +70,7 @@ class ToyShared(Shared):
         """Rules alone say where sentences end."""
 
     @override
-    def rooms(self) -> RoomsThread[SegmentState, Translated]:
+    def rooms(self) -> RoomsThread:
         with self._lock:
             if self._toy_rooms is None:
                 codes = [one.target.code for one in self._settings.translate.directions]
@@ -82,11 +80,11 @@ class ToyShared(Shared):
                 )
             return self._toy_rooms
 
-    def _rooms_in(self, prompt: Prompt) -> SegmentRooms:
+    def _rooms_in(self, prompt: Prompt) -> Rooms:
         sessions, store = 4, _SlowStore(5)
         scheduler = Scheduler(SharedSessions(store, SessionPool(store, prompt.head, sessions)), fill=16)
         made = self._of(Translator, scheduler, prompt)
-        return rooms_of(scheduler, made, keep_up=self._settings.keeps_up)
+        return Rooms(scheduler, made, keep_up=self._settings.keeps_up)
 
     def _of(self, kind: type[Translator], decoder: Decoder, prompt: Prompt) -> Translator:
         settings = self._settings.translate

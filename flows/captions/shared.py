@@ -22,7 +22,7 @@ from flows.observe.observer import Observe
 from flows.settings.schema import SentencesSettings, Settings
 from flows.settings.terminology import parted as parted_files
 from operators.decoding.decoder import Decoder
-from operators.decoding.translator import SegmentState, Translates
+from operators.decoding.translator import Translates
 from operators.decoding.translator_of_each import TranslatorOfEach
 from operators.events import parted
 from operators.languages import ENGLISH, Direction, Language, direction_to, language
@@ -32,9 +32,7 @@ from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits
 from operators.sentences.seam import Judge
-from operators.serving.routed import RoutedRooms
-from operators.serving.segments import SegmentRooms, Translated
-from operators.serving.thread import RoomsThread
+from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
 from operators.stages.sentences import MakeSentences
 from operators.stages.translate_together import TOGETHER
 
@@ -119,8 +117,8 @@ class Shared:
         self._languages = languages
         self._lock = Lock()
         self._translator: Translates | None = None
-        self._rooms: RoomsThread[SegmentState, Translated] | None = None
-        self._together: Callable[[str], SegmentRooms] | None = None
+        self._rooms: RoomsThread | None = None
+        self._together: Callable[[str], Rooms] | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
         # Of English, or None without one; empty until it is loaded.
         self._judges: list[Judge | None] = [] if earlier is None else earlier._judges
@@ -156,7 +154,7 @@ class Shared:
                 )
             return self._translator
 
-    def together(self, channel: str = "") -> SegmentRooms:
+    def together(self, channel: str = "") -> Rooms:
         """What translates sentences that nobody waits for, loaded on first use; for one worker.
 
         That of the language of ``channel``, where there are several.
@@ -168,7 +166,7 @@ class Shared:
                 self._together = self._by_stream(engines, made)
             return self._together(channel)
 
-    def rooms(self) -> RoomsThread[SegmentState, Translated]:
+    def rooms(self) -> RoomsThread:
         """The process's rooms, loaded on first use."""
         with self._lock:
             if self._rooms is None:
@@ -236,7 +234,7 @@ class Shared:
                     self._judges.append(open_judge(engine.model for engine in engines))
             return self._judges[0]
 
-    def _rooms_on(self, engine: Engine) -> SegmentRooms:
+    def _rooms_on(self, engine: Engine) -> Rooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)
 
     def _translates(self, engine: Engine, decoder: Decoder) -> Translates:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from flows.engine.draft_model import DraftModel
 from flows.settings.translate import TranslateSettings
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.decoding.translator import SegmentState
 from operators.errors import UsageError
 from operators.models.llama import BATCH, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -15,10 +14,8 @@ from operators.models.memory_plan import Footprint
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.seq2seq.store import PairStore
-from operators.serving.passes import fill_of
-from operators.serving.scheduler import Scheduler
-from operators.serving.segments import Translated
-from operators.serving.thread import RoomsThread, ServesRooms
+from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
+from operators.serving.scheduler import Scheduler, fill_of
 
 #: Maximum bytes of the logits of a pass of many rooms: 256 positions for a vocabulary of 262,144 tokens.
 _LOGITS_BYTES = 1 << 28
@@ -82,7 +79,7 @@ def share_passes(
     return Scheduler(first, second, fill=fill, costs=costs, most=most)
 
 
-def on_thread(rooms: ServesRooms[SegmentState, Translated]) -> RoomsThread[SegmentState, Translated]:
+def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:
     """The rooms on a thread of their own, which alone may use them from now on."""
     served = RoomsThread(rooms)
     # The program must not end in the middle of a pass.

@@ -46,7 +46,7 @@ from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of
 from operators.seq2seq.contract import EncoderDecoder
-from operators.serving.segments import SegmentRooms, rooms_of
+from operators.serving.rooms import Rooms
 from operators.trouble import ModelTrouble
 
 
@@ -112,18 +112,18 @@ class Engine(NamedTuple):
         """Runs the methods one after the other, for any number of translators."""
         return OneAtATime(self.pool, self.drafts)
 
-    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> SegmentRooms:
+    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> Rooms:
         """Rooms on this model, which from now on are alone in using its sessions.
 
         ``translates`` makes what translates, whose methods run in the given decoder.
         """
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
-        return rooms_of(scheduler, translates(scheduler), keep_up=keep_up)
+        return Rooms(scheduler, translates(scheduler), keep_up=keep_up)
 
-    def together(self, translates: Callable[[Decoder], Translates]) -> SegmentRooms:
+    def together(self, translates: Callable[[Decoder], Translates]) -> Rooms:
         """Rooms for sentences that nobody waits for: as many tokens as possible share a pass."""
         scheduler = share_passes(self.opened, self.draft, fill=BATCH)
-        return rooms_of(scheduler, translates(scheduler), keep_up=False)
+        return Rooms(scheduler, translates(scheduler), keep_up=False)
 
     @property
     def pool(self) -> SessionPool:

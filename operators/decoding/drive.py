@@ -39,6 +39,34 @@ class Cost(NamedTuple):
     draft_s: float = 0.0
 
 
+class CostMeter:
+    """Adds up the cost of the passes of one model for one method."""
+
+    def __init__(self) -> None:
+        self._passes = self._reused = self._kept = self._evaluated = 0
+        self._seconds = self._first_s = 0.0
+
+    def add(self, evaluated: int, reused: int, kept: int) -> None:
+        """Count a pass."""
+        if self._passes == 0:
+            self._reused, self._kept = reused, kept
+        self._passes += 1
+        self._evaluated += evaluated
+
+    def took(self, seconds: float) -> None:
+        """Add the time of the pass that was counted last."""
+        if self._passes == 1:
+            self._first_s = seconds
+        self._seconds += seconds
+
+    def with_draft(self, draft: "CostMeter") -> Cost:
+        """The cost of a method, of which the draft model's passes have a meter of their own."""
+        return Cost(
+            self._passes, self._reused, self._kept, self._evaluated, self._seconds, self._first_s,
+            draft._passes, draft._evaluated, draft._seconds,
+        )  # fmt: skip
+
+
 def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[Decoded, Cost]:
     """Answer the method's requests from one session until it returns.
 
@@ -55,18 +83,7 @@ def drive(method: Method, session: Session, draft: Session | None = None) -> tup
             request = method.send(logits)
     except StopIteration as end:
         decoded: Decoded = end.value
-        cost = Cost(
-            passes=model.passes,
-            reused=model.reused,
-            kept=model.kept,
-            evaluated=model.evaluated,
-            model_s=model.seconds,
-            first_s=model.first_s,
-            draft_passes=second.passes,
-            draft_evaluated=second.evaluated,
-            draft_s=second.seconds,
-        )
-        return decoded, cost
+        return decoded, model.meter.with_draft(second.meter)
 
 
 class _Asked:
@@ -74,8 +91,7 @@ class _Asked:
 
     def __init__(self, session: Session | None) -> None:
         self._session = session
-        self.passes = self.reused = self.kept = self.evaluated = 0
-        self.seconds = self.first_s = 0.0
+        self.meter = CostMeter()
 
     def answer(self, request: ModelRequest) -> Logits:
         """Answer from the session; if the session does not support trees, only the trunk."""
@@ -96,12 +112,10 @@ class _Asked:
             logits = self._session.forward(chain)
         else:
             return NO_ROWS
-        self.seconds += perf_counter() - began
-        if self.passes == 0:
-            self.reused, self.kept, self.first_s = self._session.reused, self._session.kept, self.seconds
-        self.passes += 1
         # The rows end with the last evaluated token.
-        self.evaluated += max(0, request.logits_from + len(logits) - self._session.reused)
+        evaluated = max(0, request.logits_from + len(logits) - self._session.reused)
+        self.meter.add(evaluated, self._session.reused, self._session.kept)
+        self.meter.took(perf_counter() - began)
         return logits
 
     def try_answer(self, request: Forward | TreeForward) -> Logits:

@@ -8,7 +8,7 @@ from operators.decoding.forward import BeamForward, Forward
 from operators.decoding.session import Evaluation
 from operators.models.pool import OpenSession, SessionPool
 from operators.models.store import Part, SharedStore
-from operators.serving.passes import Answered, Asked
+from operators.serving.scheduler import PassAnswer, PassRequest
 from operators.trouble import ModelTrouble, NoRoom
 
 
@@ -26,16 +26,16 @@ class SharedSessions:
         #: Maximum number of sessions.
         self.most = sessions.most
 
-    def size(self, asked: Asked) -> int:
+    def size(self, asked: PassRequest) -> int:
         """Number of tokens that a pass must evaluate to answer this request."""
         return self._sessions.size(asked.key, asked.request)
 
-    def answer(self, asked: Sequence[Asked]) -> Iterator[Answered]:
+    def answer(self, asked: Sequence[PassRequest]) -> Iterator[PassAnswer]:
         """Answer requests of different keys in order, in one pass if possible."""
         try:
             self._sessions.refresh()
         except ModelTrouble as trouble:
-            yield from (Answered(trouble) for _ in asked)
+            yield from (PassAnswer(trouble) for _ in asked)
             return
         together = self._together(asked)
         yield from together if together is not None else map(self._alone, asked)
@@ -52,7 +52,7 @@ class SharedSessions:
         """Free what ``key`` holds; unknown keys are allowed."""
         self._sessions.release(key)
 
-    def _alone(self, asked: Asked) -> Answered:
+    def _alone(self, asked: PassRequest) -> PassAnswer:
         try:
             session = self._sessions.open(asked.key, asked.request.tokens).session
             if isinstance(asked.request, BeamForward):
@@ -60,10 +60,10 @@ class SharedSessions:
             else:
                 logits = session.forward(asked.request)
         except ModelTrouble as trouble:
-            return Answered(trouble)
-        return Answered(logits, session.reused, session.kept)
+            return PassAnswer(trouble)
+        return PassAnswer(logits, session.reused, session.kept)
 
-    def _together(self, asked: Sequence[Asked]) -> list[Answered] | None:
+    def _together(self, asked: Sequence[PassRequest]) -> list[PassAnswer] | None:
         """All answers from one pass; None if each request must be answered alone."""
         store = self._store
         if store is None or len(asked) == 1 or self._sessions.is_recurrent:
@@ -91,7 +91,7 @@ class SharedSessions:
             # One request may be the cause, and the others must not fail because of it.
             return None
 
-    def _keeps(self, asked: Sequence[Asked], opened: Sequence[OpenSession]) -> bool:
+    def _keeps(self, asked: Sequence[PassRequest], opened: Sequence[OpenSession]) -> bool:
         """Whether tokens of outputs are kept: the pass before and the turning of keys are paid for once."""
         least = self._sessions.least_kept
         movable = (one.session.movable(request.request) for one, request in zip(opened, asked, strict=True))
@@ -99,8 +99,8 @@ class SharedSessions:
 
 
 def _pass(
-    store: SharedStore, asked: Sequence[Asked], opened: Sequence[OpenSession], *, keeps: bool
-) -> list[Answered]:
+    store: SharedStore, asked: Sequence[PassRequest], opened: Sequence[OpenSession], *, keeps: bool
+) -> list[PassAnswer]:
     """All answers; raises `ModelTrouble` for all if the model fails."""
     firsts = [
         Part(one.sequence.number, _begin(one, request.request, keeps=keeps))
@@ -117,7 +117,7 @@ def _pass(
     for one, request in zip(opened, asked, strict=True):
         one.session.end(request.request)
     return [
-        Answered(rows[0] if len(rows) == 1 else np.concatenate(rows), one.session.reused, one.session.kept)
+        PassAnswer(rows[0] if len(rows) == 1 else np.concatenate(rows), one.session.reused, one.session.kept)
         for rows, one in zip(answers, opened, strict=True)
     ]
 

@@ -10,18 +10,15 @@ from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.clock import Clock
-from operators.decoding.translator import SegmentState
 from operators.events import Partial, Translation
 from operators.serving import rooms
-from operators.serving.rooms import Done
-from operators.serving.segments import Translated
-from operators.serving.thread import RoomsThread
+from operators.serving.rooms import Done, RoomsThread
 from operators.stages.snapshots import Silence, pack, unpack
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 from operators.stages.wake_ups import WakeUps, wake
 
-_Rooms = RoomsThread[SegmentState, Translated]
-_Result = Done[SegmentState, Translated] | Exception
+_Rooms = RoomsThread
+_Result = Done | Exception
 
 
 @operator
@@ -160,7 +157,7 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         self._wake_ups.ended(1 + len(result.overtaken))
         state = self._open.pop(partial.segment, OpenSegment())
         overtaken = state.overtaken + len(result.overtaken)
-        output, seconds = result.made
+        output, seconds = result.output, result.seconds
         if partial.language:
             # The languages of a stream have one clock, so each takes only its share of the passes.
             seconds = min(seconds, output.effort.model_s)

@@ -12,7 +12,7 @@ from operators.clock import Clock
 from operators.decoding.translator import SegmentState
 from operators.events import Partial, Translation, channel_of
 from operators.serving import rooms
-from operators.serving.segments import SegmentRooms, Translated
+from operators.serving.rooms import Rooms
 from operators.stages.snapshots import pack, unpack
 from operators.stages.translation import Note, StageState, Update, no_note
 
@@ -21,14 +21,14 @@ from operators.stages.translation import Note, StageState, Update, no_note
 TOGETHER = 16
 
 
-_Done = rooms.Done[SegmentState, Translated]
+_Done = rooms.Done
 
 
 @operator
 def translate_together(
     step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
     up: Stream[Partial],
-    served: Callable[[str], SegmentRooms],
+    served: Callable[[str], Rooms],
     clock: Clock,
     *,
     note: Note = no_note,
@@ -55,9 +55,7 @@ def translate_together(
 
 
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
-    def __init__(
-        self, served: Callable[[str], SegmentRooms], clock: Clock, state: StageState, note: Note
-    ) -> None:
+    def __init__(self, served: Callable[[str], Rooms], clock: Clock, state: StageState, note: Note) -> None:
         self._served = served
         self._clock = clock
         self._waiting = state.pending
@@ -92,12 +90,12 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         return [self._translation(partial, done[at], share_s) for at, partial in enumerate(partials)]
 
     def _translation(self, partial: Partial, done: _Done, share_s: float) -> Translation:
-        update = Update(partial, SegmentState(), done.state, done.made.output, 0)
+        update = Update(partial, SegmentState(), done.state, done.output, 0)
         update.report(self._note)
         return update.translation(self._clock, share_s)
 
 
-def _finished(served: SegmentRooms) -> list[_Done]:
+def _finished(served: Rooms) -> list[_Done]:
     done = []
     while not served.is_idle:
         done += served.step()

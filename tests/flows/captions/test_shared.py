@@ -20,8 +20,7 @@ from operators.models.pool import SessionPool, Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 from operators.sentences.joining import SentencesState
 from operators.sentences.seam import Judge, Opinion
-from operators.serving.rooms import Update
-from operators.serving.segments import SegmentRooms, rooms_of
+from operators.serving.rooms import Rooms, Update
 from tests.operators.serving.toy_rooms import HEAD, scheduler, translator
 from tests.toy import ToyStore
 
@@ -98,9 +97,9 @@ class _Engine:
         self.targets.append(settings.target)
         return translator(decoder, "ssbd")
 
-    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> SegmentRooms:
+    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> Rooms:
         served = scheduler(2, 16, self.store)
-        return rooms_of(served, translates(served), keep_up=keep_up)
+        return Rooms(served, translates(served), keep_up=keep_up)
 
     @property
     def has_worked(self) -> bool:

@@ -43,7 +43,7 @@ def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[s
     for _ in range(sum(map(len, TEXTS.values()))):
         done = results.get_nowait()
         assert isinstance(done, Done), done
-        output = done.made.output
+        output = done.output
         assert output.trouble is None or not output.trouble.is_loss
         made[done.update.room].append(output.pieces)
     return made

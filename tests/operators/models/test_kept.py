@@ -15,7 +15,7 @@ from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
-from operators.serving.passes import Asked
+from operators.serving.scheduler import PassRequest
 from operators.trouble import NoRoom
 from tests.near_ties import agree
 from tests.train.tiny_decoder import write_gemma
@@ -137,7 +137,7 @@ def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[st
     shared = SharedSessions(store, SessionPool(store, HEAD, 3, least_kept=1))
     pool = SessionPool(AttendingStore(7), HEAD, 3, least_kept=1)
     for turn in turns:
-        asked = [Asked(key, request) for key, request in turn.items()]
+        asked = [PassRequest(key, request) for key, request in turn.items()]
         sizes = [shared.size(one) for one in asked]
         for one, size, answered in zip(asked, sizes, shared.answer(asked), strict=True):
             with pool.session(one.key) as session:
@@ -153,8 +153,8 @@ def test_rooms_that_share_a_pass_count_what_they_keep_together() -> None:
     shared = SharedSessions(store, SessionPool(store, HEAD, 3, least_kept=20))
     before, after = Ask.of([1], [3] * 9, 0, 1), Ask.of([1, 2], [3] * 9, 8, 1)
     for rooms, kept in (("a", 0), ("bc", 0), ("abc", 24)):
-        list(shared.answer([Asked(key, before) for key in rooms]))
-        assert sum(one.kept for one in shared.answer([Asked(key, after) for key in rooms])) == kept
+        list(shared.answer([PassRequest(key, before) for key in rooms]))
+        assert sum(one.kept for one in shared.answer([PassRequest(key, after) for key in rooms])) == kept
 
 
 def test_a_model_whose_layers_all_attend_to_a_window_moves_no_tokens(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.translator import SegmentState
-from operators.serving.rooms import Done, Update
-from operators.serving.segments import SegmentRooms, Translated
+from operators.serving.rooms import Done, Rooms, Update
 from operators.trouble import Trouble
 from tests.operators.serving.toy_rooms import (
     alone,
@@ -22,7 +21,7 @@ from tests.operators.serving.toy_rooms import (
 from tests.toy import ToyStore
 
 
-def finish(rooms: SegmentRooms) -> list[Done[SegmentState, Translated]]:
+def finish(rooms: Rooms) -> list[Done]:
     done = []
     while not rooms.is_idle:
         done += rooms.step()
@@ -129,8 +128,8 @@ def test_a_restored_segment_goes_on_with_the_draft_that_it_had() -> None:
     for rooms in (before, after):
         rooms.hand_in(update("a b c d"))
     (want,), (got,) = finish(before), finish(after)
-    assert got.made.output.tokens == want.made.output.tokens
-    assert got.made.output.effort.drafted == want.made.output.effort.drafted > 0
+    assert got.output.tokens == want.output.tokens
+    assert got.output.effort.drafted == want.output.effort.drafted > 0
 
 
 def test_a_segment_that_is_forgotten_frees_its_sessions_and_begins_anew() -> None:
@@ -143,7 +142,7 @@ def test_a_segment_that_is_forgotten_frees_its_sessions_and_begins_anew() -> Non
     rooms.forget("nobody", 7)
     assert not any(cache.tokens for cache in store.caches[1:])
     rooms.hand_in(update("a b c"))
-    assert [one.made.output.effort.drafted for one in finish(rooms)] == [0]
+    assert [one.output.effort.drafted for one in finish(rooms)] == [0]
 
 
 def test_an_update_whose_pass_fails_keeps_its_last_caption_and_ends_no_other() -> None:
@@ -151,12 +150,12 @@ def test_an_update_whose_pass_fails_keeps_its_last_caption_and_ends_no_other() -
     rooms = toy_rooms(scheduler(4, 64, store))
     for room in "ab":
         rooms.hand_in(update("a", room=room))
-    before = {one.update.room: one.made.output.tokens for one in finish(rooms)}
+    before = {one.update.room: one.output.tokens for one in finish(rooms)}
     # The first sequence is that of the first room.
     store.before = lambda sequence, tokens: sequence == 1 and fail(sequence, tokens)
     for room in "ab":
         rooms.hand_in(update("a b", room=room))
-    done = {one.update.room: one.made.output for one in finish(rooms)}
+    done = {one.update.room: one.output for one in finish(rooms)}
     assert done["a"].trouble is Trouble.FAILED_PASS
     assert done["a"].tokens == before["a"]
     assert done["b"].trouble is None

@@ -12,12 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.translator import SegmentState
-from operators.serving.rooms import Done, Update
-from operators.serving.routed import RoutedRooms
+from operators.serving.rooms import Done, RoomsThread, RoutedRooms, Update
 from operators.serving.scheduler import Scheduler
-from operators.serving.segments import Translated
-from operators.serving.thread import RoomsThread
 from operators.trouble import Trouble
 from tests.operators.serving.toy_rooms import (
     Segments,
@@ -31,7 +27,7 @@ from tests.operators.serving.toy_rooms import (
 )
 from tests.toy import ToyStore
 
-Routed = RoutedRooms[SegmentState, Translated]
+Routed = RoutedRooms
 #: The methods differ in what they show, so a room that gets to the wrong model shows something else.
 METHODS = ("retranslate", "ssbd")
 
@@ -51,7 +47,7 @@ def said(text: str, room: str, *, number: int = 0, is_final: bool = False) -> Up
     return Update(room, 0, text, is_final, number=number)
 
 
-def finish(rooms: Routed) -> list[Done[SegmentState, Translated]]:
+def finish(rooms: Routed) -> list[Done]:
     done = []
     while not rooms.is_idle:
         done += rooms.step()
@@ -112,8 +108,8 @@ def test_segments_are_restored_and_forgotten_on_the_model_of_their_room() -> Non
     second.restore("a1", 0, before.state)
     second.hand_in(said("a b", "a1"))
     (after,) = finish(second)
-    assert after.made.output.tokens == before.made.output.tokens
-    assert after.made.output.effort.passes == 0
+    assert after.output.tokens == before.output.tokens
+    assert after.output.effort.passes == 0
     second.hand_in(said("a b c", "a1"))
     finish(second)
     assert store.caches[1].tokens
@@ -127,7 +123,7 @@ def test_trouble_with_one_model_is_in_the_results_of_its_rooms_alone() -> None:
     store.before = fail
     for room in ("a0", "a1"):
         rooms.hand_in(said("a b", room))
-    troubles = {one.update.room: one.made.output.trouble for one in finish(rooms)}
+    troubles = {one.update.room: one.output.trouble for one in finish(rooms)}
     assert troubles == {"a0": None, "a1": Trouble.FAILED_PASS}
 
 

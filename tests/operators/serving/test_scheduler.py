@@ -7,15 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.decoder import Decode
+from operators.decoding.drive import CostMeter
 from operators.decoding.forward import Forward, Logits
 from operators.decoding.translator import Output, SegmentState, Updating
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.models.store import Part
-from operators.serving.job import Job
-from operators.serving.line import PATIENCE
 from operators.serving.rooms import Update
-from operators.serving.scheduler import Scheduler
+from operators.serving.scheduler import PATIENCE, Job, Scheduler
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 from tests.operators.serving.toy_rooms import (
     HEAD,
@@ -191,7 +190,7 @@ def test_what_a_pass_takes_is_shared_out_by_tokens() -> None:
     served = scheduler(2, 64, clock=lambda: float(next(times)))
     jobs = [served.add(ask([4, 5, 6])), served.add(ask([4]))]
     served.step()
-    first, second = (job._counts[False].seconds for job in jobs)
+    first, second = (job._meters[False].with_draft(CostMeter()).model_s for job in jobs)
     assert first == 3 * second
     assert first + second == 2.0
 

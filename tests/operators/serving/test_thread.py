@@ -11,12 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.forward import Logits
-from operators.decoding.translator import SegmentState
 from operators.models.store import Part
-from operators.serving.rooms import Done, Update
+from operators.serving.rooms import Done, RoomsThread, Update
 from operators.serving.scheduler import Scheduler
-from operators.serving.segments import Translated
-from operators.serving.thread import RoomsThread
 from operators.trouble import Trouble
 from tests.operators.serving.toy_rooms import (
     alone,
@@ -30,12 +27,12 @@ from tests.operators.serving.toy_rooms import (
 )
 from tests.toy import ToyStore
 
-Result = Done[SegmentState, Translated] | Exception
+Result = Done | Exception
 
 
 def started(
     served: Scheduler, method: str = "retranslate", *, keep_up: bool = False, most: int = 1000
-) -> RoomsThread[SegmentState, Translated]:
+) -> RoomsThread:
     return RoomsThread(toy_rooms(served, method, keep_up=keep_up), most)
 
 
@@ -43,7 +40,7 @@ def said(text: str, *, room: str = "a", number: int = 0, is_final: bool = False)
     return Update(room, 0, text, is_final, number=number)
 
 
-def good(result: Result) -> Done[SegmentState, Translated]:
+def good(result: Result) -> Done:
     assert isinstance(result, Done), result
     return result
 
@@ -140,7 +137,7 @@ def test_trouble_with_the_model_is_in_the_result_of_its_update_alone() -> None:
     for number, is_broken in enumerate((True, False)):
         store.before = fail if is_broken else lambda _sequence, _tokens: None
         thread.hand_in(said("a b", number=number), results.put)
-        output = good(results.get(timeout=60)).made.output
+        output = good(results.get(timeout=60)).output
         assert output.trouble is (Trouble.FAILED_PASS if is_broken else None)
         assert output.why == ("llama_decode returned -3" if is_broken else "")
     thread.close()

@@ -20,9 +20,8 @@ from operators.prompts.prompt import EndOfTurn, Noted, Prompt
 from operators.research.draft_model import ModelDrafts
 from operators.research.jacobi import Jacobi
 from operators.research.prediction import Prediction
-from operators.serving.rooms import Done, Update
+from operators.serving.rooms import Done, Rooms, Update
 from operators.serving.scheduler import Scheduler
-from operators.serving.segments import SegmentRooms, Translated, rooms_of
 from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyStore, ToyVocabulary
 
@@ -117,20 +116,20 @@ def scheduler(
 
 def toy_rooms(
     served: Scheduler, method: str = "retranslate", *, keep_up: bool = True, context: int = 0
-) -> SegmentRooms:
+) -> Rooms:
     """Rooms as a run has them."""
-    return rooms_of(served, translator(served, method, context=context), keep_up=keep_up)
+    return Rooms(served, translator(served, method, context=context), keep_up=keep_up)
 
 
 #: The tokens of all translations of each segment: room and number.
 Segments = dict[tuple[str, int], list[tuple[int, ...]]]
 
 
-def by_segment(done: Iterable[Done[SegmentState, Translated]]) -> Segments:
+def by_segment(done: Iterable[Done]) -> Segments:
     """What became of updates, segment by segment."""
     made: Segments = {}
     for one in done:
-        made.setdefault((one.update.room, one.update.segment), []).append(one.made.output.tokens)
+        made.setdefault((one.update.room, one.update.segment), []).append(one.output.tokens)
     return made
 
 

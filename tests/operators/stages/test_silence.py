@@ -18,7 +18,7 @@ from operators.clock import VirtualClock
 from operators.events import Caption, ErasureRecord, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter
-from operators.serving.thread import RoomsThread
+from operators.serving.rooms import RoomsThread
 from operators.stages import snapshots
 from operators.stages.deduplicate import deduplicate
 from operators.stages.display import display

@@ -24,9 +24,7 @@ from operators.decoding.forward import Logits
 from operators.decoding.translator import Output, SegmentState
 from operators.events import Effort, Partial, Translation
 from operators.models.store import Part
-from operators.serving.rooms import Update
-from operators.serving.segments import Translated, rooms_of
-from operators.serving.thread import RoomsThread
+from operators.serving.rooms import Rooms, RoomsThread, Update
 from operators.stages import translate_rooms as translate_rooms_stage
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
@@ -51,7 +49,7 @@ def is_poisoned(tokens: Sequence[int]) -> bool:
     return ", 6, 6, 6" in str(list(tokens))
 
 
-ToyRooms = RoomsThread[SegmentState, Translated]
+ToyRooms = RoomsThread
 
 
 def rooms(
@@ -123,7 +121,7 @@ class Learning:
 def test_the_translator_learns_which_text_is_stable() -> None:
     translator: Any = Learning()
     stable = replace(partial("a b"), is_stable=True)
-    served = RoomsThread(rooms_of(scheduler(1, 16), translator, keep_up=False))
+    served = RoomsThread(Rooms(scheduler(1, 16), translator, keep_up=False))
     out = run([partial("a b"), stable, partial("a b", is_final=True)], served)
     assert [how["is_stable"] for how in translator.learned] == [False, True, False]
     assert [one.is_stable for one in out] == [False, True, False]

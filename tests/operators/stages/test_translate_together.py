@@ -11,7 +11,7 @@ from operators.clock import VirtualClock
 from operators.decoding.translator import SegmentState
 from operators.decoding.translator_of_each import TranslatorOfEach
 from operators.events import Partial, Translation, parted
-from operators.serving.segments import rooms_of
+from operators.serving.rooms import Rooms
 from operators.stages.snapshots import unpack
 from operators.stages.translate import translate
 from operators.stages.translate_together import TOGETHER, _Stream, translate_together
@@ -56,7 +56,7 @@ def test_each_language_has_its_own_translator_on_the_same_model(said: list[str])
     shared = scheduler(3, 16)
     own = {code: translator(shared, method) for code, method in methods.items()}
     each = TranslatorOfEach(lambda channel: own[parted(channel)[1]])
-    served = rooms_of(shared, each, keep_up=False)
+    served = Rooms(shared, each, keep_up=False)
     both = [replace(one, language=code) for one in finals(said) for code in methods]
     spoken = op.input("in", flow, TestingSource(both))
     stage = translate_together("many", spoken, lambda _channel: served, VirtualClock())
