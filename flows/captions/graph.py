@@ -38,7 +38,7 @@ from operators.notifications import (
     UpdateMeasured,
 )
 from operators.replacing import replaced
-from operators.serving.admission import Door
+from operators.serving.admission import AdmissionControl
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.pass_through import pass_through
@@ -107,8 +107,8 @@ def _translations(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Translation]
     if parts.given.event_type is Translation:
         return _of_languages(_input(dataflow, parts), parts), None
     unfinished, partials = None, _sentences(_partials(dataflow, parts), parts)
-    if parts.door is not None:
-        partials = op.filter("admit", partials, _admits(parts.door))
+    if parts.admission is not None:
+        partials = op.filter("admit", partials, _admits(parts.admission))
     if parts.settings.finals_only:
         finals = op.branch("finals", partials, lambda partial: partial.is_final)
         partials, unfinished = finals.trues, finals.falses
@@ -206,8 +206,8 @@ def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     return op.filter_map("joined", joined, lambda one: one if isinstance(one, Partial) else None)
 
 
-def _admits(door: Door) -> Callable[[Partial], bool]:
-    return lambda partial: door.admits(partial.stream)
+def _admits(admission: AdmissionControl) -> Callable[[Partial], bool]:
+    return lambda partial: admission.admits(partial.stream)
 
 
 def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial | Pause]:

@@ -22,7 +22,7 @@ from flows.settings.schema import Settings
 from operators.events import AudioChunk
 from operators.glossary import Glossary
 from operators.replacing import MASKED
-from operators.serving.admission import Door
+from operators.serving.admission import AdmissionControl
 
 
 class Parts(NamedTuple):
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
     shared: Shared
     given: Input
     #: Admits live streams; None if all are admitted.
-    door: Door | None
+    admission: AdmissionControl | None
     #: The languages that streams may have, and those of each.
     languages: StreamLanguages
     #: The words that captions have others for; None without such.
@@ -100,7 +100,7 @@ def make_parts(
         watching.outputs,
         shared,
         given,
-        _door(settings),
+        _admission(settings),
         languages,
         None if words is None else read_glossary(Path(words).expanduser(), MASKED),
         rooms.has_left if rooms is not None else _never,
@@ -118,10 +118,10 @@ def _never(_stream: str) -> bool:
     return False
 
 
-def _door(settings: Settings) -> Door | None:
+def _admission(settings: Settings) -> AdmissionControl | None:
     """The admission of live streams; other streams wait for the model and are never refused."""
     rooms = settings.translate.rooms
     # The server admits the rooms of its speakers itself.
     if rooms is None or not settings.is_live or settings.input.rooms:
         return None
-    return Door(rooms, monotonic, lambda sentence: tell("room_refused", sentence))
+    return AdmissionControl(rooms, monotonic, lambda sentence: tell("room_refused", sentence))

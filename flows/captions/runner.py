@@ -266,7 +266,7 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
     complaints = parts.observers.messages.complaints()
     if rejected := parts.given.complaint():
         complaints.append(rejected)
-    if parts.door is not None and (refused := parts.door.complaint()):
+    if parts.admission is not None and (refused := parts.admission.complaint()):
         complaints.append(refused)
     missing = [cleaned(str(one)) for one in parts.outputs.missing()]
     if missing or unwritten:

@@ -1,6 +1,6 @@
 """Which streams of a flow are let in."""
 
-from operators.serving.admission import QUIET_S, Door
+from operators.serving.admission import QUIET_S, AdmissionControl
 
 
 class Clock:
@@ -12,7 +12,7 @@ class Clock:
 
 def test_a_stream_too_many_is_told_of_once_and_counted() -> None:
     told: list[str] = []
-    door = Door(2, Clock().now, told.append)
+    door = AdmissionControl(2, Clock().now, told.append)
     assert [door.admits(stream) for stream in "ababcbc"] == [True] * 4 + [False, True, False]
     assert len(told) == 1
     assert told[0].startswith("room 'c' has no place: 2 rooms are in, the most that translate.rooms allows")
@@ -22,7 +22,7 @@ def test_a_stream_too_many_is_told_of_once_and_counted() -> None:
 
 def test_nobody_is_refused_who_has_a_place_already_and_nothing_is_said_then() -> None:
     told: list[str] = []
-    door = Door(2, Clock().now, told.append)
+    door = AdmissionControl(2, Clock().now, told.append)
     assert all(door.admits(stream) for stream in "abba")
     assert door.complaint() is None
     assert not told
@@ -30,7 +30,7 @@ def test_nobody_is_refused_who_has_a_place_already_and_nothing_is_said_then() ->
 
 def test_a_room_that_has_been_quiet_for_long_gives_its_place_away() -> None:
     clock, told = Clock(), list[str]()
-    door = Door(2, clock.now, told.append)
+    door = AdmissionControl(2, clock.now, told.append)
     assert door.admits("a")
     clock.now_s = QUIET_S / 2
     assert door.admits("b")
@@ -43,7 +43,7 @@ def test_a_room_that_has_been_quiet_for_long_gives_its_place_away() -> None:
 
 def test_streams_with_ever_new_names_are_all_counted_but_not_all_told() -> None:
     told: list[str] = []
-    door = Door(1, Clock().now, told.append)
+    door = AdmissionControl(1, Clock().now, told.append)
     assert door.admits("a")
     assert not any(door.admits(f"stream {number}") for number in range(1500))
     assert len(told) == 1000
