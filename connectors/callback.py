@@ -3,17 +3,10 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from bytewax.outputs import (
-    DynamicSink,
-    FixedPartitionedSink,
-    StatefulSinkPartition,
-    StatelessSinkPartition,
-)
+from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from typing_extensions import override
 
 X = TypeVar("X")
-# The partition of the sink that is in one process only.
-_ONE = "one"
 
 
 class CallbackSink(DynamicSink[X]):
@@ -63,45 +56,3 @@ class _Partition(StatelessSinkPartition[X]):
     def close(self) -> None:
         if self._end:
             self._end()
-
-
-class FirstProcessSink(FixedPartitionedSink[X, None]):
-    """Calls a function of the first process of a cluster for each item, from whichever process it comes.
-
-    Takes pairs of a key, which is ignored, and an item.
-
-    Delivery: at least once; after a resume, the items since the last snapshot are delivered again.
-
-    Args:
-        take: Called on one worker's thread; must not block.
-        is_here: Whether this is the first process.
-    """
-
-    def __init__(self, take: Callable[[X], None], *, is_here: bool) -> None:
-        self._take, self._is_here = take, is_here
-
-    @override
-    def list_parts(self) -> list[str]:
-        return [_ONE] if self._is_here else []
-
-    @override
-    def part_fn(self, item_key: str) -> int:
-        return 0
-
-    @override
-    def build_part(self, step_id: str, for_part: str, resume_state: None) -> StatefulSinkPartition[X, None]:
-        return _OnePartition(self._take)
-
-
-class _OnePartition(StatefulSinkPartition[X, None]):
-    def __init__(self, take: Callable[[X], None]) -> None:
-        self._take = take
-
-    @override
-    def write_batch(self, values: list[X]) -> None:
-        for value in values:
-            self._take(value)
-
-    @override
-    def snapshot(self) -> None:
-        """Nothing is remembered."""

@@ -10,20 +10,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.callback import CallbackSink, FirstProcessSink
-from connectors.sinks.part import SinkPart, Step
-from flows.captions.kafka import once, publish, read
+from connectors.callback import CallbackSink
+from flows.captions.kafka import once, read
 from flows.captions.parts import Parts
-from operators.events import (
-    AudioChunk,
-    Caption,
-    ErasureRecord,
-    Event,
-    Partial,
-    Translation,
-    channel_of,
-    moment_of,
-)
+from flows.captions.taps import subtitles, tap
+from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.notifications import (
     CaptionShown,
@@ -38,41 +29,58 @@ from operators.notifications import (
     UpdateMeasured,
 )
 from operators.replacing import replaced
-from operators.serving.admission import AdmissionControl
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.pass_through import pass_through
 from operators.stages.recognize import Listening, Pause, listen
-from operators.stages.sentences import Merged, sentences
+from operators.stages.sentences import sentences
 from operators.stages.show import show
-from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
 from operators.stages.translate_together import translate_together
-from operators.subtitles.writer import Columns, Shown
 from operators.trouble import Trouble
 
 E = TypeVar("E", bound=Event)
 
 
 def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
-    """Chain the stages, starting with the first one that is not replaced by a file of its events.
+    """Chain the stages; a replay begins behind the stage whose events it reads.
 
-    ``end`` is called by each worker when no more events will come, also after an error; it must not raise.
+    All stages keep their state by stream, so that a stream's captions stay in order with any number of
+    workers. ``end`` is called by each worker when no more events will come, also after an error; it must not
+    raise.
     """
-    settings, dataflow = parts.settings, Dataflow("captions")
-    captions, unfinished = _captions(dataflow, parts)
+    flow, kind = Dataflow("captions"), parts.given.event_type
+    events: Stream[Any] = _source(flow, parts)
+    unfinished: Stream[Partial] | None = None
+    if kind is AudioChunk:
+        tap(events, "audio", parts)
+        events = _recognized(events, parts)
+    if kind in (AudioChunk, Partial):
+        tap(op.filter_map("partials", events, _without_pause), "partials", parts)
+        partials, unfinished = _due(_sentences(events, parts), parts)
+        events = _translations(flow, partials, parts)
+    else:
+        events = _in_wanted_languages(events, parts)
+    if kind is not Caption:
+        tap(events, "translations", parts)
+    captions: Stream[Caption] = events if kind is Caption else _displayed(events, parts)
     if parts.replacing is not None:
         captions = op.map("replace", captions, partial(replaced, parts.replacing))
-    if settings.output.terminal:
+    if parts.settings.output.terminal:
+        # No sink, because the log tells when a caption was seen.
         captions = show("show", captions, parts.screen.draw, parts.given.clock)
-    # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.
+    # Observers come after the screen, so that they do not delay it.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
-    _save(captions, "captions", parts)
-    _subtitle(captions, unfinished, parts)
+    tap(captions, "captions", parts)
+    subtitles(captions, unfinished, parts)
     records = measure("measure", captions, _meter(parts), parts.is_over)
-    _save(records, "records", parts)
+    tap(records, "records", parts)
+    op.output("records", records, _last_step(parts, end))
+    return flow
 
+
+def _last_step(parts: Parts, end: Callable[[], None]) -> CallbackSink[ErasureRecord]:
     def measured(record: ErasureRecord) -> None:
         parts.observers.observe(UpdateMeasured(record, parts.given.now()))
 
@@ -82,56 +90,78 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
         parts.observers.observe(RunEnded())
         end()
 
-    _count("count", op.map("each", records, lambda record: (record.stream, 1)), parts)
-    op.output("records", records, CallbackSink[ErasureRecord](measured, over))
-    return dataflow
+    return CallbackSink(measured, over)
 
 
-def _count(step_id: str, counts: Stream[tuple[str, int]], parts: Parts) -> None:
-    """Count events that got to the log, for the process that reads a file, whichever process logged them."""
-    op.output(step_id, counts, FirstProcessSink(parts.given.pace.measured, is_here=parts.process.has_files))
+def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
+    """The sound, the replayed events, or those of a topic."""
+    kind = parts.given.event_type
+    name = "audio" if kind is AudioChunk else kind.__name__.lower()
+    source: Any = parts.given.source
+    events: Stream[Any] = op.input(name, flow, source)
+    if parts.settings.input.kafka.topic is not None:
+        return read(events, parts)
+    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    return once(events, parts) if parts.process.addresses and kind is not AudioChunk else events
 
 
-def _captions(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Caption], Stream[Partial] | None]:
-    """The captions, and the updates of sentences that have none."""
-    if parts.given.event_type is Caption:
-        return _of_languages(_input(dataflow, parts), parts), None
-    translations, unfinished = _translations(dataflow, parts)
-    _save(translations, "translations", parts)
-    withheld = parts.settings.display.withheld
-    direction = parts.languages.direction
-    return display("display", translations, lambda channel: withheld(direction(channel))), unfinished
+def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pause]:
+    audio = _observed("observe-audio", audio, SoundHeard, parts)
+    now = parts.given.now_of if parts.settings.is_live else None
+
+    def processed(chunk: AudioChunk) -> None:
+        parts.observers.observe(SoundRecognized(chunk))
+
+    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
 
 
-def _translations(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Translation], Stream[Partial] | None]:
-    if parts.given.event_type is Translation:
-        return _of_languages(_input(dataflow, parts), parts), None
-    unfinished, partials = None, _sentences(_partials(dataflow, parts), parts)
+def _without_pause(heard: Partial | Pause) -> Partial | None:
+    return heard if isinstance(heard, Partial) else None
+
+
+def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
+    def ended(stream: str, count: int) -> None:
+        parts.observers.observe(SpeechEnded(stream, count))
+
+    now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
+    # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
+    goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
+    return sentences(
+        "sentences", heard, parts.shared.sentences(), now, ended,
+        goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
+    )  # fmt: skip
+
+
+def _due(partials: Stream[Partial], parts: Parts) -> tuple[Stream[Partial], Stream[Partial] | None]:
+    """The partials to translate, and the updates of sentences that get no captions."""
     if parts.admission is not None:
-        partials = op.filter("admit", partials, _admits(parts.admission))
-    if parts.settings.finals_only:
-        finals = op.branch("finals", partials, lambda partial: partial.is_final)
-        partials, unfinished = finals.trues, finals.falses
-        _count("count-unfinished", op.map("each-unfinished", unfinished, lambda one: (one.stream, 1)), parts)
-    spoken, partials = partials, _in_languages(partials, parts)
-    # Refused ones are not observed, because nobody waits for their captions.
-    partials = _observed("observe-partials", partials, PartialHeard, parts)
-    clock, translates = parts.given.clock, [one.translates for one in parts.languages.directions]
-    if not any(translates):
-        made = pass_through("pass-through", partials, clock)
-    elif all(translates):
-        made = _translated(dataflow, partials, parts)
+        admits = parts.admission.admits
+        partials = op.filter("admit", partials, lambda one: admits(one.stream))
+    if not parts.settings.finals_only:
+        return partials, None
+    finals = op.branch("finals", partials, lambda one: one.is_final)
+    return finals.trues, finals.falses
+
+
+def _translations(flow: Dataflow, spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
+    """Each sentence in each language; in the one that is spoken, as it is."""
+    # Refused streams are not observed, because nobody waits for their captions.
+    partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
+    languages = parts.languages
+    translates = [one.translates for one in languages.directions]
+    if all(translates):
+        made = _translated(flow, partials, parts)
+    elif not any(translates):
+        made = pass_through("pass-through", partials, parts.given.clock)
     else:
-        foreign = op.branch(
-            "languages", partials, lambda one: parts.languages.direction(one.channel).translates
-        )
-        passed = pass_through("pass-through", foreign.falses, clock)
-        made = op.merge("all-languages", _translated(dataflow, foreign.trues, parts), passed)
+        foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
+        passed = pass_through("pass-through", foreign.falses, parts.given.clock)
+        made = op.merge("all-languages", _translated(flow, foreign.trues, parts), passed)
     # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
     # result.
     saved = op.filter_map("translated", made, _partial_of(parts)) if parts.settings.keeps_up else spoken
-    _save(saved, "sentences", parts)
-    return made, unfinished
+    tap(saved, "sentences", parts)
+    return made
 
 
 def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
@@ -144,31 +174,12 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
         codes = [one.target.code for one in languages.directions_of(partial.stream)]
         return [replace(partial, language=code) for code in codes] if len(codes) > 1 else [partial]
 
-    def more(partial: Partial) -> tuple[str, int]:
-        return partial.stream, 1 - len(languages.directions_of(partial.stream))
-
-    _count("count-languages", op.map("more", partials, more), parts)
     split = op.flat_map("in-languages", partials, each)
     if not parts.process.addresses:
         return split
     # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
     keyed = op.key_on("key-languages", split, lambda one: one.channel)
     return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
-
-
-def _of_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
-    """Of replayed events, those in the languages of the run; where they name none, they are in the first."""
-    codes = [one.target.code for one in parts.languages.directions]
-    if len(codes) > 1:
-        events = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
-
-    def leave_out(event: Any) -> tuple[str, int]:
-        parts.observers.observe(MessageSkipped("language", event.language))
-        return event.stream, 1
-
-    wanted = op.branch("wanted", events, lambda one: not one.language or one.language in codes)
-    _count("count-unwanted", op.map("each-unwanted", wanted.falses, leave_out), parts)
-    return wanted.trues
 
 
 def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
@@ -187,51 +198,44 @@ def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> 
     )
 
 
-def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
-    partials = op.filter_map("partials", heard, lambda one: one if isinstance(one, Partial) else None)
-    _save(partials, "partials", parts)
+def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
+    """Gives the partial of a sentence that a translation was made from; of several languages, the first's."""
 
-    def ended(stream: str, count: int) -> None:
-        parts.observers.observe(SpeechEnded(stream, count))
+    def partial_of(translation: Translation) -> Partial | None:
+        first = parts.languages.directions_of(translation.stream)[0].target.code
+        if translation.language and translation.language != first:
+            return None
+        moment, is_stable = moment_of(translation), translation.is_stable
+        partial = Partial(**moment, text=translation.source, is_sentence=True, is_stable=is_stable)
+        return replace(partial, language=UNSET) if translation.language else partial
 
-    now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
-    # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
-    goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
-    joined = sentences(
-        "sentences", heard, parts.shared.sentences(), now, ended,
-        goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
-    )  # fmt: skip
-    merged = op.filter_map("merged", joined, lambda one: one if isinstance(one, Merged) else None)
-    _count("count-merged", merged, parts)
-    return op.filter_map("joined", joined, lambda one: one if isinstance(one, Partial) else None)
+    return partial_of
 
 
-def _admits(admission: AdmissionControl) -> Callable[[Partial], bool]:
-    return lambda partial: admission.admits(partial.stream)
+def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
+    """Of replayed events, those in the languages of the run; where they name none, they are in the first."""
+    codes = [one.target.code for one in parts.languages.directions]
+    if len(codes) > 1:
+        events = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
+
+    def is_wanted(event: Any) -> bool:
+        if not event.language or event.language in codes:
+            return True
+        parts.observers.observe(MessageSkipped("language", event.language))
+        return False
+
+    return op.filter("wanted", events, is_wanted)
 
 
-def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial | Pause]:
-    if parts.given.event_type is Partial:
-        return _input(dataflow, parts)
-    source: Any = parts.given.source
-    audio: Stream[AudioChunk] = op.input("audio", dataflow, source)
-    _save(audio, "audio", parts)
-    audio = _observed("observe-audio", audio, SoundHeard, parts)
-    now = parts.given.now_of if parts.settings.is_live else None
-
-    def processed(chunk: AudioChunk) -> None:
-        parts.observers.observe(SoundRecognized(chunk))
-
-    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
+def _displayed(translations: Stream[Translation], parts: Parts) -> Stream[Caption]:
+    withheld, direction = parts.settings.display.withheld, parts.languages.direction
+    return display("display", translations, lambda channel: withheld(direction(channel)))
 
 
-def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
-    """The replayed events, or those of a topic."""
-    events: Stream[Any] = op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
-    if parts.settings.input.kafka.topic is not None:
-        return read(events, parts)
-    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
-    return once(events, parts) if parts.process.addresses else events
+def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
+    """The factory of a stream's erasure meter, which counts the tokens of the stream's language."""
+    direction = parts.languages.direction
+    return lambda channel, resume: ErasureMeter(direction(channel).target.tokenizer, resume)
 
 
 def _observed(
@@ -250,82 +254,3 @@ def _observed(
         return event
 
     return op.map(step_id, events, tell)
-
-
-def _save(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown] | None = None) -> None:
-    """Write the events of a step, or the cues, to the files and the topic that the settings name for them.
-
-    Cues do not tell their language and what they show, which are ``cues_of``.
-    """
-    for one, path in parts.settings.files():
-        if step == "cues" == one.of and (one.language, _shown(one, parts)) == cues_of:
-            op.output(f"save-{one.name}", events, one.make(path, watch=parts.outputs))
-        elif step == one.of != "cues":
-            own = _in_language(events, one.language, f"of-{one.name}")
-            keyed = op.map(f"key-{one.name}", own, _with_key)
-            more = {"shown": _shown(one, parts)} if one.shows else {}
-            op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
-    for one, address in parts.settings.output.addresses():
-        if one.of == step:
-            several = parts.settings.translate.more_targets
-            code = parts.settings.translate.direction.target.code if several and one.in_one_language else ""
-            keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
-            op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
-    publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
-
-
-def _in_language(events: Stream[Any], code: str, step_id: str) -> Stream[Any]:
-    """The events of one of several languages; all of them without a code."""
-    return op.filter(step_id, events, lambda one: one.language == code) if code else events
-
-
-def _subtitle(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
-    kinds = dict.fromkeys(
-        (one.language, _shown(one, parts)) for one, _path in parts.settings.files() if one.of == "cues"
-    )
-    for code, shown in kinds:
-        # A run that resumes knows the usual ones by these names.
-        is_usual = shown == parts.settings.output.subtitles or not _translates(parts, code)
-        ending = (f"-{code}" if code else "") + ("" if is_usual else f"-{shown}")
-        direction = parts.languages.direction(channel_of("", code))
-        columns = Columns(source=direction.source.columns, target=direction.target.columns)
-        now = parts.given.now if parts.settings.is_live else None
-        own = _in_language(captions, code, f"of-subtitle{ending}")
-        # Updates without captions still tell when each part of a sentence was spoken.
-        heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
-        cues = subtitle(f"subtitle{ending}", heard, shown, columns, now)
-        _save(cues, "cues", parts, (code, shown))
-
-
-def _shown(one: SinkPart, parts: Parts) -> Shown:
-    """What a file of subtitles or text shows; without a translation, both would say the same."""
-    return (one.shown or parts.settings.output.subtitles) if _translates(parts, one.language) else "target"
-
-
-def _translates(parts: Parts, code: str) -> bool:
-    """Whether the captions in one of several languages are translations."""
-    return parts.languages.direction(channel_of("", code)).translates
-
-
-def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
-    """The factory of a stream's erasure meter, which counts the tokens of the stream's language."""
-    direction = parts.languages.direction
-    return lambda channel, resume: ErasureMeter(direction(channel).target.tokenizer, resume)
-
-
-def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
-    """Gives the partial of a sentence that a translation was made from; of several languages, the first's."""
-
-    def partial_of(translation: Translation) -> Partial | None:
-        first = parts.languages.directions_of(translation.stream)[0].target.code
-        if translation.language and translation.language != first:
-            return None
-        moment, is_stable = moment_of(translation), translation.is_stable
-        partial = Partial(**moment, text=translation.source, is_sentence=True, is_stable=is_stable)
-        return replace(partial, language=UNSET) if translation.language else partial
-
-    return partial_of
-
-
-def _with_key(event: Event) -> tuple[str, Event]:
-    return event.stream, event

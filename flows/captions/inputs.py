@@ -1,9 +1,7 @@
 """The source of a run's events, and the matching clock."""
 
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Flag
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from connectors.audio.live import LiveAddress
@@ -27,33 +25,6 @@ from operators.notifications import MessageSkipped
 if TYPE_CHECKING:
     from connectors.kafka.source import KafkaEventSource
 
-#: Number of events read ahead, where every event gets to the log.
-_MAX_AHEAD = 100
-
-
-class ReadAhead:
-    """Keeps a replay slightly ahead of its log, so that all workers are busy.
-
-    Reading further ahead would cost memory, and a killed run would have to repeat that work.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._measured = 0
-
-    def measured(self, more: int = 1) -> None:
-        """So many more events got to the log; any worker may call it.
-
-        Those that a stage has merged never will, so they count at once; those that it added count as -1.
-        """
-        with self._lock:
-            self._measured += more
-
-    def is_ahead(self, delivered: int) -> bool:
-        """Whether a source that has emitted this many events must wait."""
-        return delivered - self._measured >= _MAX_AHEAD
-
-
 #: The events that can be replayed instead of running the stages before them, and their input settings.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
 #: The settings that name an input.
@@ -74,8 +45,6 @@ class Input(NamedTuple):
     event_type: type[Event]
     source: Source
     clock: Clock
-    #: Limits how far the source reads ahead.
-    pace: ReadAhead
 
     def now(self) -> float:
         """Seconds since the streams began; 0 before that."""
@@ -137,7 +106,7 @@ def make_input(
         UsageError: unless exactly one input is given; for a microphone that does not exist.
         InputError: for a recording that cannot be read.
     """
-    name, pace = given_input(settings), ReadAhead()
+    name = given_input(settings)
     event_type = given_type(settings)
     source: Source
     if name == "audio":
@@ -150,8 +119,8 @@ def make_input(
         assert rooms is not None, "a run with rooms as its input makes them first"
         source = RoomsSource(rooms, stop)
     else:
-        source = _replay(event_type, name, settings, pace.is_ahead, stop, process)
-    return Input(event_type, source, _clock(source, settings), pace)
+        source = _replay(event_type, name, settings, stop, process)
+    return Input(event_type, source, _clock(source, settings))
 
 
 def _clock(source: Source, settings: Settings) -> Clock:
@@ -198,7 +167,6 @@ def _replay(
     event_type: type[Event],
     name: str,
     settings: Settings,
-    wait: Callable[[int], bool],
     stop: Flag,
     process: Process,
 ) -> JsonlSource[Any]:
@@ -211,8 +179,6 @@ def _replay(
         batch_size=_MAX_AT_ONCE if settings.keeps_up else 1,
         realtime=settings.input.realtime,
         stop=stop,
-        # Overtaken updates never get to the log, so the pace cannot count them.
-        wait=(lambda _handed: False) if settings.keeps_up else wait,
         is_here=process.has_files,
     )
 

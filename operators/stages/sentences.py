@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
@@ -22,13 +21,6 @@ _LOOK_S = 0.25
 MakeSentences = Callable[[SentencesState], Sentences]
 
 
-class Merged(NamedTuple):
-    """How many more partials were taken than made of them; negative if more were made."""
-
-    stream: str
-    more: int
-
-
 @operator
 def sentences(
     step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
@@ -37,8 +29,8 @@ def sentences(
     now: Callable[[str], float] | None = None,
     ended: Callable[[str, int], None] = lambda _stream, _sentences: None,
     goes_on_later: Callable[[], bool] = lambda: False,
-) -> Stream[Partial | Merged]:
-    """Join the segments of each stream into sentences, and say how many partials merged.
+) -> Stream[Partial]:
+    """Join the segments of each stream into sentences.
 
     Partials that are marked as those of sentences pass unchanged, and all that leave are marked so. A pause
     of the sound, the end of a stream and that of the input end the open sentence. The snapshot holds the open
@@ -78,7 +70,7 @@ def sentences(
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Stream(StatefulBatchLogic[Partial | Pause, Partial | Merged, bytes]):
+class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
     def __init__(
         self,
         make: MakeSentences | None,
@@ -96,25 +88,23 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial | Merged, bytes]):
         self._silence = Silence()
 
     @override
-    def on_batch(self, values: list[Partial | Pause]) -> tuple[list[Partial | Merged], bool]:
+    def on_batch(self, values: list[Partial | Pause]) -> tuple[list[Partial], bool]:
         self._silence.broken()
         done: list[Partial] = []
-        taken = 0
         for value in values:
             if self._state is None:
                 self._state = SentencesState(value.stream)
                 self._sentences = self._make(self._state) if self._make else None
-            taken += isinstance(value, Partial)
             done += self._pass(value) if isinstance(value, Partial) else self._pause(value)
-        return _counted(values[0].stream, done, taken), self._state is None
+        return done, self._state is None
 
     @override
-    def on_notify(self) -> tuple[list[Partial | Merged], bool]:
+    def on_notify(self) -> tuple[list[Partial], bool]:
         if self._sentences is None or self._now is None or self._sentences.due_s is None:
             return [], self._silence.is_long()
         stream = self._sentences.state.stream
         is_due = self._now(stream) >= self._sentences.due_s
-        return _counted(stream, self._sentences.end() if is_due else []), self.RETAIN
+        return self._sentences.end() if is_due else [], self.RETAIN
 
     @override
     def notify_at(self) -> datetime | None:
@@ -124,11 +114,11 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial | Merged, bytes]):
         return datetime.now(UTC) + timedelta(seconds=min(max(left_s, 0.0), _LOOK_S))
 
     @override
-    def on_eof(self) -> tuple[list[Partial | Merged], bool]:
+    def on_eof(self) -> tuple[list[Partial], bool]:
         # Only a pause that is the last ends a stream: a later run may continue it.
         if self._sentences is None or self._goes_on_later():
             return [], self.RETAIN
-        return _counted(self._sentences.state.stream, self._sentences.end()), self.RETAIN
+        return self._sentences.end(), self.RETAIN
 
     @override
     def snapshot(self) -> bytes:
@@ -149,8 +139,3 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial | Merged, bytes]):
             self._ended(pause.stream, self._state.ended)
             self._state = self._sentences = None
         return done
-
-
-def _counted(stream: str, done: list[Partial], taken: int = 0) -> list[Partial | Merged]:
-    """The partials that were made of so many, and how many that merged."""
-    return [*done, *([Merged(stream, taken - len(done))] if taken != len(done) else [])]

@@ -22,7 +22,7 @@ from bytewax.testing import TestingSource, run_main
 
 import connectors
 from connectors.audio.source import AudioFileSource
-from connectors.callback import CallbackSink, FirstProcessSink
+from connectors.callback import CallbackSink
 from connectors.files.sink import FileSink
 from connectors.jsonl.source import JsonlSource
 from connectors.kafka.sink import KafkaEventSink
@@ -54,7 +54,6 @@ GUARANTEES: dict[type, str] = {
     WavSink: "exactly once with recovery into a regular file",
     CallbackSink: "at least once",
     KafkaEventSource: "exactly once with recovery, for what is in the topic once",
-    FirstProcessSink: "at least once",
     KafkaEventSink: "at least once",
     PostSink: "at least once with recovery, in order",
 }

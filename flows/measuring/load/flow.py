@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from connectors.machine.resources import resident_mb
 from flows.captions.graph import build
-from flows.captions.inputs import Input, ReadAhead
+from flows.captions.inputs import Input
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
 from flows.measuring.load.playback import Due, Load, RoomsSource
@@ -50,7 +50,7 @@ def flow_target(
         shared = shared or parts.shared
         shared.load()
         source = RoomsSource(events(load), stop)
-        given = Input(event_type, cast("Any", source), WallClock(source.now), ReadAhead())
+        given = Input(event_type, cast("Any", source), WallClock(source.now))
         run(build(parts._replace(shared=shared, given=given)), stop, workers=settings.run.workers)
 
     return Target("flow", speak, resident_mb)

@@ -1,6 +1,5 @@
 """The input of a run, and the clock that goes with it."""
 
-import json
 import sys
 from pathlib import Path
 from threading import Event as Flag
@@ -12,7 +11,7 @@ import soundfile
 
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
-from flows.captions.inputs import Input, ReadAhead, make_input
+from flows.captions.inputs import Input, make_input
 from flows.captions.job import job
 from flows.running.dataflow import ALONE
 from flows.settings.loading import load_settings
@@ -20,31 +19,6 @@ from operators.clock import VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Partial
 from tests.fake_sound import FakeSound, device
-from tests.killing import events, finish, settings, start
-
-
-def test_a_replay_reads_no_more_than_keeps_its_workers_busy() -> None:
-    pace = ReadAhead()
-    assert not pace.is_ahead(0)
-    assert not pace.is_ahead(99)
-    assert pace.is_ahead(100)
-    pace.measured()
-    assert not pace.is_ahead(100)
-    assert pace.is_ahead(101)
-
-
-def test_a_replay_does_not_wait_for_updates_that_change_no_sentence(tmp_path: Path) -> None:
-    partials = [
-        {
-            "stream": "talk", "segment": segment, "revision": revision, "text": "a b the",
-            "is_final": revision == 3, "start_s": segment, "end_s": segment + 0.8, "arrival_s": segment + 0.8,
-        }
-        for segment in range(60) for revision in range(4)
-    ]  # fmt: skip
-    (tmp_path / "speech.jsonl").write_text("\n".join(map(json.dumps, partials)))
-    finish(start(settings(tmp_path, f'partials = "{tmp_path}/speech.jsonl"', recovery=False)))
-    assert len(events(tmp_path)["captions of talk"]) < len(partials) - 100, "each changed a sentence"
-
 
 CAPTIONS = Path(__file__).parents[2] / "samples" / "captions.jsonl"
 
@@ -85,17 +59,6 @@ def test_a_microphone_is_found_but_not_opened_until_it_is_heard_and_can_be_let_g
     given.close()
     with pytest.raises(UsageError, match="no such"):
         made(microphone="no such")
-
-
-def test_a_replay_waits_for_what_it_handed_over_to_be_measured() -> None:
-    given = made(captions=str(CAPTIONS))
-    assert isinstance(given.source, JsonlSource)
-    given.source.delivered = 100
-    part = given.source.build_part("in", "file", None)
-    assert part.next_batch() == []
-    given.pace.measured()
-    assert len(part.next_batch()) == 1
-    part.close()
 
 
 @pytest.mark.parametrize(

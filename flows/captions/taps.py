@@ -1,0 +1,73 @@
+"""Where events leave the captions flow: files, topics, addresses, and subtitles."""
+
+from typing import Any
+
+from bytewax import operators as op
+from bytewax.dataflow import Stream
+
+from connectors.sinks.part import SinkPart, Step
+from flows.captions.kafka import publish
+from flows.captions.parts import Parts
+from operators.events import Caption, Event, Partial, channel_of
+from operators.stages.subtitle import subtitle
+from operators.subtitles.writer import Columns, Shown
+
+
+def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown] | None = None) -> None:
+    """Write the events of a step, or the cues, to the files and the topic that the settings name for them.
+
+    Cues do not tell their language and what they show, which are ``cues_of``.
+    """
+    for one, path in parts.settings.files():
+        if step == "cues" == one.of and (one.language, _shown(one, parts)) == cues_of:
+            op.output(f"save-{one.name}", events, one.make(path, watch=parts.outputs))
+        elif step == one.of != "cues":
+            own = _in_language(events, one.language, f"of-{one.name}")
+            keyed = op.map(f"key-{one.name}", own, _with_key)
+            more = {"shown": _shown(one, parts)} if one.shows else {}
+            op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
+    for one, address in parts.settings.output.addresses():
+        if one.of == step:
+            several = parts.settings.translate.more_targets
+            code = parts.settings.translate.direction.target.code if several and one.in_one_language else ""
+            keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
+            op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
+    publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
+
+
+def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
+    """Write the cues of captions to the subtitle files, one sequence for each language and text."""
+    kinds = dict.fromkeys(
+        (one.language, _shown(one, parts)) for one, _path in parts.settings.files() if one.of == "cues"
+    )
+    for code, shown in kinds:
+        # A run that resumes knows the usual ones by these names.
+        is_usual = shown == parts.settings.output.subtitles or not _translates(parts, code)
+        ending = (f"-{code}" if code else "") + ("" if is_usual else f"-{shown}")
+        direction = parts.languages.direction(channel_of("", code))
+        columns = Columns(source=direction.source.columns, target=direction.target.columns)
+        now = parts.given.now if parts.settings.is_live else None
+        own = _in_language(captions, code, f"of-subtitle{ending}")
+        # Updates without captions still tell when each part of a sentence was spoken.
+        heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
+        cues = subtitle(f"subtitle{ending}", heard, shown, columns, now)
+        tap(cues, "cues", parts, (code, shown))
+
+
+def _in_language(events: Stream[Any], code: str, step_id: str) -> Stream[Any]:
+    """The events of one of several languages; all of them without a code."""
+    return op.filter(step_id, events, lambda one: one.language == code) if code else events
+
+
+def _shown(one: SinkPart, parts: Parts) -> Shown:
+    """What a file of subtitles or text shows; without a translation, both would say the same."""
+    return (one.shown or parts.settings.output.subtitles) if _translates(parts, one.language) else "target"
+
+
+def _translates(parts: Parts, code: str) -> bool:
+    """Whether the captions in one of several languages are translations."""
+    return parts.languages.direction(channel_of("", code)).translates
+
+
+def _with_key(event: Event) -> tuple[str, Event]:
+    return event.stream, event
