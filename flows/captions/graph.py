@@ -51,7 +51,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     raise.
     """
     flow, kind = Dataflow("captions"), parts.given.event_type
-    events: Stream[Any] = _source(flow, parts)
+    events: Any = _source(flow, parts)
     unfinished: Stream[Partial] | None = None
     if kind is AudioChunk:
         tap(events, "audio", parts)
