@@ -148,7 +148,7 @@ def bench_drafts(
         count = len(corpus.segments)
         corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
         made = run_drafts(corpus, replace(settings, draft_model=draft_model), sweep)
-    written = [(trajectories, lambda: encode(made))]
+    written = {} if trajectories is None else {trajectories: encode(made)}
     publish(results_of(made, ratios), json=json, markdown=markdown, others=written)
 
 
