@@ -29,7 +29,7 @@ ACROSS, INSIDE = 5, 8
 CHANGED = 150
 #: Folders that became part of others, which count for these in the table.
 PARTS = {
-    "flows/measuring": ("bench", "bench_drafts", "bench_speech", "loadgen"),
+    "flows/measuring": ("bench", "bench_drafts", "bench_rooms", "bench_speech", "loadgen"),
     "connectors": ("corpora", "recovery", "scoring", "view"),
 }
 

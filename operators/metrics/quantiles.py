@@ -69,6 +69,11 @@ class Quantiles:
         return found
 
 
+def milliseconds(values_s: Quantiles, share: float) -> float | None:
+    """A quantile of seconds in milliseconds, rounded for a table; None if there are no values."""
+    return round(1000 * values_s.at(share)[0], 1) if values_s.count else None
+
+
 def _bucket(value: float) -> int:
     """The number of a value's bucket, counted from the most negative one."""
     size = min(abs(value), _MAX_VALUE)
