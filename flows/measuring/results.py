@@ -88,14 +88,13 @@ def publish(
     *,
     json: Path | None,
     markdown: Path | None = None,
-    others: Mapping[Path, bytes] | None = None,
 ) -> None:
-    """Write signature and rows as ``json``, the tables, and ``others``; print tables, signature and files.
+    """Write signature and rows as ``json``, and the tables; print tables, signature and files.
 
     Raises `OutputError` when a file cannot be written.
     """
     content = msgspec.json.encode({"signature": results.signature, **results.rows})
-    written = dict(others or {})
+    written: dict[Path, bytes] = {}
     if json is not None:
         written[json] = msgspec.json.format(content) + b"\n"
     if markdown is not None:
