@@ -131,7 +131,7 @@ def _compared(text: str, task: Task, memory: Memory, second: Memory, ways: Ways)
         )
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{name} gave another output than greedy decoding of {text[:40]!r}")
-        made.append(Trajectory(text=text, method=name, tokens=len(decoded.tokens), rounds=rounds))
+        made.append(Trajectory(name, len(decoded.tokens), rounds))
     return made
 
 
