@@ -104,8 +104,7 @@ def _models(
     yield check("recogniser", lambda: [Finding("ok", recognizer(settings))])
     for sink, path in settings.output.files():
         if said := sink.examine:
-            sentence = partial(said, path)
-            yield check(sink.name, lambda: [Finding("ok", sentence())])
+            yield check(sink.name, lambda sentence=partial(said, path): [Finding("ok", sentence())])
     if not is_quick and (engines or not wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
         yield check("speed", lambda: judge(measure(engine, own), len(wanted)))

@@ -66,17 +66,12 @@ def make_scheduler(opened: OpenModel, draft: DraftModel | None, costs: PassCosts
 
 
 def share_passes(
-    opened: OpenModel,
-    draft: DraftModel | None,
-    *,
-    fill: int,
-    costs: PassCosts = FLAT,
-    most: int | None = None,
+    opened: OpenModel, draft: DraftModel | None, *, fill: int, costs: PassCosts = FLAT
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
     second = None if draft is None else SharedSessions(draft.context, draft.pool)
     first = SharedSessions(opened.context if isinstance(opened.context, LlamaContext) else None, opened.pool)
-    return Scheduler(first, second, fill=fill, costs=costs, most=most)
+    return Scheduler(first, second, fill=fill, costs=costs)
 
 
 def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:

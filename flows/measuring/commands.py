@@ -57,22 +57,19 @@ def bench(job: BenchJob, overrides: Overrides) -> None:
 @takes(MODEL)
 def bench_drafts(
     overrides: Overrides,
-    source: Annotated[
-        list[Path] | None,
+    sources: Annotated[
+        list[Path],
         typer.Argument(help="A text (one sentence per line) or partials (JSONL); recordings for speech."),
-    ] = None,
+    ],
     draft_model: Annotated[
-        str | None,
+        str,
         typer.Option(
             help="The model that drafts: a GGUF file with the same vocabulary; for speech a Whisper folder."
         ),
-    ] = None,
+    ],
     speech_model: Annotated[
         Path | None,
         typer.Option(help="Transcribe recordings instead, with the Whisper model in this folder."),
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
     ] = None,
     lengths: Annotated[
         str, typer.Option(help="Draft lengths of plain speculative decoding, in tokens.")
@@ -89,15 +86,12 @@ def bench_drafts(
         int, typer.Option(min=1, max=64, help="Maximum length of a branch that does not rejoin the trunk.")
     ] = 3,
     ratio: Annotated[
-        str, typer.Option(help="More costs to replay at: a pass of the model in steps of the draft model.")
+        str, typer.Option(help="More costs to count at: a pass of the model in steps of the draft model.")
     ] = "6.1,8.8,11.8",
     limit: Limit = None,
     skip: Skip = 0,
     json: Json = None,
     markdown: Markdown = None,
-    trajectories: Annotated[
-        Path | None, typer.Option(help="Write the trajectories, round by round (JSONL), for --replay.")
-    ] = None,
 ) -> None:
     """Compare ways of drafting with a draft model: rounds, steps, accepted tokens, and time.
 
@@ -105,7 +99,7 @@ def bench_drafts(
     give the same output.
     """
     from flows.measuring.corpus import load_corpus
-    from flows.measuring.draft_tables import encode, read_drafts, results_of
+    from flows.measuring.draft_tables import results_of
     from flows.measuring.drafts import SpeechPair, Sweep, run_drafts, run_speech_drafts
     from flows.measuring.results import publish
     from operators.research.prediction import Prediction
@@ -120,19 +114,11 @@ def bench_drafts(
     ratios = floats("--ratio", ratio)
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
         raise UsageError("--lengths, --beamed and --ratio: give numbers above 0")
-    sources = source or []
-    outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
     # The draft model of speech is a folder.
-    folder = None if speech_model is None or draft_model is None else Path(draft_model)
+    folder = None if speech_model is None else Path(draft_model)
     models = named_files(settings.model, settings.template, draft_model)
-    check_distinct(outputs, [*sources, replay, speech_model, folder, *models])
-    if replay is not None:
-        if sources or draft_model is not None:
-            raise UsageError("--replay decodes nothing; leave out the source and --draft-model")
-        made = read_drafts(replay)
-    elif not sources or draft_model is None:
-        raise UsageError("there is nothing to decode; give a source and --draft-model, or --replay")
-    elif speech_model is not None:
+    check_distinct([("--json", json), ("--markdown", markdown)], [*sources, speech_model, folder, *models])
+    if speech_model is not None:
         threads = settings.threads or _SPEECH_THREADS
         spoken = settings.source
         pair = SpeechPair(sources, speech_model, Path(draft_model), spoken, threads, skip, limit)
@@ -145,8 +131,7 @@ def bench_drafts(
         count = len(corpus.segments)
         corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
         made = run_drafts(corpus, replace(settings, draft_model=draft_model), sweep)
-    written = [(trajectories, lambda: encode(made))]
-    publish(results_of(made, ratios), json=json, markdown=markdown, others=written)
+    publish(results_of(made, ratios), json=json, markdown=markdown)
 
 
 def bench_speech(

@@ -1,86 +1,36 @@
-"""Results of ``surtitle bench-drafts``: trajectories, the file that holds them, and tables of their steps.
+"""Results of ``surtitle bench-drafts``: trajectories, and tables of their steps.
 
 The tables show the figures of SpecASR (Wei et al. 2025), figures 11 to 13 and table II.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, NamedTuple
 
-import msgspec
-
-from connectors.files.contents import read_lines
 from flows.measuring.results import Results
 from flows.pages.table import Column, Table, tabulated
-from operators.decoding.pass_cost import PassCosts, is_measured
-from operators.errors import InputError
+from operators.decoding.pass_cost import PassCosts
 from operators.research.trajectory import Replayed, Trajectory, autoregressive, replay
-from operators.text import cleaned
 
-Line = TypeVar("Line")
 Row = dict[str, Any]
 
 
-class Costs(msgspec.Struct, frozen=True):
+class Costs(NamedTuple):
     """The cost of passes of a pair of models."""
 
     name: str
     draft: PassCosts
     target: PassCosts
     #: Additional cost of each text, however it is drafted: the encoders of speech models.
-    draft_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
-    target_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+    draft_encoder: float = 0.0
+    target_encoder: float = 0.0
 
 
-class Drafts(msgspec.Struct, frozen=True):
+class Drafts(NamedTuple):
     """The trajectories, how they were measured, and the cost of passes on that machine."""
 
     signature: dict[str, Any]
     costs: list[Costs]
     trajectories: list[Trajectory]
-
-
-class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The first line of a file of trajectories."""
-
-    signature: dict[str, Any]
-    costs: list[Costs] = []
-
-
-def encode(drafts: Drafts) -> bytes:
-    """A file of trajectories, for `read_drafts`."""
-    records = [_Head(drafts.signature, drafts.costs), *drafts.trajectories]
-    return b"".join(msgspec.json.encode(one) + b"\n" for one in records)
-
-
-def read_drafts(path: Path) -> Drafts:
-    """Read written trajectories. Raises `InputError` for a file without any."""
-    lines = read_lines(path)
-    head = _line(path, 1, lines[0] if lines else "", _Head)
-    made = [_line(path, number, line, Trajectory) for number, line in enumerate(lines[1:], start=2)]
-    if not made:
-        raise InputError(f"{path} has no trajectories; write them with --trajectories")
-    if not all(is_measured(one) for costs in head.costs for one in (costs.draft, costs.target)):
-        raise InputError(f"{path}:1: the costs of passes contradict each other; measure them again")
-    # The printed text comes from a file: remove control characters, and limit it to a line.
-    named = [msgspec.structs.replace(one, method=cleaned(one.method)[:80]) for one in made]
-    costs = [msgspec.structs.replace(one, name=cleaned(one.name)[:80]) for one in head.costs]
-    return Drafts(_plain(head.signature), costs, named)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {cleaned(str(name))[:40]: _plain(part) for name, part in value.items()}
-    return cleaned(value)[:400] if isinstance(value, str) else value
-
-
-def _line(path: Path, number: int, line: str, kind: type[Line]) -> Line:
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(
-            f"{path}:{number}: this is not a line of trajectories ({error}); write them with --trajectories"
-        ) from None
 
 
 def results_of(drafts: Drafts, ratios: Sequence[float]) -> Results:

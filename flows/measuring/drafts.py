@@ -70,7 +70,7 @@ class Sweep(NamedTuple):
         for length in self.lengths:
             ways[f"plain, {length}"] = _predicting(Prediction(length=length, threshold=0.0, recycles=False))
         for length in self.beamed:
-            ways[f"plain, {length}, 2 beams"] = lambda task, length=length: TwoBeams(task, length)  # type: ignore[misc]
+            ways[f"plain, {length}, 2 beams"] = _beams(length)
         for threshold in self.thresholds:
             tree = replace(self.prediction, threshold=threshold, recycles=True)
             recycling = replace(tree, branches=0)
@@ -82,6 +82,10 @@ class Sweep(NamedTuple):
 
 def _predicting(prediction: Prediction) -> Callable[[Task], Drafter]:
     return lambda task: ModelDrafts(task, prediction)
+
+
+def _beams(length: int) -> Callable[[Task], Drafter]:
+    return lambda task: TwoBeams(task, length)
 
 
 def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Drafts:
@@ -127,7 +131,7 @@ def _compared(text: str, task: Task, memory: Memory, second: Memory, ways: Ways)
         )
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{name} gave another output than greedy decoding of {text[:40]!r}")
-        made.append(Trajectory(text=text, method=name, tokens=len(decoded.tokens), rounds=rounds))
+        made.append(Trajectory(name, len(decoded.tokens), rounds))
     return made
 
 

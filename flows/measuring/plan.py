@@ -87,7 +87,8 @@ def read_grid(given: Sequence[str]) -> dict[str, Sequence[Any]]:
             raise UsageError(
                 f"--vary: there is no {key!r} to vary; choose from {', '.join(SETTINGS)}, mask_k"
             )
-        grid[key] = tuple(_value(key, word) for word in words(f"--vary {key}", values))
+        given_before = grid.get(key, ())
+        grid[key] = (*given_before, *(_value(key, word) for word in words(f"--vary {key}", values)))
     return grid
 
 

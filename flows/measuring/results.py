@@ -1,7 +1,7 @@
 """A measurement while it runs, and its results: rows and tables, printed and written with a signature."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event as Flag
@@ -37,11 +37,7 @@ class Runner:
             raise InterruptedRunError(why)
 
     def each(self, items: Sequence[T], doing: str, named: str) -> Iterator[T]:
-        """Yield all items, unless Ctrl-C ends the run between two of them.
-
-        Raises:
-            InterruptedRunError: says how many of the ``named`` items are done.
-        """
+        """Yield all items; after Ctrl-C raise `InterruptedRunError`, with how many ``named`` are done."""
         for place, item in enumerate(items, start=1):
             yield item
             self.doing(doing, place / len(items))
@@ -92,31 +88,23 @@ def publish(
     *,
     json: Path | None,
     markdown: Path | None = None,
-    others: Iterable[tuple[Path | None, Callable[[], bytes]]] = (),
 ) -> None:
-    """Write the requested files, and print the tables, the signature and the names of the files.
+    """Write signature and rows as ``json``, and the tables; print tables, signature and files.
 
-    Args:
-        json: File for signature and rows.
-        markdown: File for the tables.
-        others: More files, and what makes their contents.
-
-    Raises:
-        OutputError: when a file cannot be written.
+    Raises `OutputError` when a file cannot be written.
     """
-    content = {"signature": results.signature, **results.rows}
-    files: list[tuple[Path | None, Callable[[], bytes]]] = [
-        (json, lambda: msgspec.json.format(msgspec.json.encode(content)) + b"\n"),
-        (markdown, lambda: _document(results).encode()),
-        *others,
-    ]
-    written = [(path, made) for path, made in files if path is not None]
-    for path, made in written:
-        write_atomically(path, made())
+    content = msgspec.json.encode({"signature": results.signature, **results.rows})
+    written: dict[Path, bytes] = {}
+    if json is not None:
+        written[json] = msgspec.json.format(content) + b"\n"
+    if markdown is not None:
+        written[markdown] = _document(results).encode()
+    for path, made in written.items():
+        write_atomically(path, made)
     out = console()
     for table in results.tables:
         print_table(out, table)
-    print_named(out, [*_lines(results.signature), *(("written", path) for path, _ in written)], 17)
+    print_named(out, [*_lines(results.signature), *(("written", path) for path in written)], 17)
 
 
 def _document(results: Results) -> str:

@@ -33,7 +33,7 @@ def sign(**own: Any) -> dict[str, Any]:
 
 def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
     """What must be equal wherever an engine, opened with the settings ``asked``, gives equal figures."""
-    context = engine.context
+    context, terms = engine.context, None if asked.terms is None else Path(asked.terms)
     return {
         # Code changes within a version.
         "code": _hash_of_code()[:12],
@@ -42,7 +42,7 @@ def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
         **({} if engine.first is None else {"model_to_english": _identify_model(engine.first)}),
         "draft_model": None if engine.draft is None else identify(engine.draft.path),
         "heads": None if asked.heads is None else identify(Path(asked.heads).expanduser()),
-        "glossary": None if asked.terms is None else _name_glossary(Path(asked.terms)),
+        "glossary": None if terms is None else f"{terms.name}|{sha256_of(terms.expanduser())[:12]}",
         "prompt": f"{asked.source}-{asked.target}|{_hash_of_prompt(engine)[:12]}",
         "threads": context.threads,
         "ubatch": context.ubatch,
@@ -98,10 +98,6 @@ def identify(path: Path, files: Sequence[Path] = ()) -> dict[str, Any]:
 
 def _identify_model(engine: Engine) -> dict[str, Any]:
     return identify(engine.path, getattr(engine.model, "files", ()))
-
-
-def _name_glossary(path: Path) -> str:
-    return f"{path.name}|{sha256_of(path.expanduser())[:12]}"
 
 
 def _name_dictionaries(engine: Engine, variants: Iterable[TranslateSettings]) -> str | None:

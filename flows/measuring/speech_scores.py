@@ -65,54 +65,50 @@ def rows_of(
     references: Sequence[str | None],
 ) -> list[Row]:
     """A row for each method and each certainty; the first method must be decoding from scratch."""
-    return [
-        _row(trials, number, method, certainties, place, references)
-        for number, method in enumerate(methods)
-        for place, least in enumerate(certainties)
-        # Words that were not decoded because they would be hidden cannot be shown at another certainty.
-        if method.stop_below in (0, least)
-    ]
+    rows = []
+    for number, method in enumerate(methods):
+        times = _times(trials, number)
+        for place, least in enumerate(certainties):
+            # Words that were not decoded because they would be hidden cannot be shown at another certainty.
+            if method.stop_below not in (0, least):
+                continue
+            # At no certainty, all is shown as decoded.
+            said = [
+                [one._replace(shown=(one.text if least is None else one.shown[place],)) for one in updates]
+                for updates in (trial.ways[number] for trial in trials)
+            ]
+            rows.append(
+                {
+                    "method": "draft" if method.use_draft else "scratch",
+                    "bias": method.bias if method.use_draft else None,
+                    "certainty": least,
+                    "ends_early": method.stop_below > 0,
+                    **times,
+                    "wer": _wer(said, references),
+                    **_stability(said),
+                    "settled_s": _settled_s(said),
+                }
+            )
+    return rows
 
 
-def _row(
-    trials: Sequence[RecordingTrial],
-    way: int,
-    method: SpeechMethod,
-    certainties: Sequence[float | None],
-    place: int,
-    references: Sequence[str | None],
-) -> Row:
-    mine = [update for trial in trials for update in trial.ways[way]]
-    scratch = [update for trial in trials for update in trial.ways[0]]
+def _times(trials: Sequence[RecordingTrial], way: int) -> Row:
+    mine, scratch = ([one for trial in trials for one in trial.ways[number]] for number in (way, 0))
     shared_s = sum(trial.detector_s + sum(trial.encoder_s) for trial in trials)
     decoder_s, scratch_s = (sum(one.decoder_s for one in updates) for updates in (mine, scratch))
     count = max(1, len(mine))
-    # At no certainty, all is shown as decoded.
-    said = [
-        [
-            one._replace(shown=(one.text if certainties[place] is None else one.shown[place],))
-            for one in updates
-        ]
-        for updates in (trial.ways[way] for trial in trials)
-    ]
     return {
-        "method": "draft" if method.use_draft else "scratch",
-        "bias": method.bias if method.use_draft else None,
-        "certainty": certainties[place],
-        "ends_early": method.stop_below > 0,
         "updates": len(mine),
         "decoder_ms": 1000 * decoder_s / count,
+        # Of the voice detector, the encoder and the decoder.
         "recognizer_ms": 1000 * (shared_s + decoder_s) / count,
         "decoder_ratio": decoder_s / scratch_s if scratch_s else None,
         "recognizer_ratio": (shared_s + decoder_s) / (shared_s + scratch_s) if scratch_s else None,
         "passes_per_update": sum(one.passes for one in mine) / count,
-        "wer": _wer(said, references),
         "finals": sum(one.is_final for one in mine),
         "finals_equal": sum(
             one.is_final and one.tokens == other.tokens for one, other in zip(mine, scratch, strict=True)
         ),
-        **_stability(said),
-        "settled_s": _settled_s(said),
     }
 
 

@@ -1,8 +1,7 @@
 """Options with several values, separated by commas."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from operators.errors import UsageError
 
@@ -38,16 +37,6 @@ def shares(option: str, text: str) -> list[float]:
             raise UsageError(f"{option}: {word!r} is not a number from 0 to 1; separate values with commas")
         found.append(number)
     return found
-
-
-def numbers_or(kind: type[int] | type[float], **named: Any) -> Callable[[str, str], list[Any]]:
-    """Make a parser for numbers and for words that stand for a value; ``named`` maps words to values."""
-
-    def read(option: str, text: str) -> list[Any]:
-        found = words(option, text)
-        return [named[word] if word in named else _number(option, word, kind) for word in found]
-
-    return read
 
 
 integers = partial(numbers, kind=int)

@@ -1,7 +1,7 @@
 """How many proposals are worth a pass: its cost on this machine against its expected gain."""
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import mul
 
 import msgspec
@@ -22,13 +22,6 @@ class PassCosts(msgspec.Struct, frozen=True):
             (a, b), (x, y) = self.tokens[-2:], self.ms[-2:]
             return y + (y - x) / (b - a) * (tokens - b)
         return float(np.interp(tokens, self.tokens, self.ms))
-
-
-def is_measured(costs: PassCosts) -> bool:
-    """Whether costs can be a measurement: sizes in ascending order, each with a time above 0."""
-    sizes = costs.tokens
-    in_order = all(a < b for a, b in pairwise((0, *sizes)))
-    return 0 < len(sizes) == len(costs.ms) and in_order and all(0.0 < one < 1e9 for one in costs.ms)
 
 
 #: A machine on which a pass costs the same however many tokens it verifies, as GPUs nearly are.

@@ -7,9 +7,8 @@ a pass: what a model predicts after given tokens is remembered, so most passes c
 """
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,29 +29,26 @@ from operators.decoding.pass_cost import PassCosts
 from operators.decoding.recorder import See, Took, watched
 from operators.decoding.tree import TokenTree
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 
-
-class Round(msgspec.Struct, frozen=True, array_like=True):
+class Round(NamedTuple):
     """One draft, and the pass that verified it."""
 
     #: Tokens that each pass of the draft model evaluated.
-    steps: tuple[Count, ...]
+    steps: tuple[int, ...]
     #: Tokens drafted, in all branches; and evaluated by the pass, including the known one before them.
-    drafted: Count
-    evaluated: Count
+    drafted: int
+    evaluated: int
     #: Accepted draft tokens, and those of them that took a step of their own.
-    accepted: Count
-    stepped: Count
+    accepted: int
+    stepped: int
 
 
-class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
+class Trajectory(NamedTuple):
     """One text, decoded in one way."""
 
-    text: str
     method: str
     #: Tokens of the output.
-    tokens: Count
+    tokens: int
     rounds: tuple[Round, ...]
 
 

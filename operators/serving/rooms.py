@@ -34,8 +34,7 @@ class Update(NamedTuple):
     segment: int
     text: str
     is_final: bool
-    #: When it arrived, in seconds; and the number that the caller gave it.
-    arrival_s: float = 0.0
+    #: The number that the caller gave it.
     number: int = 0
     #: Whether none of its words will be revised.
     is_stable: bool = False

@@ -135,8 +135,7 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
 
     def _update(self, partial: Partial) -> rooms.Update:
         return rooms.Update(
-            partial.channel, partial.segment, partial.text, partial.is_final, partial.arrival_s,
-            self._number, partial.is_stable,
+            partial.channel, partial.segment, partial.text, partial.is_final, self._number, partial.is_stable
         )  # fmt: skip
 
     def _deliver(self, stream: str) -> Callable[[_Result], None]:

@@ -32,7 +32,6 @@ READ = [
     "loadgen a.wav --speech-model READ/model.ort --json WRITTEN",
     "trace events --heads READ --json WRITTEN",
     "bench-drafts text --draft-model m --model READ --json WRITTEN",
-    "bench-drafts --replay READ --trajectories WRITTEN",
     "bench-drafts a.wav --speech-model speech --draft-model READ/model.ort --json WRITTEN",
     "loadgen READ --json WRITTEN",
     "bench-speech READ --json WRITTEN",
@@ -46,8 +45,6 @@ WRITTEN = [
     "report events --json READ --simulstream WRITTEN",
     "trace events --output READ --json WRITTEN",
     "bench text --json READ --markdown WRITTEN",
-    "bench-drafts --replay text --json READ --markdown WRITTEN",
-    "bench-drafts --replay text --json READ --trajectories WRITTEN",
     "replay events --recovery READ --captions WRITTEN",
 ]
 EVENTS = Path(__file__).parents[1] / "samples"

@@ -18,7 +18,6 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.cli.report import report
 from flows.engine.translation import read_template
-from flows.measuring.commands import bench_drafts
 from flows.measuring.corpus import load_corpus
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
@@ -179,15 +178,6 @@ def check_bench(data: bytes, folder: Path) -> None:
         load_corpus(path, path, lag=3, skip=0, limit=10)
 
 
-def check_drafts(data: bytes, folder: Path) -> None:
-    """Trajectories are replayed."""
-    path, printed = written(folder, "trajectories.jsonl", data), io.StringIO()
-    with refused_clearly(path), contextlib.redirect_stdout(printed):
-        bench_drafts(replay=path, json=folder / "out.json", markdown=folder / "out.md")
-        msgspec.json.decode((folder / "out.json").read_bytes())
-    assert printed.getvalue().replace("\n", "").isprintable()
-
-
 _SETTINGS = b"""[input]
 audio = "talk.wav"
 buffer_s = 30.0
@@ -253,17 +243,6 @@ GLOSSARY = Subject(
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
 REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
 REPORT = Subject(check_report, (_CAPTIONS, _LOG), _JSON, {})
-DRAFTS = Subject(
-    check_drafts,
-    (
-        b'{"signature":{"surtitle":"0.1.0","model":{"file":"m.gguf","bytes":1,"sha256":"0"}},"costs":['
-        b'{"name":"here","draft":{"tokens":[1,4],"ms":[2.0,3.5]},"target":{"tokens":[1],"ms":[9.0]}}]}\n'
-        b'{"text":"It was","method":"plain, 8","tokens":4,"rounds":[[[1,1,1],3,4,2,2],[[2],1,2,1,1]]}\n'
-        b'{"text":"It was","method":"adaptive","tokens":4,"rounds":[[[1,1],2,3,2,2]]}\n',
-    ),
-    _JSON,
-    {},
-)
 DICTIONARY = Subject(
     check_dictionary,
     (

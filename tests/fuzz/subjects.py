@@ -8,7 +8,6 @@ SUBJECTS: dict[str, Subject] = {
     "bench": reading.BENCH,
     "connection": requests.CONNECTION,
     "dictionary": reading.DICTIONARY,
-    "drafts": reading.DRAFTS,
     "glossary": reading.GLOSSARY,
     "journal": remembered.JOURNAL,
     "lines": reading.LINES,

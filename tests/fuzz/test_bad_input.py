@@ -14,7 +14,7 @@ from tests.fuzz.mutation import mutated
 from tests.fuzz.subjects import SUBJECTS
 
 #: Examples of those that take long.
-_FEW = {"drafts": 30, "replay": 10, "report": 15, "recording": 30}
+_FEW = {"replay": 10, "report": 15, "recording": 30}
 
 
 @st.composite

@@ -51,7 +51,7 @@ MISTAKES = [
     ("bench-speech SPEECH --recognizer vosk", 2, "'vosk' cannot be measured; choose moonshine or whisper"),
     ("bench-speech SPEECH --recognizer whisper", 2, "whisper comes without a model"),
     ("bench-speech SPEECH --from French", 2, "the default recogniser knows English only"),
-    ("bench-drafts", 2, "--draft-model"),
+    ("bench-drafts x.txt", 2, "--draft-model"),
     ("bench-drafts x.txt --draft-model y.gguf --ratio 0", 2, "above 0"),
     ("loadgen captions.jsonl", 3, "caption events cannot be replayed in rooms"),
     ("loadgen talk.jsonl --rooms 0", 2, "--rooms: give numbers from 1 to 1000"),

@@ -26,11 +26,6 @@ OPENED = json.dumps(
         "language": {"source": "en", "target": "de", "target_dir": "ltr"},
     }
 )  # fmt: skip
-UPDATE = (
-    '{{"type": "update", "segment": {}, "keep": 0, "append": "a", "settled": 0, "source_keep": 0, '
-    '"source_append": "", "final": false, "start_s": 0, "end_s": {}}}'
-)
-
 Says = Callable[[ServerConnection], None]
 
 
@@ -91,31 +86,6 @@ def test_what_is_no_server_of_rooms_is_one_sentence(message: str | bytes) -> Non
         pytest.raises(InputError, match="does not answer as a server of rooms does"),
     ):
         load(address)
-
-
-@pytest.mark.parametrize("number", ["NaN", "1e999", "null"])
-def test_numbers_that_are_none_are_no_measurement(number: str) -> None:
-    says = after_opening('{"type": "received", "received": 3200, "at_s": 0.1}', UPDATE.format(0, number))
-    with (
-        server(says) as address,
-        pytest.raises(InputError, match="does not answer as a server of rooms does"),
-    ):
-        load(address)
-
-
-def test_times_beyond_all_measure_are_a_caption_like_others() -> None:
-    told = ['{"type": "received", "received": 3200, "at_s": -1e308}', UPDATE.format(0, 1e308)]
-
-    def says(socket: ServerConnection) -> None:
-        socket.send(OPENED)
-        socket.recv()
-        socket.recv()
-        for message in [*told, '{"type": "end"}']:
-            socket.send(message)
-        listens(socket)
-
-    with server(says) as address:
-        assert load(address) == Counter(updates=1, lost=1)
 
 
 def test_a_server_that_says_nothing_is_not_waited_for_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:

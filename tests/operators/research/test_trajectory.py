@@ -85,7 +85,7 @@ def test_the_rounds_of_a_trajectory_add_up_to_the_output(prompt: list[int], draf
 
 def test_a_replay_costs_what_its_passes_cost() -> None:
     rounds = (Round((1, 1, 1), 3, 4, 2, 2), Round((2,), 1, 2, 1, 1))
-    some = [Trajectory(text="a", method="plain", tokens=4, rounds=rounds)]
+    some = [Trajectory("plain", 4, rounds)]
     draft, target = PassCosts((1, 2), (1.0, 1.5)), PassCosts((1, 4), (10.0, 16.0))
     spent = replay(some, draft, target)
     assert spent == (3 * 1.0 + 1.5, 16.0 + 12.0)
