@@ -1,6 +1,7 @@
 """Files for each room of a server, in one folder: its finals as JSON lines, and its subtitles."""
 
 import re
+import sys
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,6 +23,8 @@ _MAX_NAME_BYTES = 150
 _NOT_IN_NAMES = re.compile(r"[^\w .,()+=@-]")
 #: Files of a room with captions in one language.
 FILES = 2
+# A caption that comes after the end of its room is added to what its file holds.
+_ALL = FileState(size=sys.maxsize)
 _TIMES = ("start_s", "end_s", "arrival_s", "started_s", "ready_s", "shown_s")
 
 
@@ -86,9 +89,9 @@ class _RoomFile:
         columns = Columns(direction.source.columns, direction.target.columns)
         self._writer = SubtitleWriter("target", columns)
         lines, cues = (path.with_name(f"{path.name}.{kind}") for kind in ("jsonl", "vtt"))
-        self._finals = FilePartition[Caption](lines, json_line, state=_there(lines), watch=watch)
+        self._finals = FilePartition[Caption](lines, json_line, state=_ALL, watch=watch)
         header = VTT_HEADER.encode()
-        self._cues = FilePartition[Cue](cues, vtt_cue, header, _there(cues), watch)
+        self._cues = FilePartition[Cue](cues, vtt_cue, header, _ALL, watch)
 
     def write(self, caption: Caption) -> None:
         own = _since(caption, self._began_s)
@@ -101,14 +104,6 @@ class _RoomFile:
         for file in (self._finals, self._cues):
             file.snapshot()
             file.close()
-
-
-def _there(path: Path) -> FileState:
-    """What a file holds already: a caption that comes after the end of its room is added to it."""
-    try:
-        return FileState(size=path.stat().st_size)
-    except OSError:
-        return FileState()
 
 
 def _since(caption: Caption, began_s: float) -> Caption:

@@ -81,7 +81,6 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
 
         Raises:
             OSError: when it cannot be written.
-            OutputError: when it is shorter than its state says.
         """
         if self._file is not None:
             return
@@ -90,7 +89,7 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         try:
             self._is_regular = number is None and stat.S_ISREG(os.fstat(file).st_mode)
             if self._is_regular:
-                self._check_size(file)
+                self.size = min(self.size, os.fstat(file).st_size)
                 self.truncate(file)
             if not self.size and self._header:
                 write_all(file, self._header)
@@ -98,11 +97,7 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         except BaseException:
             os.close(file)
             raise
-        self._file = file
-
-    def _check_size(self, file: int) -> None:
-        if os.fstat(file).st_size < self.size:
-            raise OutputError(f"{self.path} has become shorter since the run being resumed; start a new run")
+        self._file, self._synced = file, (self.size, self._records)
 
     @override
     def write_batch(self, values: list[T]) -> None:
@@ -243,4 +238,7 @@ class FileSink(FixedPartitionedSink[T, FileState], Generic[T]):
             partition.open()
         except OSError as error:
             raise WriteError(self.path, error) from None
+        if resume_state is not None and partition.size < resume_state.size:
+            partition.close()
+            raise OutputError(f"{self.path} has become shorter since the run being resumed; start a new run")
         return partition

@@ -1,48 +1,14 @@
 """The standard streams of this process: those it was started without, and output that cannot be written."""
 
-import io
 import os
 import sys
-
-from typing_extensions import override
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
-class _Output(io.TextIOWrapper):
-    """Standard output that remembers why it could not be written."""
-
-    def __init__(self, out: io.TextIOWrapper) -> None:
-        super().__init__(
-            out.buffer, out.encoding, out.errors, line_buffering=out.line_buffering,
-            write_through=out.write_through,
-        )  # fmt: skip
-        self.failure: OSError | None = None
-        # It would close the buffer when it is deleted.
-        self._out = out
-
-    @override
-    def write(self, text: str, /) -> int:
-        try:
-            return super().write(text)
-        except OSError as error:
-            self.failure = error
-            raise
-
-    @override
-    def flush(self) -> None:
-        try:
-            super().flush()
-        except OSError as error:
-            self.failure = error
-            raise
-
-
 def prepare_streams() -> None:
-    """Make sure that there are standard streams, and that `is_of_output` recognises its errors."""
+    """Make sure that there are standard streams, and that native code has its own standard error."""
     open_absent_streams()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout = _Output(sys.stdout)
     part_stderr()
 
 
@@ -84,7 +50,12 @@ def open_absent_streams() -> None:
 
 def is_of_output(error: OSError) -> bool:
     """Whether an error was raised because standard output cannot be written."""
-    return getattr(sys.stdout, "failure", None) is error
+    try:
+        # What could not be written is still there, and fails again.
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return isinstance(error, BrokenPipeError)
 
 
 def forget_output() -> None:

@@ -22,13 +22,6 @@ class JsonlSink(FileSink[Event]):
 
     Delivery: exactly once with recovery into a regular file, as of `FileSink`.
 
-    Args:
-        path: The file; its contents are replaced.
-        watch: Notified of what is lost; without it, a failed write ends the flow.
-
-    Raises:
-        OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
-
     Example:
         >>> from bytewax import operators as op
         >>> from bytewax.dataflow import Dataflow

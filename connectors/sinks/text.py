@@ -25,7 +25,7 @@ class TextSink(FileSink[Caption]):
         path: The file.
         shown: What it shows.
         times: Whether each sentence begins with the time of its speech: ``[00:12:31]``.
-        watch: As of `JsonlSink`.
+        watch: As of `FileSink`.
     """
 
     def __init__(
