@@ -63,15 +63,6 @@ def list_entries(file: GgufFile, size: int, kept: NDArray[np.int32]) -> dict[str
     return {_SIZE: encode(size), _SUM: encode(_sum(file)), _KEPT: encode(np.packbits(bits))}
 
 
-def list_file(file: GgufFile, size: int, kept: NDArray[np.int32]) -> GgufFile:
-    """The content of a file that contains only such a list."""
-    head = {
-        "general.architecture": encode(file.text("general.architecture")),
-        "general.type": encode("vocabulary"),
-    }
-    return GgufFile(head | list_entries(file, size, kept), {})
-
-
 def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
     """The old ids, ascending, that a list (or a pruned model) keeps of the vocabulary of ``base``.
 

@@ -48,7 +48,7 @@ def test_llama_cpp_lays_an_adapter_over_a_model_as_assembling_adds_it(tmp_path: 
     laid = logits(base, adapter)
     # What is assembled is stored in 8 bits.
     error, change = (np.abs(logits(path) - laid).mean() for path in (made, base))
-    assert error < 0.05 * change
+    assert error < 0.1 * change
 
 
 def test_an_adapter_comes_back(tmp_path: Path) -> None:

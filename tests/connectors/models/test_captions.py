@@ -18,7 +18,7 @@ from connectors.models.captions_folder import (
     directions,
 )
 from connectors.models.resolve import language_model, models_for, resolve_model
-from connectors.models.vocabulary import list_file
+from connectors.models.vocabulary import list_entries
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from operators.models.quantize import Q8_0
@@ -40,8 +40,7 @@ def folder(base: Path, tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     write_adapter(folder / ADAPTER, noise())
     file = read_gguf(base)
-    words = list_file(file, len(pieces({}).texts), KEPT)
-    write_gguf(folder / VOCABULARY, words.entries, words.tensors)
+    write_gguf(folder / VOCABULARY, list_entries(file, len(pieces({}).texts), KEPT), {})
     return folder
 
 
