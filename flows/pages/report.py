@@ -166,6 +166,8 @@ def _histograms(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
                 tip = f"{name}: {share[place]:.1f} % from {left:.0f} to {right:.0f}"
                 end = begin + (right - left) / len(runs)
                 panel.column(begin, end, float(share[place]), (BLUE, ORANGE)[number], tip)
+        if len(runs) > 1:
+            panel.legend(list(zip(names, (BLUE, ORANGE), strict=True)), 270)
         told = [
             f"{name} p50 {np.percentile(values, 50):.0f}, p95 {np.percentile(values, 95):.0f}"
             for name, values in zip(names, of_runs, strict=True)
