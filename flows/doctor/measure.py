@@ -73,7 +73,7 @@ def _load(settings: TranslateSettings) -> ModelFacts:
         model = LlamaModel(path, lambda _fraction: None)
         prompt = select_prompt(model, "auto", settings.source, settings.target)
         with closing(LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1))) as context:
-            can_keep = not model.is_recurrent and context.can_shift
+            can_keep = context.can_shift
     except UsageError as error:
         # It does not know the languages.
         found = candidates(settings.direction, *measured_here(settings.direction))

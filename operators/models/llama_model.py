@@ -30,7 +30,11 @@ class LlamaModel:
         self.handle: ctypes.c_void_p | None = _load(path, progress)
         self.is_recurrent = is_recurrent(self.handle)
         #: Whether tokens can move: a position is one rotation of the keys, which llama.cpp can turn.
-        self.can_turn = llama.llama_model_rope_type(self.handle) in _ROTARY and not _slides_alone(self.handle)
+        self.can_turn = (
+            llama.llama_model_rope_type(self.handle) in _ROTARY
+            and not self.is_recurrent
+            and not _slides_alone(self.handle)
+        )
         kind = other_kind(self.handle)
         if kind is not None:
             self.refuse(kind)

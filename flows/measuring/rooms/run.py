@@ -15,6 +15,7 @@ from connectors.callback import CallbackSink
 from connectors.files.contents import read_json
 from connectors.files.distinct import check_distinct
 from connectors.machine.resources import resident_mb
+from flows.engine.draft_model import MAX_SEQUENCES
 from flows.engine.serving import make_scheduler
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.playback import Events, Load, RoomsSource, partials, read_recorded
@@ -33,7 +34,6 @@ from operators.decoding.translator import Output, SegmentState
 from operators.errors import InputError, UsageError
 from operators.events import Translation
 from operators.metrics.quantiles import Quantiles, milliseconds
-from operators.models.memory_plan import MAX_SEQUENCES
 from operators.serving.passes import fill_of
 from operators.serving.rooms import Done, Update
 from operators.serving.scheduler import Load as Passes
