@@ -8,12 +8,10 @@ For the JSON lines, python-json-logger would replace only the choice of a record
 rest (truncated texts, numbers that JSON lacks, lone surrogates, event names) would still be needed here.
 """
 
-import atexit
 import contextlib
 import json
 import logging
 import math
-import os
 import sys
 import threading
 import traceback
@@ -30,10 +28,6 @@ from operators.errors import printable
 # Maximum characters of a text in a message: texts from outside may have any length.
 _MAX_CHARACTERS = 8_000
 _MAX_TRACEBACK = 32_000
-# Bytes that may wait in the pipe: native code may write while it holds the interpreter's lock.
-_PIPE = 1 << 20
-# Maximum seconds for the last lines.
-_MAX_LAST_S = 1.0
 _OURS = ("flows", "connectors", "operators")
 # Attributes of every record; all others are fields.
 _STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "event", "taskName"}
@@ -93,10 +87,14 @@ def _text(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def _write_line(line: str) -> None:
+    print(line, end="", file=sys.stderr, flush=True)
+
+
 class JsonMessages(logging.Handler):
     """Writes each message as one line: an object in ASCII, which suits any terminal and encoding."""
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: Callable[[str], object] = _write_line) -> None:
         """``write`` takes a whole line; calls are never concurrent."""
         super().__init__(logging.INFO)
         self._write = write
@@ -114,66 +112,7 @@ class JsonMessages(logging.Handler):
                 }
             )
         with contextlib.suppress(OSError):  # there is no reader any more
-            self._write(line.encode("ascii") + b"\n")
-
-
-class StandardError:
-    """Exclusive use of standard error: what others write to it is passed on line by line instead."""
-
-    def __init__(self) -> None:
-        try:
-            sys.stderr.flush()
-            self._terminal = os.dup(2)
-        except (AttributeError, OSError):  # the program was started without one
-            self._terminal = os.open(os.devnull, os.O_WRONLY)
-        self._thread: threading.Thread | None = None
-
-    def write(self, line: bytes) -> None:
-        """Write to the original standard error; raises `OSError`."""
-        left = memoryview(line)
-        while left:
-            left = left[os.write(self._terminal, left) :]
-
-    def redirect(self, take: Callable[[str], None]) -> None:
-        """Pass what is written to standard error to ``take``, line by line, until the process ends."""
-        read, write = os.pipe()
-        _widen(write)
-        _lead(write)
-        self._thread = threading.Thread(target=_read, args=(read, take), name="stderr", daemon=True)
-        self._thread.start()
-        atexit.register(self._end)
-
-    def _end(self) -> None:
-        """Pass on the last lines; later ones could not become messages, and are lost."""
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            sys.stderr.flush()
-        _lead(os.open(os.devnull, os.O_WRONLY))
-        if self._thread is not None:
-            self._thread.join(_MAX_LAST_S)
-
-
-def _lead(to: int) -> None:
-    """Let standard error, that of Python and that of native code, lead to a descriptor, which is closed."""
-    with contextlib.suppress(AttributeError, OSError, ValueError):
-        os.dup2(to, sys.stderr.fileno())
-    os.dup2(to, 2)
-    os.close(to)
-
-
-def _widen(pipe: int) -> None:
-    if sys.platform == "linux":
-        import fcntl
-
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-
-
-def _read(pipe: int, take: Callable[[str], None]) -> None:
-    with os.fdopen(pipe, "rb") as lines:
-        while line := lines.readline(_MAX_CHARACTERS):
-            text = line.decode("utf-8", "replace").rstrip()
-            if text:
-                take(text)
+            self._write(line + "\n")
 
 
 Format = Literal["text", "json"]
@@ -198,11 +137,7 @@ def tell(
 
 
 def begin_messages(format: Format) -> None:
-    """From now on write messages in this ``format``; the last call counts.
-
-    With ``json``, descriptor 2 is redirected to this process until it ends: what libraries and native code
-    write there becomes messages as well.
-    """
+    """From now on write messages in this ``format``; the last call counts."""
     root = logging.getLogger()
     before = [one for one in root.handlers if isinstance(one, TextMessages | JsonMessages)]
     if format == "json" and any(isinstance(one, JsonMessages) for one in before):
@@ -217,12 +152,9 @@ def begin_messages(format: Format) -> None:
 
 
 def _json_messages() -> JsonMessages:
-    stderr = StandardError()
-    handler = JsonMessages(stderr.write)
-    stderr.redirect(lambda line: _log.warning("%s", line, extra={"event": "stderr"}))
     logging.captureWarnings(True)
     threading.excepthook = _tell_of_thread
-    return handler
+    return JsonMessages()
 
 
 def _tell_of_thread(what: threading.ExceptHookArgs) -> None:

@@ -211,13 +211,6 @@ class PartialHeard(Struct, frozen=True):
     at_s: float
 
 
-class RoomRefused(Struct, frozen=True):
-    """There is no room for another live stream, on any worker."""
-
-    #: Which stream, and what to do, for the user.
-    sentence: str
-
-
 class MessageSkipped(Struct, frozen=True):
     """A message of the input's topic was not used, or an event of a file that is replayed."""
 
@@ -225,13 +218,6 @@ class MessageSkipped(Struct, frozen=True):
     kind: Literal["unusable", "repeated", "language"]
     #: The code of that language.
     language: str = ""
-
-
-class SessionBegan(Struct, frozen=True):
-    """A recogniser elsewhere was started again: its segments count from 0."""
-
-    #: Which stream, and what becomes of its captions, for the user.
-    sentence: str
 
 
 class ModelAnswered(Struct, frozen=True):
@@ -285,9 +271,7 @@ Observed = (
     | SoundRecognized
     | SpeechEnded
     | PartialHeard
-    | RoomRefused
     | MessageSkipped
-    | SessionBegan
     | ModelAnswered
     | CaptionShown
     | UpdateMeasured

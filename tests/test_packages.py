@@ -38,7 +38,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_nothing_beside_them(wheel:
     beside = {one for one in names if ".dist-info/" in one or ".data/" in one}
     assert names - beside == tracked(*PACKAGES)
     for needed in (
-        "connectors/web/static/index.html", "flows/pages/report/page.js", "operators/py.typed",
+        "connectors/web/static/index.html", "flows/pages/report.css", "operators/py.typed",
         "operators/models/captions/en-de/adapter.gguf", "operators/models/captions/en-de/vocabulary.gguf",
         "operators/prompts/templates/few-shot-german.toml",
     ):  # fmt: skip

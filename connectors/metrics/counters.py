@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 from typing_extensions import override
 
-from operators.events import Effort, ErasureRecord
+from operators.events import ErasureRecord
 
 #: Upper bounds in seconds: from an instant caption to one that comes too late for anybody.
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
@@ -37,11 +37,14 @@ class RunMetrics:
         ProcessCollector(registry=self.registry)
         build = Info("surtitle_build", "Versions.", registry=self.registry)
         build.info({"version": version("surtitle"), "python": platform.python_version()})
-        self._partials = self._counter("partials", "Updates of sentences that came to be translated.")
-        self._skipped = self._counter(
+        self.partials = self._counter("partials", "Updates of sentences that came to be translated.")
+        self.skipped = self._counter(
             "skipped_messages", "Messages of the input's topic that were not used.", "kind"
         )
-        self._cut = self._counter("cut_speech", "Segments whose recognised text was cut.")
+        self.cut = self._counter("cut_speech", "Segments whose recognised text was cut.")
+        self.heard_s = self._counter("audio_seconds", "Seconds of sound received.")
+        self.lost_s = self._counter("lost_audio_seconds", "Seconds of sound that were lost.")
+        self.absent_s = self._counter("absent_audio_seconds", "Seconds without a microphone or a broadcast.")
         self._captions = self._counter("captions", "Captions that were shown.", "kind")
         self._segments = self._counter("segments", "Segments that had their first caption.")
         self._overtaken = self._counter("overtaken_partials", "Partials that newer ones overtook.")
@@ -61,9 +64,6 @@ class RunMetrics:
         }
         self._from_partial = self._histogram("partial_to_caption", "From a partial's arrival to its caption.")
         self._from_speech = self._histogram("speech_to_caption", "From the end of speech to its caption.")
-        self._heard = self._counter("audio_seconds", "Seconds of sound received.")
-        self._lost = self._counter("lost_audio_seconds", "Seconds of sound that were lost.")
-        self._absent = self._counter("absent_audio_seconds", "Seconds without a microphone or a broadcast.")
         self._troubles = self._counter("model_troubles", "Updates in which the model failed.", "kind")
         self._failures = self._counter("write_failures", "Writes that failed.", "output")
         self._messages = self._counter("messages", "Messages of level notice and above.", "level")
@@ -83,54 +83,27 @@ class RunMetrics:
         """Add ``surtitle_<name>``, whose value is read at each scrape, on the server's thread."""
         Gauge(f"surtitle_{name}", text, registry=self.registry).set_function(value)
 
-    def heard(self, duration_s: float) -> None:
-        """Count audio."""
-        self._heard.inc(duration_s)
-
-    def partial(self) -> None:
-        """Count a hypothesis."""
-        self._partials.inc()
-
-    def cut(self) -> None:
-        """Count a segment whose recognised text was cut."""
-        self._cut.inc()
-
-    def skipped(self, kind: str) -> None:
-        """Count a message of the input's topic that was not used."""
-        self._labelled(self._skipped, kind).inc()
-
     def record(self, record: ErasureRecord) -> None:
         """Count a caption and its cost."""
         self._captions.labels("final" if record.is_final else "partial").inc()
-        self._count_segment(record)
-        self._overtaken.inc(record.overtaken)
-        for text, erasure in (("raw", record.raw), ("shown", record.shown)):
-            self._erased.labels(text).inc(erasure.erased)
-            if record.is_final:
-                self._final.labels(text).inc(erasure.length)
-        self._count_effort(record.effort)
-        if record.trouble is not None:
-            self._labelled(self._troubles, record.trouble.value).inc()
-        self._from_partial.observe(record.latency_from_arrival_s)
-        # Negative for a hypothesis that claims to cover more than was said, as some recognisers round.
-        self._from_speech.observe(max(0.0, record.latency_from_speech_s))
-
-    def _count_segment(self, record: ErasureRecord) -> None:
         segment = record.channel, record.segment
         if segment not in self._open:
             self._segments.inc()
             self._open.add(segment)
         if record.is_final:
             self._open.discard(segment)
-
-    def _count_effort(self, effort: Effort) -> None:
+        self._overtaken.inc(record.overtaken)
+        for text, erasure in (("raw", record.raw), ("shown", record.shown)):
+            self._erased.labels(text).inc(erasure.erased)
+            if record.is_final:
+                self._final.labels(text).inc(erasure.length)
         for field, counter in self._effort.items():
-            counter.inc(getattr(effort, field))
-
-    def lost(self, lost_s: float, absent_s: float) -> None:
-        """Count further lost audio, and further time without a source."""
-        self._lost.inc(max(0.0, lost_s))
-        self._absent.inc(max(0.0, absent_s))
+            counter.inc(getattr(record.effort, field))
+        if record.trouble is not None:
+            self._labelled(self._troubles, record.trouble.value).inc()
+        self._from_partial.observe(record.latency_from_arrival_s)
+        # Negative for a hypothesis that claims to cover more than was said, as some recognisers round.
+        self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
     def write_failed(self, output: str) -> None:
         """Count a write that failed."""

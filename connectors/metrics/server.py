@@ -3,8 +3,8 @@
 Separate from the audience's server: another port, another thread, and no captions.
 """
 
-import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -12,7 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from connectors.http.access import LOCAL, Access, is_local
@@ -56,76 +56,58 @@ def parse_address(text: str) -> Address:
     return Address(host or LOCAL, int(port))
 
 
-class MetricsServer:
-    """Serves ``/metrics`` and ``/healthz``, from `start` to `stop`.
+@contextmanager
+def served_metrics(
+    address: Address, registry: CollectorRegistry, verdict: Callable[[], Verdict]
+) -> Iterator[tuple[str, bool]]:
+    """Serve ``/metrics`` and ``/healthz`` inside the block.
 
     Args:
         verdict: Returns the state of the run; called on the server's thread.
+
+    Returns:
+        The address of the metrics, and whether other machines may be able to reach it.
+
+    Raises:
+        OutputError: when the port is in use or may not be opened.
     """
+    host = address.host
+    listener = listen(
+        host, address.port, what="metrics", instead="choose another --metrics [HOST:]PORT", backlog=_BACKLOG
+    )
+    port = listener.getsockname()[1]
+    # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
+    # On other addresses, scrapers use names that are not known here.
+    guard = [Middleware(Guard, access=Access(host, port, None), token=None)] if is_local(host) else []
 
-    def __init__(self, address: Address, registry: CollectorRegistry, verdict: Callable[[], Verdict]) -> None:
-        self._address = address
-        self._registry = registry
-        self._verdict = verdict
-        self._server: BackgroundServer | None = None
+    async def metrics(request: Request) -> Response:
+        encode, media_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={**_NOT_KEPT, "content-type": media_type})
 
-    @property
-    def is_open_to_others(self) -> bool:
-        """Whether other machines may be able to reach it."""
-        return not is_local(self._address.host)
+    async def healthz(_request: Request) -> Response:
+        now = verdict()
+        body = {"status": now.state, "cause": now.cause, "reason": now.reason}
+        return JSONResponse(body, 200 if now.is_well else 503, headers=_NOT_KEPT)
 
-    def start(self) -> str:
-        """Listen, and return the address of the metrics.
-
-        Raises:
-            OutputError: when the port is in use or may not be opened.
-        """
-        host, port = self._address
-        listener = listen(
-            host, port, what="metrics", instead="choose another --metrics [HOST:]PORT", backlog=_BACKLOG
-        )
-        port = listener.getsockname()[1]
-        self._server = BackgroundServer(
-            listener,
-            lambda ready: self._app(port, ready),
-            name="metrics",
-            max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
-            backlog=_BACKLOG,
-            stop_s=_STOP_S,
-            failure="the metrics server did not start; try again, or leave out --metrics",
-        )
-        return f"http://{shown(host)}:{port}/metrics"
-
-    def stop(self) -> None:
-        """Release the port. It may be called more than once, and before `start`."""
-        if self._server is not None:
-            self._server.stop()
-            self._server = None
-
-    def _app(self, port: int, ready: Callable[[], None]) -> Starlette:
-        @contextlib.asynccontextmanager
+    def app(ready: Callable[[], None]) -> Starlette:
+        @asynccontextmanager
         async def lifespan(_app: Starlette) -> AsyncIterator[None]:
             ready()
             yield
 
-        # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
-        # On other addresses, scrapers use names that are not known here.
-        access = Access(self._address.host, port, None)
-        return Starlette(
-            routes=[Route("/metrics", self._metrics), Route("/healthz", self._healthz), Route("/", _index)],
-            middleware=[] if self.is_open_to_others else [Middleware(Guard, access=access, token=None)],
-            lifespan=lifespan,
-        )
+        routes = [Route("/metrics", metrics), Route("/healthz", healthz)]
+        return Starlette(routes=routes, middleware=guard, lifespan=lifespan)
 
-    async def _metrics(self, request: Request) -> Response:
-        encode, media_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(self._registry), headers={**_NOT_KEPT, "content-type": media_type})
-
-    async def _healthz(self, _request: Request) -> Response:
-        verdict = self._verdict()
-        body = {"status": verdict.state, "cause": verdict.cause, "reason": verdict.reason}
-        return JSONResponse(body, 200 if verdict.is_well else 503, headers=_NOT_KEPT)
-
-
-async def _index(_request: Request) -> Response:
-    return PlainTextResponse("surtitle: /metrics for Prometheus, /healthz for probes\n", headers=_NOT_KEPT)
+    server = BackgroundServer(
+        listener,
+        app,
+        name="metrics",
+        max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
+        backlog=_BACKLOG,
+        stop_s=_STOP_S,
+        failure="the metrics server did not start; try again, or leave out --metrics",
+    )
+    try:
+        yield f"http://{shown(host)}:{port}/metrics", not is_local(host)
+    finally:
+        server.stop()

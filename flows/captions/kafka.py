@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 from bytewax import operators as op
 from bytewax.dataflow import Stream
 
+from connectors.messages import tell
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
 from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.extras import needs_extra
-from operators.notifications import MessageSkipped, SessionBegan
+from operators.notifications import MessageSkipped
 from operators.stages.deduplicate import deduplicate
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
         "deduplicate",
         events,
         lambda _event: observe(MessageSkipped("repeated")),
-        lambda sentence: observe(SessionBegan(sentence)),
+        lambda sentence: tell("session_began", sentence),
         clock if isinstance(clock, LagClock) else None,
     )
 

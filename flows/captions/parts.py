@@ -6,6 +6,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from connectors.files.watch import OutputWatch
+from connectors.messages import tell
 from connectors.rooms.registry import RoomRegistry
 from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
@@ -14,13 +15,12 @@ from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.shared import MakeShared, Shared, StreamLanguages, TalkLanguages
 from flows.engine.recognition import check_recognizer
-from flows.observe.observer import Observe, Observer
+from flows.observe.observer import Observer
 from flows.observe.run_observers import RunObservers
 from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
 from operators.glossary import Glossary
-from operators.notifications import RoomRefused
 from operators.replacing import MASKED
 from operators.serving.admission import Door
 
@@ -100,7 +100,7 @@ def make_parts(
         watching.outputs,
         shared,
         given,
-        _door(settings, watching.observe),
+        _door(settings),
         languages,
         None if words is None else read_glossary(Path(words).expanduser(), MASKED),
         rooms.has_left if rooms is not None else _never,
@@ -118,10 +118,10 @@ def _never(_stream: str) -> bool:
     return False
 
 
-def _door(settings: Settings, observe: Observe) -> Door | None:
+def _door(settings: Settings) -> Door | None:
     """The admission of live streams; other streams wait for the model and are never refused."""
     rooms = settings.translate.rooms
     # The server admits the rooms of its speakers itself.
     if rooms is None or not settings.is_live or settings.input.rooms:
         return None
-    return Door(rooms, monotonic, lambda sentence: observe(RoomRefused(sentence)))
+    return Door(rooms, monotonic, lambda sentence: tell("room_refused", sentence))

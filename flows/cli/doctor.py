@@ -1,18 +1,25 @@
 """``surtitle doctor``: whether captions will work on this machine, and what to do if not."""
 
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
+import msgspec
 import typer
-from rich.console import Console
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
 
+from connectors.view import encodable
 from flows.cli.running import program, run
-from flows.doctor.examination import examine
-from flows.doctor.finding import Checked, as_json, print_checked, print_verdict, works
-from flows.doctor.part import Given
+from flows.doctor.checks import Result, Verdict, examine
 from flows.running.waiting import Waiting
+from flows.settings.loading import load_settings
 from flows.settings.options import CAPTIONS_ONLY, LISTENING, MODEL, RECOGNITION, Overrides, takes
+from operators.errors import printable
+from operators.languages import Direction
 
 
 @takes(MODEL[:3], RECOGNITION, CAPTIONS_ONLY, LISTENING)
@@ -22,28 +29,75 @@ def doctor(
         Path | None, typer.Option(help="Examine what this TOML file names; options override it.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Do not measure how fast captions will be.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, with the facts behind the findings.")
-    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
 ) -> None:
     """Check microphone, model and speed on this machine, and say what to do.
 
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """
-    given, results = Given(settings, overrides), list[Checked]()
-    directions = given.load().translate.directions
+    # A model of the hub is used only if it was fetched before.
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    wanted, results = load_settings(settings, overrides, takes_several=True), list[Result]()
+    # A wrong language is a mistake on the command line, not a finding about this machine.
+    directions = wanted.translate.directions
     console = Console(highlight=False)
     with Waiting(quiet=json, captions=False) as waiting:
-        for result in examine(given, waiting.doing, is_quick=quick):
+        for result in examine(wanted, waiting.doing, is_quick=quick):
             waiting.end()
             results.append(result)
             if not json:
-                print_checked(console, result)
+                print_result(console, result)
+    problems = [one.subject for one in results if one.verdict == "problem"]
     if json:
-        sys.stdout.buffer.write(as_json(results) + b"\n")
+        checks = [
+            {
+                "subject": one.subject,
+                "verdict": one.verdict,
+                "findings": [finding._asdict() for finding in one.findings],
+            }
+            for one in results
+        ]
+        told = msgspec.json.encode({"works": not problems, "checks": checks})
+        sys.stdout.buffer.write(msgspec.json.format(told) + b"\n")
     else:
-        print_verdict(console, results, directions)
-    raise typer.Exit(0 if works(results) else 1)
+        console.print(Text(f"\n{conclusion(results, directions)}", "bold"))
+    raise typer.Exit(1 if problems else 0)
+
+
+_MARKS: dict[Verdict, tuple[str, str, str]] = {
+    "ok": ("✓", "+", "green"),
+    "warning": ("!", "!", "yellow"),
+    "problem": ("✗", "x", "bold red"),
+}
+
+
+def print_result(console: Console, result: Result) -> None:
+    """Print the findings about one subject; they are wrapped where the terminal is narrow."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=1)
+    table.add_column(min_width=10, no_wrap=True)
+    table.add_column(ratio=1)
+    for number, (verdict, sentence, remedy) in enumerate(result.findings):
+        mark, plain, style = _MARKS[verdict]
+        shown = Text(mark if encodable(mark, console.encoding) == mark else plain, style)
+        told = [Text(printable(f"{sentence}."))]
+        if remedy:
+            told.append(Text(printable(f"{remedy[:1].upper()}{remedy[1:]}."), "bold"))
+        table.add_row(shown, "" if number else result.subject, Group(*told))
+    console.print(table)
+
+
+def conclusion(results: Sequence[Result], languages: Sequence[Direction]) -> str:
+    """What follows from all findings about captions in these ``languages``."""
+    if problems := [one.subject for one in results if one.verdict == "problem"]:
+        return f"Captions will not work yet: see {', '.join(problems)}."
+    can_listen = all(one.verdict == "ok" for one in results if one.subject == "microphone")
+    command = "surtitle live" if can_listen else "surtitle file talk.wav"
+    spoken, written = languages[0].source, ",".join(one.target.name for one in languages)
+    options = f"--to {written}" if any(one.translates for one in languages) else "--captions-only"
+    if spoken.name != "English":
+        options += f" --from {spoken.name}"
+    return f"Captions will work. Try: {command} {options}"
 
 
 def main() -> NoReturn:

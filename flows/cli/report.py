@@ -11,7 +11,7 @@ from connectors.exports.simulstream import write_simulstream
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct
 from connectors.jsonl.files import read_events
-from flows.pages.report.reading import Reading, kind_of, language_of
+from flows.pages.reading import Measured, Reading, kind_of, language_of
 from operators.errors import UsageError, printable
 from operators.events import Caption, ErasureRecord
 from operators.languages import language
@@ -48,10 +48,6 @@ def report(
     simulstream: Annotated[
         Path | None, typer.Option(help="Write the captions here, as a log that OmniSTEval reads.")
     ] = None,
-    trace: Annotated[
-        list[Path] | None,
-        typer.Option(help="Show this trace (of surtitle trace --json) on the page; may be repeated."),
-    ] = None,
 ) -> None:
     """Report the latency and stability of captions from the files of a run.
 
@@ -59,14 +55,9 @@ def report(
     latency only.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.engine.tracing import read_trace
-    from flows.pages.report.figures import print_report
-    from flows.pages.report.page import write_page
-    from flows.pages.report.reading import Gathered
+    from flows.pages.figures import print_report
+    from flows.pages.report import Run, write_page
 
-    traced = trace or []
-    if traced and output is None:
-        raise UsageError("--trace is shown on a page; say with --output where to write it")
     files = {"--output": output, "--json": json, "--simulstream": simulstream}
     _check_count(events, files)
     kinds = [kind_of(path) for path in events]
@@ -79,24 +70,24 @@ def report(
             _refuse_without_text(
                 reading.path, {"--reference": reference, "--tokenizer": split, "--simulstream": simulstream}
             )
-    check_distinct(files.items(), [*events, reference, *traced])
+    check_distinct(files.items(), [*events, reference])
     written = [path for path in files.values() if path is not None]
-    traces = [read_trace(path) for path in traced]
-    results = []
+    runs = []
     for reading in readings:
-        gathered = Gathered(reading)
-        results.append((gathered, reading.report(reference, None if output is None else gathered.look)))
+        kept: list[Measured] = []
+        figures = reading.report(reference, None if output is None else kept)
+        runs.append(Run(figures, kept, reading.spoken))
     if json is not None:
-        write_atomically(json, msgspec.json.format(msgspec.json.encode(results[0][1])) + b"\n")
+        write_atomically(json, msgspec.json.format(msgspec.json.encode(runs[0].report)) + b"\n")
     if simulstream is not None:
         captions = read_events(events[0], Caption, lambda _told: None)
         write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(readings[0].spoken)))
     if output is not None:
-        write_page(results, output, traces)
-    for number, (_, result) in enumerate(results, 1):
-        if len(results) > 1:
-            typer.echo(f"{printable(result.source)}\n")
-        print_report(result, written if number == len(results) else [])
+        write_page(runs, output)
+    for number, run in enumerate(runs, 1):
+        if len(runs) > 1:
+            typer.echo(f"{printable(run.report.source)}\n")
+        print_report(run.report, written if number == len(runs) else [])
 
 
 def _check_count(events: Sequence[Path], files: Mapping[str, Path | None]) -> None:

@@ -25,15 +25,10 @@ def trace(
     settings: Annotated[
         Path | None, typer.Option("--settings", help="TOML file; options override it.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
-    ] = None,
     svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures to this folder (SVG).")] = None,
-    json: Annotated[
-        Path | None, typer.Option("--json", help="Write the trace here, for surtitle report --trace.")
-    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the trace here.")] = None,
 ) -> None:
-    """Show which pass decided each token of one segment, as tables, pictures or a page.
+    """Show which pass decided each token of one segment, as tables and pictures.
 
     For each token of each update, the trace says where it came from, which pass decided it, how probable it
     was, and what the model would have said instead.
@@ -41,24 +36,21 @@ def trace(
     # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import partials_of, record
     from flows.engine.translation import open_engine
-    from flows.pages.trace.page import print_trace, write_pictures, write_trace_page
+    from flows.pages.trace import print_trace, write_pictures
 
     loaded = load(settings, overrides)
     loaded.warn_of_unused()
     wanted = loaded.settings.translate
     models = named_files(wanted.model, wanted.template, *wanted.terminology, wanted.draft_model, wanted.heads)
-    outputs = [("--output", output), ("--json", json)]
-    check_distinct(outputs, [partials, settings, *models], [("--svg", svg)])
+    check_distinct([("--json", json)], [partials, settings, *models], [("--svg", svg)])
     if svg is not None:
         make_folder(svg)
     updates = partials_of(partials, segment, stream)
     with Waiting(quiet=False, captions=False) as waiting:
         made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)
-    written = [str(path) for path in (json, output) if path is not None]
+    written = [str(json)] if json is not None else []
     if json is not None:
         write_atomically(json, msgspec.json.encode(made) + b"\n")
-    if output is not None:
-        write_trace_page(made, output)
     if svg is not None:
-        written.append(f"{len(write_pictures(made, svg))} pictures in {svg}")
+        written.append(f"{write_pictures(made, svg)} pictures in {svg}")
     print_trace(made, written)

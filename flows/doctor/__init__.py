@@ -1,1 +1,1 @@
-"""`surtitle doctor`: what this machine has for captions, judged by pure rules; a module for each subject."""
+"""`surtitle doctor`: whether captions will work on this machine; a function for each subject."""

@@ -5,13 +5,12 @@ from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 
-from connectors.files.contents import read_json
 from connectors.jsonl.files import event_type_of, read_events
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.recorder import Recorder, unchanged
-from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
+from operators.decoding.trace import Trace, UpdateTrace, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.events import Partial
@@ -19,8 +18,6 @@ from operators.notifications import Progress
 from operators.secret import to_plain
 from operators.text import cleaned
 
-# Maximum size of a trace file: 200 updates with 100 tokens each need a tenth of it.
-_MAX_FILE_BYTES = 200_000_000
 # Maximum number of segments or streams that an error names.
 _MAX_NAMED = 12
 
@@ -84,7 +81,15 @@ def record(
             made.get(f"{partial.key}/{place}") or unchanged(window.output)
             for place, window in enumerate(state.windows)
         )
-        updates.append(_update(partial, "".join(output.pieces), tuple(windows)))
+        updates.append(
+            UpdateTrace(
+                revision=partial.revision,
+                is_final=partial.is_final,
+                source=partial.text,
+                text="".join(output.pieces),
+                windows=tuple(windows),
+            )
+        )
     translator.release(partials[0].key, state)
     progress("tracing", 1.0)
     piece = engine.prompt.vocabulary.piece
@@ -100,21 +105,6 @@ def record(
         | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used(),
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
-    )
-
-
-def read_trace(path: Path) -> Trace:
-    """Read a trace from a file. Raises `InputError` if it is not a trace."""
-    remedy = "make one with surtitle trace --json"
-    trace = read_json(path, Trace, "a trace that this version reads", remedy, _MAX_FILE_BYTES)
-    if not consistent(trace):
-        raise InputError(f"{path}: the parts of this trace contradict each other; create it again")
-    return trace
-
-
-def _update(partial: Partial, text: str, windows: tuple[Decoding, ...]) -> UpdateTrace:
-    return UpdateTrace(
-        revision=partial.revision, is_final=partial.is_final, source=partial.text, text=text, windows=windows
     )
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock, Thread
 from time import monotonic
 
@@ -53,9 +54,8 @@ class Monitoring:
         """
         # Imported here: few runs need them.
         with needs_extra("web", "--metrics"):
-            from connectors.metrics.server import MetricsServer, parse_address
+            from connectors.metrics.server import parse_address, served_metrics
         asked = settings.metrics
-        address = parse_address(str(asked.listen))
         # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.
         self._has_one_source = not settings.input.rooms
         self._is_live = settings.is_live and self._has_one_source
@@ -65,7 +65,9 @@ class Monitoring:
         self._lock = Lock()
         self.health = Health(Rule(asked.stall_s, asked.unheard_s, asked.silence_dbfs), monotonic)
         self.metrics = metrics = RunMetrics()
-        self._server = MetricsServer(address, metrics.registry, self.verdict)
+        self._serve = partial(
+            served_metrics, parse_address(str(asked.listen)), metrics.registry, self.verdict
+        )
         metrics.gauge("healthy", "1 while /healthz is green.", lambda: self.verdict().is_well)
         metrics.gauge("waiting_segments", "Segments that wait for a caption.", lambda: self.health.waiting)
         metrics.gauge("viewers", "Viewers in browsers.", viewers)
@@ -85,13 +87,12 @@ class Monitoring:
         counting = CountMessages(self.metrics)
         logging.getLogger().addHandler(counting)
         try:
-            address = self._server.start()
-            others = " for every machine that can reach this one" if self._server.is_open_to_others else ""
-            tell("metrics_opened", f"metrics at {address}{others}", address=address)
-            yield address
+            with self._serve() as (address, is_open_to_others):
+                others = " for every machine that can reach this one" if is_open_to_others else ""
+                tell("metrics_opened", f"metrics at {address}{others}", address=address)
+                yield address
         finally:
             logging.getLogger().removeHandler(counting)
-            self._server.stop()
 
     def verdict(self) -> Verdict:
         """The health of the run. A change is reported on another thread, as the caller must not block."""
@@ -127,19 +128,20 @@ class Monitoring:
     def _count(self, event: Observed) -> None:
         match event:
             case SoundHeard(chunk):
-                self.metrics.heard(chunk.duration_s)
+                self.metrics.heard_s.inc(chunk.duration_s)
                 peak_dbfs = level(chunk.pcm).peak_dbfs
                 is_last = chunk.is_last or not self._has_one_source
                 self.health.audio(chunk.duration_s, peak_dbfs, is_live=self._is_live, is_last=is_last)
             case SoundLost(losses):
                 before, self._losses = self._losses, losses
-                self.metrics.lost(losses.lost_s - before.lost_s, losses.absent_s - before.absent_s)
+                self.metrics.lost_s.inc(max(0.0, losses.lost_s - before.lost_s))
+                self.metrics.absent_s.inc(max(0.0, losses.absent_s - before.absent_s))
             case SpeechCut():
-                self.metrics.cut()
+                self.metrics.cut.inc()
             case MessageSkipped(kind):
-                self.metrics.skipped(kind)
+                self.metrics.skipped.labels(kind).inc()
             case PartialHeard(partial):
-                self.metrics.partial()
+                self.metrics.partials.inc()
                 self.health.partial(partial.key, partial.revision)
             case UpdateMeasured(record):
                 self.metrics.record(record)

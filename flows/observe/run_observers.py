@@ -1,33 +1,36 @@
 """The observers of a captions run, chosen by its settings; one of them reports to the user in sentences."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
-from flows.observe.left_out import LeftOut
 from flows.observe.live_status import LiveStatus, StatusLine
 from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
 from operators.addresses import is_address
+from operators.languages import is_language, language
 from operators.notifications import (
+    MessageSkipped,
     ModelAnswered,
     Observed,
     OutputChanged,
     RecognizerChanged,
     RecordingTruncated,
-    RoomRefused,
-    SessionBegan,
+    RunEnded,
     SourceChanged,
     SpeechCut,
     SpeechDoubted,
 )
+from operators.text import cleaned
 from operators.trouble import TroubleWatch
 
 
@@ -43,8 +46,8 @@ class Messages:
             OutputChanged,
             ModelAnswered,
             RecordingTruncated,
-            RoomRefused,
-            SessionBegan,
+            MessageSkipped,
+            RunEnded,
         }
     )
 
@@ -52,6 +55,9 @@ class Messages:
         self._model = TroubleWatch()
         self._truncated: list[str] = []
         self._told: set[type[Observed]] = set()
+        self._lock = Lock()
+        # Events in other languages than those of the run, by the language.
+        self._left_out = Counter[str]()
 
     def observe(self, event: Observed) -> None:
         """Report an event, or keep it for the end."""
@@ -68,12 +74,22 @@ class Messages:
             case ModelAnswered(trouble, why):
                 for sentence in self._model.note(trouble, why):
                     tell("model_trouble", sentence)
-            case RoomRefused(sentence):
-                tell("room_refused", sentence)
-            case SessionBegan(sentence):
-                tell("session_began", sentence)
+            case MessageSkipped("language", code):
+                with self._lock:
+                    self._left_out[code] += 1
+            case RunEnded():
+                self._tell_left_out()
             case RecordingTruncated(sentence):
                 self._truncated.append(sentence)
+
+    def _tell_left_out(self) -> None:
+        """Tell how many there were since this was last told."""
+        with self._lock:
+            counts, self._left_out = self._left_out, Counter()
+        if counts:
+            names = {code: language(code).name if is_language(code) else cleaned(code) for code in counts}
+            each = ", ".join(f"{count} in {names[code]}" for code, count in sorted(counts.items()))
+            tell("languages_left_out", f"events left out: {each}; --to names the languages of a run")
 
     def complaints(self) -> list[str]:
         """The messages at the end: an input that broke off, a model that failed until the end."""
@@ -115,7 +131,7 @@ class RunObservers(Observers):
         given = settings.input
         heard = self.heard if given.audio or given.microphone or given.rooms else None
         asked = [one for one in (heard, self.monitoring, line, audience) if one is not None]
-        super().__init__(self.messages, self.summary, LeftOut(), *asked, *others)
+        super().__init__(self.messages, self.summary, *asked, *others)
 
     def _audience(self, settings: Settings) -> Audience:
         folder = settings.rooms.folder if settings.input.rooms else None

@@ -6,7 +6,6 @@ confirmed together with those before it did not have to wait for them.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Annotated
 
 import msgspec
 
@@ -15,26 +14,22 @@ from operators.decoding.forward import Origin
 #: Version of the file format.
 VERSION = 1
 
-Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
-TokenId = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-
 
 class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one row of logits says about one place of the output."""
 
     #: The model's most likely token, and its probability.
-    choice: TokenId
-    p_choice: Probability
+    choice: int
+    p_choice: float
     #: The token that was offered at this place, if any; its probability.
-    offered: TokenId | None = None
-    p_offered: Probability | None = None
+    offered: int | None = None
+    p_offered: float | None = None
     #: The token that this pass decided on here; None if it decided nothing.
-    stands: TokenId | None = None
+    stands: int | None = None
     #: Whether the output ends here, by the model's choice.
     ends: bool = False
     #: The probability of the token that stands, if a beam search took neither the choice nor the offered one.
-    p_stands: Probability | None = None
+    p_stands: float | None = None
 
     def p(self, token: int) -> float | None:
         """The probability of a token, if it is known here."""
@@ -46,15 +41,15 @@ class Pass(msgspec.Struct, frozen=True):
     """One forward pass."""
 
     #: Place of the output that the first row judges; tokens before it were known.
-    begin: Count
+    begin: int
     #: All requested rows, including those after a rejected token.
     rows: tuple[LogitsRow, ...]
     #: Tokens evaluated, including the new part of the prompt.
-    evaluated: Count
-    model_ms: Annotated[float, msgspec.Meta(ge=0.0)]
+    evaluated: int
+    model_ms: float
     #: Tokens found in the cache; of these, those that were kept although the source before them has changed.
-    reused: Count = 0
-    kept: Count = 0
+    reused: int = 0
+    kept: int = 0
 
     @property
     def decided(self) -> int:
@@ -65,21 +60,21 @@ class Pass(msgspec.Struct, frozen=True):
 class Token(msgspec.Struct, frozen=True):
     """One token of an output."""
 
-    id: TokenId
+    id: int
     origin: Origin
     #: Number of the pass that decided it, from 1 on; 0 if it was kept without a check.
-    decided: Count
+    decided: int
     #: Its probability there; None if it was kept without a check.
-    p: Probability | None
+    p: float | None
 
 
 class Decoding(msgspec.Struct, frozen=True):
     """One window of a segment at one update. Without passes, its source had not changed."""
 
-    prompt_tokens: Count
+    prompt_tokens: int
     #: The last output, and how many of its tokens were committed.
-    draft: tuple[TokenId, ...]
-    committed: Count
+    draft: tuple[int, ...]
+    committed: int
     output: tuple[Token, ...]
     #: False if the output was cut at the limit of its length.
     finished: bool
@@ -89,7 +84,7 @@ class Decoding(msgspec.Struct, frozen=True):
 class UpdateTrace(msgspec.Struct, frozen=True):
     """One update of the segment."""
 
-    revision: Count
+    revision: int
     is_final: bool
     #: What the recogniser said, and its translation.
     source: str
@@ -111,20 +106,20 @@ class UpdateTrace(msgspec.Struct, frozen=True):
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was decoded for one segment."""
 
-    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
+    version: int = VERSION
     #: Version of the program.
     surtitle: str
     stream: str
-    segment: Count
+    segment: int
     #: Name of the model's file.
     model: str
     #: Tokens of the prompt's head, which all segments share, and how often they were evaluated in the run.
-    head_tokens: Count = 0
-    head_evaluations: Count = 0
+    head_tokens: int = 0
+    head_evaluations: int = 0
     #: How it was decoded: the settings of the translate stage.
     settings: dict[str, str | int | float | bool | None]
     #: The text of each token that occurs; one that is not a whole character is spelled as bytes, ``<0xE2>``.
-    pieces: dict[TokenId, str]
+    pieces: dict[int, str]
     updates: tuple[UpdateTrace, ...]
 
 
@@ -144,27 +139,6 @@ def occurring(updates: Sequence[UpdateTrace]) -> set[int]:
         for row in (row for one in window.passes for row in one.rows):
             found.update(token for token in (row.choice, row.offered, row.stands) if token is not None)
     return found
-
-
-def consistent(trace: Trace) -> bool:
-    """Whether the parts of a trace agree, so that it can be drawn; those of a file may not."""
-    return occurring(trace.updates) <= trace.pieces.keys() and all(
-        _fits(window) for update in trace.updates for window in update.windows
-    )
-
-
-def _fits(window: Decoding) -> bool:
-    if not window.passes:
-        return all(token.decided == 0 for token in window.output)
-    begins = [one.begin for one in window.passes]
-    ends = [one.begin + one.decided for one in window.passes]
-    return (
-        begins[0] <= max(len(window.draft), len(window.output))
-        # Each pass continues where the one before it ended; those of a beam search may decide nothing.
-        and begins[1:] == ends[:-1]
-        and len(window.output) <= ends[-1]
-        and all(token.decided == deciding(begins, place) for place, token in enumerate(window.output))
-    )
 
 
 def deciding(begins: Sequence[int], place: int) -> int:

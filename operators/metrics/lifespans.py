@@ -32,18 +32,6 @@ class Marks(NamedTuple):
     settled: int
 
 
-class Lifespan(NamedTuple):
-    """Adjacent tokens that came with the same update and were erased by the same one."""
-
-    #: Position of the first token, and of the first one after the block.
-    first: int
-    end: int
-    #: Update that brought them.
-    born: int
-    #: Update that erased them; None for those of the last text.
-    died: int | None
-
-
 def marks(steps: Sequence[Step]) -> list[Marks]:
     """What became of the tokens of each update of one segment."""
     kept = _kept(steps)
@@ -54,21 +42,6 @@ def marks(steps: Sequence[Step]) -> list[Marks]:
         made.append(Marks(kept[number], stands, settled))
         stands = kept[number]
     return made[::-1]
-
-
-def blocks(steps: Sequence[Step]) -> list[Lifespan]:
-    """The tokens of one segment as blocks: the erased ones by the time of their end, then the last text."""
-    made: list[Lifespan] = []
-    standing: list[tuple[int, int, int]] = []
-    for number, (step, kept) in enumerate(zip(steps, _kept(steps), strict=True)):
-        while standing and standing[-1][1] > kept:
-            first, end, born = standing.pop()
-            made.append(Lifespan(max(first, kept), end, born, number))
-            if first < kept:
-                standing.append((first, kept, born))
-        if step.length > kept:
-            standing.append((kept, step.length, number))
-    return made + [Lifespan(*block, None) for block in standing]
 
 
 def _kept(steps: Sequence[Step]) -> list[int]:

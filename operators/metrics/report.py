@@ -19,7 +19,7 @@ from operators.metrics.latency import (
     length_adaptive_average_lagging,
     token_lags,
 )
-from operators.metrics.summary import LatencyParts, Percentiles, SummaryMeter
+from operators.metrics.summary import LatencyParts, Percentiles, Summary, SummaryMeter
 from operators.metrics.tokenizers import Tokenizer
 
 
@@ -104,69 +104,28 @@ def worst(segments: Iterable[SegmentFigures], count: int) -> list[SegmentFigures
     ]
 
 
-class _Open(msgspec.Struct):
-    """A segment in progress."""
+class _Segment(msgspec.Struct):
+    """A segment in progress, and after its final what is known of it."""
 
     updates: int = 0
     erased: int = 0
     latency_s: float = 0.0
     tokens: TokenTimes = msgspec.field(default_factory=TokenTimes)
+    figures: SegmentFigures | None = None
+    times: SegmentTimes | None = None
 
 
-class _Closed(msgspec.Struct):
-    """A finished segment; its place among the references is known only at the end."""
+class _Stream(msgspec.Struct):
+    """The sums of one stream."""
 
-    figures: SegmentFigures
-    times: SegmentTimes | None
-
-
-class StreamMeter:
-    """Adds up one stream."""
-
-    def __init__(self, stream: str, tokenize: Tokenizer) -> None:
-        self.stream = stream
-        self.closed: dict[int, _Closed] = {}
-        self.summary = SummaryMeter()
-        self._tokenize = tokenize
-        self._open: dict[int, _Open] = {}
+    summary: SummaryMeter = msgspec.field(default_factory=SummaryMeter)
+    segments: dict[int, _Segment] = msgspec.field(default_factory=dict)
 
     @property
-    def numbers(self) -> list[int]:
-        """The numbers of all segments, finished or not, in the order of speech."""
-        return sorted({*self._open, *self.closed})
-
-    @property
-    def unfinished(self) -> int:
-        """How many segments have no final."""
-        return len(self._open)
-
-    def add(self, record: ErasureRecord, caption: Caption | None) -> None:
-        """Add one update; ``caption`` is the one that the record measures, if known."""
-        self.summary.add(record)
-        segment = self._open.setdefault(record.segment, _Open())
-        segment.updates += 1
-        segment.erased += record.shown.erased
-        segment.latency_s = max(segment.latency_s, record.latency_from_speech_s)
-        if caption is not None:
-            seen_s = caption.ready_s if caption.shown_s is None else caption.shown_s
-            segment.tokens.update(self._tokenize(caption.shown), Clocks(caption.end_s, seen_s))
-        if record.is_final:
-            self._close(self._open.pop(record.segment), record, caption)
-
-    def _close(self, segment: _Open, record: ErasureRecord, caption: Caption | None) -> None:
-        figures = SegmentFigures(
-            stream=self.stream,
-            segment=record.segment,
-            updates=segment.updates,
-            erased=segment.erased,
-            ne_raw=record.raw.ne_segment,
-            ne_shown=record.shown.ne_segment,
-            latency_s=segment.latency_s,
-            start_s=None if caption is None else caption.start_s,
-            text=None if caption is None else caption.shown,
-        )
-        times = None if caption is None else segment.tokens.times(caption.start_s, caption.end_s)
-        self.closed[record.segment] = _Closed(figures, times)
+    def finished(self) -> list[tuple[int, SegmentFigures, SegmentTimes | None]]:
+        """The finished segments in the order of speech."""
+        ordered = sorted(self.segments.items())
+        return [(number, one.figures, one.times) for number, one in ordered if one.figures is not None]
 
 
 class ReportMeter:
@@ -178,71 +137,79 @@ class ReportMeter:
 
     def __init__(self, tokenize: Tokenizer) -> None:
         self._tokenize = tokenize
-        self._streams: dict[str, StreamMeter] = {}
+        self._streams: dict[str, _Stream] = {}
         self._all = SummaryMeter()
 
     def add(self, record: ErasureRecord, caption: Caption | None = None) -> None:
         """Add one update; ``caption`` is the one that the record measures, if known."""
-        if record.stream not in self._streams:
-            self._streams[record.stream] = StreamMeter(record.stream, self._tokenize)
-        self._streams[record.stream].add(record, caption)
+        stream = self._streams.setdefault(record.stream, _Stream())
+        stream.summary.add(record)
         self._all.add(record)
+        segment = stream.segments.get(record.segment)
+        if segment is None or segment.figures is not None:
+            segment = stream.segments[record.segment] = _Segment()
+        segment.updates += 1
+        segment.erased += record.shown.erased
+        segment.latency_s = max(segment.latency_s, record.latency_from_speech_s)
+        if caption is not None:
+            seen_s = caption.ready_s if caption.shown_s is None else caption.shown_s
+            segment.tokens.update(self._tokenize(caption.shown), Clocks(caption.end_s, seen_s))
+        if record.is_final:
+            segment.figures = SegmentFigures(
+                stream=record.stream,
+                segment=record.segment,
+                updates=segment.updates,
+                erased=segment.erased,
+                ne_raw=record.raw.ne_segment,
+                ne_shown=record.shown.ne_segment,
+                latency_s=segment.latency_s,
+                start_s=None if caption is None else caption.start_s,
+                text=None if caption is None else caption.shown,
+            )
+            if caption is not None:
+                segment.times = segment.tokens.times(caption.start_s, caption.end_s)
 
     @property
     def segments(self) -> list[tuple[str, int]]:
         """All segments, finished or not: streams as they began, each in the order of speech."""
-        return [(name, number) for name, meter in self._streams.items() for number in meter.numbers]
+        return [
+            (name, number) for name, stream in self._streams.items() for number in sorted(stream.segments)
+        ]
 
     def report(
         self, source: str, kind: str, signature: str, references: Sequence[str] | None = None
     ) -> Report:
         """The report; ``references`` hold one text for each of `segments`, in that order."""
-        lengths: dict[tuple[str, int], int] = {}
-        if references is not None:
-            counts = [len(self._tokenize(text)) for text in references]
-            lengths = dict(zip(self.segments, counts, strict=True))
-        by_stream = {
-            name: [
-                _figures(closed, lengths.get((name, number)))
-                for number, closed in sorted(meter.closed.items())
-            ]
-            for name, meter in self._streams.items()
-        }
-        unfinished = sum(meter.unfinished for meter in self._streams.values())
-        everything = [segment for segments in by_stream.values() for segment in segments]
-        times = [one.times for meter in self._streams.values() for one in meter.closed.values()]
+        counts = [len(self._tokenize(text)) for text in references or ()]
+        lengths = dict(zip(self.segments, counts, strict=references is not None))
+        streams, everything, times = list[StreamFigures](), list[SegmentFigures](), list[SegmentTimes]()
+        for name, stream in self._streams.items():
+            finished = stream.finished
+            own = [_figures(one, at, lengths.get((name, number))) for number, one, at in finished]
+            its = [at for _, _, at in finished if at is not None]
+            unfinished = len(stream.segments) - len(finished)
+            streams.append(_stream(name, stream.summary, unfinished, own, its))
+            everything += own
+            times += its
+        unfinished = sum(one.unfinished for one in streams)
+        total = _stream(None, self._all, unfinished, everything, times)
         return Report(
-            source=source,
-            kind=kind,
-            signature=signature,
-            total=_stream(None, self._all, unfinished, everything, times),
-            streams=[
-                _stream(
-                    name,
-                    meter.summary,
-                    meter.unfinished,
-                    by_stream[name],
-                    [one.times for one in meter.closed.values()],
-                )
-                for name, meter in self._streams.items()
-            ],
-            segments=everything,
+            source=source, kind=kind, signature=signature, total=total, streams=streams, segments=everything
         )
 
 
-def _figures(closed: _Closed, reference_length: int | None) -> SegmentFigures:
-    times = closed.times
+def _figures(
+    figures: SegmentFigures, times: SegmentTimes | None, reference_length: int | None
+) -> SegmentFigures:
     if times is None or not times.final:
-        return closed.figures
+        return figures
     length = len(times.final) if reference_length is None else reference_length
-    unaware_s, aware_s = times.delays_s(0), times.delays_s(1)
+    delays, source_s = (times.delays_s(0), times.delays_s(1)), times.source_s
     return msgspec.structs.replace(
-        closed.figures,
-        al=Lagging(*(average_lagging(delays, times.source_s, length) for delays in (unaware_s, aware_s))),
-        laal=Lagging(
-            *(length_adaptive_average_lagging(one, times.source_s, length) for one in (unaware_s, aware_s))
-        ),
-        lag_s=fmean(token_lags(aware_s, times.source_s)),
+        figures,
+        al=Lagging(*(average_lagging(one, source_s, length) for one in delays)),
+        laal=Lagging(*(length_adaptive_average_lagging(one, source_s, length) for one in delays)),
+        lag_s=fmean(token_lags(delays[1], source_s)),
     )
 
 
@@ -251,34 +218,23 @@ def _stream(
     meter: SummaryMeter,
     unfinished: int,
     segments: Sequence[SegmentFigures],
-    times: Sequence[SegmentTimes | None],
+    times: Sequence[SegmentTimes],
 ) -> StreamFigures:
     summary = meter.summary({})
-    known = [one for one in times if one is not None]
+    firsts = [([at.seen_s - one.start_s for at in one.first], one.source_s) for one in times]
     return StreamFigures(
         stream=name,
-        segments=summary.segments,
         unfinished=unfinished,
-        updates=summary.updates,
-        overtaken=summary.overtaken,
-        ne_raw=summary.ne_raw,
-        ne_shown=summary.ne_shown,
-        accepted_over_drafted=summary.accepted_over_drafted,
-        accepted_over_output=summary.accepted_over_output,
         al=_mean([one.al for one in segments]),
         laal=_mean([one.laal for one in segments]),
-        lag=_lag([lag for one in known for lag in token_lags(one.delays_s(1), one.source_s)]),
-        lag_first=_lag(
-            [
-                lag
-                for one in known
-                for lag in token_lags([at.seen_s - one.start_s for at in one.first], one.source_s)
-            ]
-        ),
-        latency_ms=summary.latency_ms,
-        latency_from_speech_ms=summary.latency_from_speech_ms,
-        latency_parts_ms=summary.latency_parts_ms,
+        lag=_lag([lag for one in times for lag in token_lags(one.delays_s(1), one.source_s)]),
+        lag_first=_lag([lag for delays, source_s in firsts for lag in token_lags(delays, source_s)]),
+        **{field: getattr(summary, field) for field in _OF_SUMMARY},
     )
+
+
+#: Figures that the summary of a run has, too.
+_OF_SUMMARY = tuple(one for one in StreamFigures.__struct_fields__ if one in Summary.__struct_fields__)
 
 
 def _mean(figures: Sequence[Lagging]) -> Lagging:

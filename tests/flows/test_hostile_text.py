@@ -27,8 +27,8 @@ from connectors.web.protocol import StreamLog
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
-from flows.pages.report.page import page
-from flows.pages.report.reading import Gathered, Reading
+from flows.pages.reading import Measured, Reading
+from flows.pages.report import Run, page
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.acceptance import BiasedAcceptance
@@ -256,8 +256,9 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
 def check_report(captions: Path, log: Path) -> None:
     write_simulstream(events := list(read_events(captions, Caption)), log, tokenizer("word"))
     assert len([json.loads(line) for line in log.read_text().splitlines()]) == len(events) + 1
-    gathered = Gathered(Reading(captions, Caption, language("German")))
-    html = page([gathered], [gathered.reading.report(None, gathered.look)])
+    updates: list[Measured] = []
+    report = Reading(captions, Caption, language("German")).report(None, updates)
+    html = page([Run(report, updates, language("German"))])
     assert is_harmless(html.replace("\n", ""))
     assert "<script>alert" not in html
 

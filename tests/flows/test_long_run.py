@@ -13,7 +13,6 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from operators.metrics.quantiles import Quantiles
 from operators.notifications import Observed, UpdateMeasured
 from tests.killing import speech
 from tests.recovering import ToyShared
@@ -52,7 +51,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     monkeypatch.setattr("connectors.files.backlog.MAX_WAITING_BYTES", 256)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._MAX_REMEMBERED", 16)
-    monkeypatch.setattr(Quantiles, "exact", 64)
+    monkeypatch.setattr("operators.metrics.quantiles.MAX_KEPT", 16)
     monkeypatch.setattr(ToyShared, "step_s", 0.0)
     speech(tmp_path / "partials.jsonl", SEGMENTS, step_s=1.6, pause_s=1.6)
     settings = tmp_path / "surtitle.toml"

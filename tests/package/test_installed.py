@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from release.installation import extras, llama_wheels
 
-from flows.doctor.machine import all_extras
+from flows.doctor.checks import all_extras
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = ROOT / "tests" / "samples"

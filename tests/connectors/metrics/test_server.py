@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.metrics.counters import CountMessages, RunMetrics
-from connectors.metrics.server import MetricsServer, parse_address
+from connectors.metrics.server import parse_address, served_metrics
 from operators.errors import OutputError, UsageError
 from operators.events import Effort, Erasure, ErasureRecord
 from operators.metrics.health import Verdict
@@ -53,12 +53,10 @@ def record(segment: int, *, is_final: bool, from_speech_s: float = 0.7) -> Erasu
 
 
 @contextmanager
-def serving(verdict: Verdict, address: str = "0") -> Iterator[tuple[MetricsServer, int]]:
-    server = MetricsServer(parse_address(address), RunMetrics().registry, lambda: verdict)
-    try:
-        yield server, int(server.start().rpartition(":")[2].removesuffix("/metrics"))
-    finally:
-        server.stop()
+def serving(verdict: Verdict, address: str = "0") -> Iterator[tuple[bool, int]]:
+    """Whether others may reach it, and the port."""
+    with served_metrics(parse_address(address), RunMetrics().registry, lambda: verdict) as (where, is_open):
+        yield is_open, int(where.rpartition(":")[2].removesuffix("/metrics"))
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str, str]:
@@ -71,7 +69,7 @@ def get(port: int, path: str, **headers: str) -> tuple[int, str, str]:
 def test_records_are_counted() -> None:
     metrics = RunMetrics()
     for is_final in (False, False, True):
-        metrics.partial()
+        metrics.partials.inc()
         metrics.record(record(0, is_final=is_final))
     metrics.record(record(1, is_final=False, from_speech_s=-0.1))
     found = counted(metrics)
@@ -91,8 +89,9 @@ def test_records_are_counted() -> None:
 
 def test_sound_is_counted_in_seconds() -> None:
     metrics = RunMetrics()
-    metrics.heard(0.1)
-    metrics.lost(1.5, 20.0)
+    metrics.heard_s.inc(0.1)
+    metrics.lost_s.inc(1.5)
+    metrics.absent_s.inc(20.0)
     found = counted(metrics)
     assert [found[f"{name}_seconds_total"] for name in ("audio", "lost_audio", "absent_audio")] == [
         0.1, 1.5, 20.0,
@@ -157,8 +156,8 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_a_run_that_is_well_is_green_and_scraped() -> None:
-    with serving(Verdict("ok")) as (server, port):
-        assert not server.is_open_to_others
+    with serving(Verdict("ok")) as (is_open, port):
+        assert not is_open
         status, kind, body = get(port, "/healthz")
         assert (status, kind, json.loads(body)["status"]) == (200, "application/json", "ok")
         status, kind, body = get(port, "/metrics")
@@ -184,18 +183,17 @@ def test_no_other_site_reads_what_is_for_this_machine() -> None:
     with serving(Verdict("ok")) as (_, port):
         assert get(port, "/metrics", host="evil.example")[0] == 421
         assert get(port, "/metrics", origin="http://evil.example")[0] == 403
-    with serving(Verdict("ok"), "0.0.0.0:0") as (server, port):
-        assert server.is_open_to_others
+    with serving(Verdict("ok"), "0.0.0.0:0") as (is_open, port):
+        assert is_open
         assert get(port, "/metrics", host="surtitle.monitoring.svc")[0] == 200
 
 
 def test_a_port_that_is_taken_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        server = MetricsServer(parse_address(str(port)), RunMetrics().registry, lambda: Verdict("ok"))
         sentence = (
             f"metrics cannot be served at 127.0.0.1:{port}: Address already in use; "
             "choose another --metrics [HOST:]PORT"
         )
-        with pytest.raises(OutputError, match=f"^{re.escape(sentence)}$"):
-            server.start()
+        with pytest.raises(OutputError, match=f"^{re.escape(sentence)}$"), serving(Verdict("ok"), str(port)):
+            pass

@@ -2,18 +2,11 @@
 
 import json
 import os
-import signal
+import re
 import subprocess
 import sys
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
-import pytest
-
-from tests.chaos.trial import heed_signals
 from tests.program import SURTITLE, completed
-from tests.waiting import until
 
 # The program on a machine on which llama.cpp does not run; it tells whether it loaded llama.cpp all the same.
 WITHOUT_LIBRARY = """
@@ -35,49 +28,17 @@ def run(*command: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     return completed(command, env={**os.environ, **variables})
 
 
-@pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
-    """What a whole examination of this machine tells."""
+def test_all_subjects_are_examined() -> None:
     done = run(SURTITLE, "doctor", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
-def facts(told: dict[str, Any], subject: str) -> dict[str, Any]:
-    """The facts about one subject."""
-    (found,) = [one["facts"] for one in told["checks"] if one["subject"] == subject]
-    return dict(found)
-
-
-def test_all_subjects_are_examined(told: dict[str, Any]) -> None:
+    told = json.loads(done.stdout)
     assert told["works"] is True
-    assert [one["subject"] for one in told["checks"]] == [
-        "processor", "model", "recogniser", "memory", "disk", "microphone", "ports", "terminal", "extras",
-        "speed",
-    ]  # fmt: skip
-    assert all(one["findings"] for one in told["checks"])
-
-
-def test_the_default_model_is_loaded_and_known_as_one_for_captions(told: dict[str, Any]) -> None:
-    model = facts(told, "model")
-    assert (model["error"], model["is_for_captions"], model["direction"]) == (None, True, "English to German")
-    assert facts(told, "memory")["model_mb"] == model["mb"] == pytest.approx(150, abs=50)
-
-
-def test_recogniser_and_translator_were_really_run(told: dict[str, Any]) -> None:
-    speed = facts(told, "speed")
-    assert speed["speech_s"] == 12.0
-    assert speed["recognized_s"] > 0
-    # A slow machine translates a part of them.
-    assert len(speed["updates_ms"]) >= 3
-    assert min(speed["updates_ms"]) >= 0
-    assert 0 < speed["translated_s"] <= 12
-
-
-def test_the_library_tells_the_instruction_sets_that_it_uses(told: dict[str, Any]) -> None:
-    assert facts(told, "processor")["library"]["error"] is None
-    assert facts(told, "processor")["library"]["uses"]
+    found = {one["subject"]: " ".join(each["sentence"] for each in one["findings"]) for one in told["checks"]}
+    assert [*found] == ["processor", "model", "recogniser", "speed", "microphone", "extras"]
+    assert "llama.cpp runs" in found["processor"]
+    assert "MB) can be loaded; it was trained for captions, English to German" in found["model"]
+    assert "Moonshine can be loaded; it recognises English" in found["recogniser"]
+    assert re.search(r"An update of captions takes \d+ ms at the median", found["speed"])
 
 
 def test_a_model_that_is_not_there_ends_with_1_and_is_named_last() -> None:
@@ -93,38 +54,8 @@ def test_the_doctor_does_not_load_llama_cpp_which_the_other_commands_refuse_with
         return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
 
     done = begun("doctor", "--quick", "--json")
-    assert (done.returncode, done.stderr) == (0, "False\n")
-    assert json.loads(done.stdout)["checks"]
+    assert (done.returncode, done.stderr) == (1, "False\n")
+    assert json.loads(done.stdout)["checks"][0]["verdict"] == "problem"
     refused = begun("replay", "talk.jsonl")
     assert refused.returncode == 3
     assert refused.stderr.startswith("surtitle: llama.cpp does not work here")
-
-
-def test_ctrl_c_ends_it_with_its_child_processes() -> None:
-    with subprocess.Popen(
-        [SURTITLE, "doctor"], stdout=subprocess.DEVNULL, preexec_fn=heed_signals
-    ) as process:
-        children = until(lambda: children_of(process.pid))
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
-    assert process.returncode == 130
-    until(lambda: not any(is_running(child) for child in children))
-
-
-def children_of(pid: int) -> list[int]:
-    """The child processes of a process that are checks."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            stat = (path / "stat").read_text().rpartition(")")[2].split()
-            if int(stat[1]) == pid and b"flows.doctor.child" in (path / "cmdline").read_bytes():
-                found.append(int(path.name))
-    return found
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False

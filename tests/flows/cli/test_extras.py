@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.doctor.machine import all_extras
+from flows.doctor.checks import all_extras
 from tests.program import ROOT, completed
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

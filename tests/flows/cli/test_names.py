@@ -10,7 +10,8 @@ from rich.console import Console
 
 from connectors.microphone.portaudio import InputDevice
 from flows.cli.app import print_devices
-from flows.doctor.finding import Checked, Finding, print_checked
+from flows.cli.doctor import print_result
+from flows.doctor.checks import Finding, Result
 from flows.running.waiting import Waiting
 from tests.program import surtitle
 
@@ -45,7 +46,7 @@ def test_the_name_of_a_device_is_printed(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_the_doctor_found_is_printed() -> None:
     out = io.StringIO()
-    print_checked(Console(file=out, width=200), Checked("model", (Finding("problem", NAME, NAME),)))
+    print_result(Console(file=out, width=200), Result("model", [Finding("problem", NAME, NAME)]))
     assert out.getvalue().count("obeyed") == 2
     assert "\x1b" not in out.getvalue()
 

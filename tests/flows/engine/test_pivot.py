@@ -1,6 +1,7 @@
 """Two models over English through the whole product: captions, rooms, several languages."""
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,14 @@ from typing import Any
 import pytest
 
 from connectors.models.resolve import models_for, steps
-from flows.doctor.measure import load
+from flows.doctor import checks
 from flows.engine import marian
 from flows.engine.translation import open_engine, open_engines
 from operators.decoding.pivot import PivotTranslator
 from operators.decoding.translator import SegmentState
-from operators.errors import UsageError
+from operators.errors import InputError, UsageError
 from operators.languages import Direction
+from operators.notifications import silent
 from operators.seq2seq.folder import read_folder
 from tests.flows.engine.segments import pieces_of
 from tests.flows.engine.test_serving import at_once, settings
@@ -87,16 +89,17 @@ def test_a_path_with_a_plus_is_a_path(tmp_path: Path) -> None:
     direction = Direction.of("English", "German")
     ((name, own),) = models_for([(str(folder), direction)])
     assert steps(name, own) == [(str(folder), [direction])]
-    facts = load(f"{folder}+{folder}", "Portuguese", "German")
-    assert facts.error is not None
-    assert "there is no model" in facts.error
+    with pytest.raises(InputError, match="there is no model"):
+        open_engine(settings(Path(f"{folder}+{folder}"), **LANGUAGES))
 
 
 def test_the_doctor_looks_at_both(pair: str) -> None:
-    facts = load(pair, "Portuguese", "German")
-    assert (facts.error, facts.name, facts.direction) == (None, "first and second", "Portuguese to German")
-    missing = load(f"{pair}-gone", "Portuguese", "German")
-    assert "second-gone" in str(missing.error)
+    found = checks.model(settings(Path(pair), **LANGUAGES), silent, [])
+    assert re.fullmatch(
+        r"first and second \(\d+ MB\) can be loaded; it translates Portuguese to German", found[0].sentence
+    )
+    with pytest.raises(InputError, match="second-gone"):
+        checks.model(settings(Path(f"{pair}-gone"), **LANGUAGES), silent, [])
 
 
 def test_portuguese_comes_back_over_english(tmp_path: Path) -> None:

@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 
 from operators.metrics.erasure import erasure
 from operators.metrics.lifespans import (
-    Lifespan,
     Marks,
     Step,
     Support,
-    blocks,
     final_prefix,
     marks,
     pooled,
@@ -28,17 +26,6 @@ def steps(updates: list[tuple[str, ...]]) -> list[Step]:
 
 
 @given(texts)
-def test_what_blocks_say_is_what_was_erased_and_what_stayed(updates: list[tuple[str, ...]]) -> None:
-    told = blocks(steps(updates))
-    for number, step in enumerate(steps(updates)):
-        assert sum(one.end - one.first for one in told if one.died == number) == step.erased
-    for number, now in enumerate(updates):
-        alive = [one for one in told if one.born <= number and (one.died is None or one.died > number)]
-        places = sorted(place for one in alive for place in range(one.first, one.end))
-        assert places == list(range(len(now)))
-
-
-@given(texts)
 def test_a_settled_token_is_in_every_later_text_and_the_next_one_is_not(
     updates: list[tuple[str, ...]],
 ) -> None:
@@ -51,17 +38,10 @@ def test_a_settled_token_is_in_every_later_text_and_the_next_one_is_not(
         assert mark.kept <= len(now)
 
 
-def test_a_word_that_was_rewritten_is_a_block_of_its_own() -> None:
+def test_a_word_that_was_rewritten_is_marked() -> None:
     # Guten Tag · Guten Morgen zusammen
     rewritten = [Step(2, 0), Step(3, 1)]
-    assert blocks(rewritten) == [Lifespan(1, 2, 0, 1), Lifespan(0, 1, 0, None), Lifespan(1, 3, 1, None)]
     assert marks(rewritten) == [Marks(kept=0, stands=1, settled=1), Marks(kept=1, stands=3, settled=3)]
-
-
-def test_a_log_that_contradicts_itself_is_drawn_all_the_same() -> None:
-    assert blocks([Step(2, 9), Step(0, 0), Step(3, 7)]) == [Lifespan(0, 2, 0, 1), Lifespan(0, 3, 2, None)]
-    assert blocks([]) == []
-    assert marks([]) == []
 
 
 @given(st.text())

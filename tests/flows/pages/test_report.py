@@ -40,7 +40,7 @@ def opened(browser: Browser, tmp_path: Path, *files: Path) -> tuple[Page, list[s
 
 
 def column(page: Page, name: str) -> list[str]:
-    heads = [head.rstrip(" ↕↑↓") for head in page.locator("#list thead th").all_inner_texts()]
+    heads = page.locator("#list thead th").all_inner_texts()
     return page.locator(f"#list tbody tr > :nth-child({heads.index(name) + 1})").all_inner_texts()
 
 
@@ -51,7 +51,7 @@ def test_the_page_opens_from_the_disk_and_asks_nobody(browser: Browser, tmp_path
     figures = page.locator(".cards").inner_text()
     for words in ("NE shown", "latency from speech, p95", "450 ms", "lag, mean"):
         assert words in figures
-    assert page.locator("section#over-time, h2#over-time").count() == 1
+    assert page.locator("h2#over-time").count() == 1
 
 
 def test_its_figures_are_those_of_the_terminal(browser: Browser, tmp_path: Path) -> None:
@@ -64,19 +64,8 @@ def test_its_figures_are_those_of_the_terminal(browser: Browser, tmp_path: Path)
     )
     assert cards["NE shown"] == f"{told['total']['ne_shown']:.2f}"
     assert cards["lag, mean"] == f"{told['total']['lag']['mean_s']:.2f} s"
-    assert sorted(map(int, column(page, "erased"))) == sorted(one["erased"] for one in told["segments"])
-
-
-def test_worst_flickers_come_first_and_a_head_sorts(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
     erased = list(map(int, column(page, "erased")))
-    assert erased == sorted(erased, reverse=True)
-    page.get_by_role("button", name="begins").click()
-    begins = [float(text.removesuffix(" s")) for text in column(page, "begins")]
-    assert begins == sorted(begins, reverse=True)
-    page.get_by_role("button", name="begins").press("Enter")
-    assert [float(text.removesuffix(" s")) for text in column(page, "begins")] == begins[::-1]
-    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("begins")
+    assert erased == sorted((one["erased"] for one in told["segments"]), reverse=True)
 
 
 def test_in_a_comparison_each_head_is_above_its_figures(browser: Browser, tmp_path: Path) -> None:
@@ -94,13 +83,7 @@ def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
     closed = page.locator("details:not([open])")
     assert closed.count() == len(SHOWN) - 1
     page.locator("#list tbody tr").last.get_by_role("link").click()
-    # The page hears of the new address a little after the click.
-    page.wait_for_function(
-        "document.activeElement.parentElement === [...document.querySelectorAll('details[open]')].at(-1)"
-    )
-    segment = page.locator("details").last
-    assert segment.get_attribute("open") is not None
-    assert page.evaluate("document.activeElement.parentElement.id") == segment.get_attribute("id")
+    assert page.url.endswith(f"#{page.locator('details').last.get_attribute('id')}")
 
 
 def test_what_was_taken_back_is_struck_and_what_came_is_marked(browser: Browser, tmp_path: Path) -> None:
@@ -116,21 +99,6 @@ def test_what_was_taken_back_is_struck_and_what_came_is_marked(browser: Browser,
     assert rows.nth(0).locator("time").inner_text() == "+1.2 s"
 
 
-def test_a_plot_tells_its_values_to_pointer_and_keyboard(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, tmp_path, write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
-    tip = page.locator("#tip")
-    assert tip.is_hidden()
-    page.locator(".roll .mark").first.hover()
-    assert tip.inner_text() == "“Tür” came at +1.2 s, erased at +2.0 s after 0.8 s"
-    page.locator(".plot").first.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    assert "update 2, 2.0 s: 1 shown tokens erased" in tip.inner_text()
-    assert page.locator("#told").inner_text() == tip.inner_text()
-    page.keyboard.press("Escape")
-    assert tip.is_hidden()
-
-
 def test_an_erasure_log_shows_lengths_and_says_so(browser: Browser, tmp_path: Path) -> None:
     meter = ErasureMeter("13a")
     records = [meter.record(one) for one in captions([SHOWN[1]])]
@@ -138,10 +106,6 @@ def test_an_erasure_log_shows_lengths_and_says_so(browser: Browser, tmp_path: Pa
     assert said == []
     assert "An erasure log has no text" in page.locator("main").inner_text()
     assert page.locator(".rows").count() == 0
-    assert (
-        page.locator(".roll .mark").first.get_attribute("data-tip")
-        == "1 token came at update 0, erased at update 1"
-    )
 
 
 def test_two_runs_stand_side_by_side_on_one_scale(browser: Browser, tmp_path: Path) -> None:
@@ -154,11 +118,7 @@ def test_two_runs_stand_side_by_side_on_one_scale(browser: Browser, tmp_path: Pa
     assert "worse" in page.locator(".card", has_text="latency from speech, p50").inner_text()
     # Matched by number, although the streams have different names.
     row = page.locator("#list tbody tr", has=page.get_by_role("link", name="0", exact=True))
-    assert row.locator("td.better").inner_text() == "−1"
-    segment = page.locator("details", has_text="Segment 0")
-    segment.locator("summary").click()
-    first, second = segment.locator("svg.roll").all()
-    assert first.get_attribute("viewBox") == second.get_attribute("viewBox")
+    assert row.locator("td").nth(-2).inner_text() == "-1"
     assert "has no such segment" in page.locator("details", has_text="Segment 1").text_content()  # type: ignore[operator]
 
 
@@ -174,35 +134,13 @@ def test_text_from_a_file_is_never_markup(browser: Browser, tmp_path: Path) -> N
     for details in page.locator("details").all():
         if details.get_attribute("open") is None:
             details.locator("summary").click()
-    assert page.locator("script").count() == 1
+    assert page.locator("script").count() == 0
     assert page.locator("img, main svg svg, [onload], [onerror], a[href^=javascript]").count() == 0
     assert (
         "<script>alert(1)</script>"
         in page.locator(".rows").first.inner_text() + page.locator("#list tbody").inner_text()
     )
     assert said == []
-
-
-def test_a_script_that_is_not_ours_is_refused(browser: Browser, tmp_path: Path) -> None:
-    report(write(tmp_path / "talk.jsonl", captions()), "-o", tmp_path / "report.html")
-    whole = (tmp_path / "report.html").read_text()
-    (tmp_path / "report.html").write_text(
-        whole.replace("</main>", "<script>document.title = 'caught'</script></main>")
-    )
-    page = browser.new_page()
-    # It may be told a moment after the page is there.
-    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
-        page.goto((tmp_path / "report.html").as_uri())
-    assert page.title() != "caught"
-
-
-def test_without_scripts_everything_can_be_read(browser: Browser, tmp_path: Path) -> None:
-    report(write(tmp_path / "talk.jsonl", captions()), "-o", tmp_path / "report.html")
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto((tmp_path / "report.html").as_uri())
-    assert page.locator("svg.plot").first.is_visible()
-    page.locator("details:not([open]) summary").first.click()
-    assert page.locator("details[open] .rows").count() == 2
 
 
 def test_the_same_files_give_the_same_page(tmp_path: Path) -> None:
@@ -219,16 +157,6 @@ def test_each_stream_has_a_row_and_its_segments_its_name(browser: Browser, tmp_p
     streams = page.locator("table").first.locator("tbody th").all_inner_texts()
     assert streams == ["all", "talk", "slow"]
     assert sorted(page.locator("#list tbody th").all_inner_texts()) == ["slow 0", "talk 0"]
-
-
-def test_captions_and_a_log_are_compared_by_their_updates(browser: Browser, tmp_path: Path) -> None:
-    meter = ErasureMeter("13a")
-    records = write(tmp_path / "log.jsonl", [meter.record(one) for one in captions()])
-    page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()), records)
-    assert said == []
-    assert "the same" in page.locator(".card", has_text="NE shown").inner_text()
-    assert page.locator("details[open] .rows").count() == 1
-    assert page.locator("details[open] svg.roll").count() == 2
 
 
 def test_a_run_without_a_final_has_no_segments_yet(browser: Browser, tmp_path: Path) -> None:
@@ -283,7 +211,7 @@ def test_many_updates_give_a_page_that_opens(browser: Browser, tmp_path: Path) -
     assert (tmp_path / "report.html").stat().st_size < 5_000_000
     assert "1000 of 1100 segments are listed" in page.locator("main").inner_text()
     assert page.locator("details").count() < 1100
-    assert page.locator("figure").first.locator(".mark").count() <= 200
+    assert page.locator("figure").first.locator("rect").count() <= 410
 
 
 def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:

@@ -1,14 +1,9 @@
-"""Reads the files of a run into the figures of a report, and into what its page draws besides them."""
+"""Reads the files of a run into the figures of a report."""
 
-from array import array
-from collections import deque
-from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import msgspec
 
 from connectors.files.contents import read_lines
 from connectors.jsonl.files import event_type_of, read_events
@@ -17,10 +12,8 @@ from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language, is_language, language
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.lifespans import Step
 from operators.metrics.report import Report, ReportMeter
-from operators.metrics.summary import LatencyParts
-from operators.metrics.tokenizers import latency_tokenizer, spelled, tokenizer
+from operators.metrics.tokenizers import latency_tokenizer, tokenizer
 from operators.text import cleaned
 
 #: How latency is counted; see docs/measuring.md.
@@ -32,6 +25,11 @@ class Measured(NamedTuple):
 
     record: ErasureRecord
     caption: Caption | None
+
+    @property
+    def at_s(self) -> float | None:
+        """When it was shown, or ready, on the stream's clock; None in an erasure log."""
+        return None if self.caption is None else self.record.latency_from_speech_s + self.caption.end_s
 
 
 class Reading(NamedTuple):
@@ -49,36 +47,28 @@ class Reading(NamedTuple):
     spoken: Language
     split: str | None = None
 
-    def measured(self, only: Collection[tuple[str, int]] | None = None) -> Iterator[Measured]:
-        """The updates of the file in order; only of the segments in ``only`` if that is given.
-
-        NE of the stream then counts only those segments. A last line that a crash truncated is skipped with a
-        message.
-        """
-        # A caller who asks for some segments has read the file before.
-        cut = _tell if only is None else lambda _sentence: None
+    def measured(self) -> Iterator[Measured]:
+        """The updates of the file in order; a last line that a crash truncated is skipped with a message."""
         counted = _OneCount(self.path)
         if self.kind is ErasureRecord:
-            for record in read_events(self.path, ErasureRecord, cut):
+            for record in read_events(self.path, ErasureRecord, _tell):
                 counted.check(record)
-                if only is None or (record.stream, record.segment) in only:
-                    yield Measured(record, None)
+                yield Measured(record, None)
             return
         meters: dict[str, ErasureMeter] = {}
-        for caption in read_events(self.path, Caption, cut):
-            if only is not None and (caption.stream, caption.segment) not in only:
-                continue
+        for caption in read_events(self.path, Caption, _tell):
             _check_times(self.path, caption)
             counted.check(caption)
             if caption.stream not in meters:
                 meters[caption.stream] = ErasureMeter(self.spoken.tokenizer)
             yield Measured(meters[caption.stream].record(caption), caption)
 
-    def report(self, reference: Path | None = None, look: Callable[[Measured], None] | None = None) -> Report:
+    def report(self, reference: Path | None = None, keep: list[Measured] | None = None) -> Report:
         """All figures of the file.
 
         Args:
             reference: A reference translation in each line, one for each segment.
+            keep: Where to keep the updates.
 
         Raises:
             InputError: if one of the files is not usable.
@@ -91,8 +81,8 @@ class Reading(NamedTuple):
             signatures[one.record.signature] = None
             if one.caption is not None:
                 clocks["ready_s" if one.caption.shown_s is None else "shown_s"] = None
-            if look is not None:
-                look(one)
+            if keep is not None:
+                keep.append(one)
         if self.kind is ErasureRecord:
             return meter.report(str(self.path), "erasure", " and ".join(signatures))
         references = None if reference is None else _references(reference, meter.segments, self.path)
@@ -168,109 +158,3 @@ def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> li
             "each segment, in the order of the streams and of their segments"
         )
     return lines
-
-
-#: Maximum number of updates that are drawn of a segment: its last ones.
-MAX_UPDATES = 300
-#: Maximum characters of a segment's updates; a segment with more is not drawn.
-MAX_CHARACTERS = 300_000
-
-
-class Moment(NamedTuple):
-    """One update of a drawn segment. Lengths are in the tokens in which erasure is counted."""
-
-    revision: int
-    #: When it was shown, or ready, on the stream's clock; None in an erasure log.
-    at_s: float | None
-    shown: Step
-    raw: Step
-    #: The tokens that were shown; None in an erasure log.
-    tokens: list[str] | None
-    withheld: str
-    source: str
-
-
-class Detail(msgspec.Struct):
-    """A drawn segment."""
-
-    stream: str
-    segment: int
-    #: The last updates.
-    moments: deque[Moment] = msgspec.field(default_factory=lambda: deque(maxlen=MAX_UPDATES))
-    updates: int = 0
-    characters: int = 0
-    start_s: float | None = None
-    end_s: float | None = None
-
-    @property
-    def is_too_long(self) -> bool:
-        """Whether it has more text than a page can show."""
-        return self.characters > MAX_CHARACTERS
-
-
-def _part(name: str, one: Measured) -> float | None:
-    seconds: float | None = getattr(one.record.latency, f"{name}_s", None)
-    return seconds
-
-
-#: What a page draws of each update: erased tokens, NE of the stream so far, when it was shown or ready, the
-#: parts of the latency in seconds, and shares of the draft and of the output; None if it is unknown.
-SERIES: dict[str, Callable[[Measured], float | None]] = {
-    "raw": lambda one: one.record.raw.erased,
-    "shown": lambda one: one.record.shown.erased,
-    "ne": lambda one: one.record.shown.ne_stream,
-    "at_s": lambda one: None if one.caption is None else _seen_s(one),
-    "from_speech": lambda one: one.record.latency_from_speech_s,
-    **{name: partial(_part, name) for name in LatencyParts.__struct_fields__},
-    "accepted_over_drafted": lambda one: one.record.accepted_over_drafted,
-    "accepted_over_output": lambda one: one.record.accepted_over_output,
-}
-
-
-class Gathered:
-    """Collects a few numbers for each update of a file, and reads the details later."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-        #: The known values, update by update; counts as such.
-        self.series: dict[str, array[Any]] = {
-            name: array("Q" if name in ("raw", "shown") else "d") for name in SERIES
-        }
-
-    def look(self, one: Measured) -> None:
-        """Record one update."""
-        for name, column in self.series.items():
-            if (value := SERIES[name](one)) is not None:
-                column.append(value)
-
-    def details(self, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], Detail]:
-        """Read the file again, for these segments."""
-        split = tokenizer(self.reading.spoken.tokenizer)
-        made: dict[tuple[str, int], Detail] = {}
-        for one in self.reading.measured(wanted):
-            record, caption = one
-            detail = made.setdefault((record.stream, record.segment), Detail(record.stream, record.segment))
-            detail.updates += 1
-            if caption is not None:
-                detail.start_s, detail.end_s = caption.start_s, caption.end_s
-                detail.characters += len(caption.text) + len(caption.source)
-            if detail.is_too_long:
-                detail.moments.clear()
-                continue
-            detail.moments.append(
-                Moment(
-                    revision=record.revision,
-                    at_s=None if caption is None else _seen_s(one),
-                    shown=Step(record.shown.length, record.shown.erased),
-                    raw=Step(record.raw.length, record.raw.erased),
-                    tokens=None if caption is None else spelled(caption.shown, split(caption.shown)),
-                    withheld="" if caption is None else caption.withheld,
-                    source="" if caption is None else caption.source,
-                )
-            )
-        return made
-
-
-def _seen_s(one: Measured) -> float:
-    assert one.caption is not None, "only captions have times"
-    return one.record.latency_from_speech_s + one.caption.end_s

@@ -1,4 +1,4 @@
-"""The figures of a report: as tables for a terminal, and as the headline of a page."""
+"""The figures of a report: as tables for a terminal, and as the cards of a page."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,0 +1,285 @@
+"""The checks, in the order in which they are printed: each returns sentences, and what to do."""
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from connectors.machine.resources import available_mb, cpu_name, limits, usable_cores
+from connectors.machine.trial import require_library
+from connectors.microphone.portaudio import abandon, find_device, list_devices, record
+from connectors.models.catalog import catalog
+from connectors.models.firefox import FIREFOX, has_firefox
+from connectors.models.hub import HUB_PREFIX, is_fetched
+from connectors.sinks.part import SINKS
+from flows.settings.schema import Settings
+from flows.settings.translate import TranslateSettings
+from operators.errors import SurtitleError, UsageError
+from operators.extras import EXTRAS, Extra, installing, missing
+from operators.languages import Direction, language
+from operators.notifications import Progress
+from operators.recognizers.part import RECOGNIZERS, unobserved
+from operators.sound import level
+
+if TYPE_CHECKING:
+    from flows.engine.translation import Engine
+
+#: All is well; captions work, but not as well as they could; captions will not work.
+Verdict = Literal["ok", "warning", "problem"]
+
+
+class Finding(NamedTuple):
+    """One thing that was found."""
+
+    verdict: Verdict
+    #: What was found, as a sentence without a full stop.
+    sentence: str
+    #: What to do; empty if there is nothing to do.
+    remedy: str = ""
+
+
+class Result(NamedTuple):
+    """The findings of one check."""
+
+    subject: str
+    findings: list[Finding]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the findings."""
+        order: tuple[Verdict, ...] = ("ok", "warning", "problem")
+        return max((one.verdict for one in self.findings), key=order.index, default="ok")
+
+
+def from_error(error: SurtitleError, verdict: Verdict = "problem") -> Finding:
+    """A finding from one of our errors, which says what to do after its last semicolon, or else colon."""
+    sentence = str(error)
+    if sentence[:1].islower() and sentence.partition(" ")[0].isalpha():
+        sentence = sentence[0].upper() + sentence[1:]
+    found, _, remedy = sentence.rpartition("; " if "; " in sentence else ": ")
+    return Finding(verdict, found or remedy, remedy if found else "")
+
+
+def examine(settings: Settings, doing: Progress, *, is_quick: bool) -> Iterator[Result]:
+    """Check all subjects of a run with these settings; nothing is downloaded."""
+
+    def check(subject: str, look: Callable[[], list[Finding]]) -> Result:
+        doing(f"examining: {subject}", None)
+        try:
+            return Result(subject, look())
+        except SurtitleError as error:
+            return Result(subject, [from_error(error)])
+
+    found = check("processor", processor)
+    yield found
+    if found.verdict != "problem":
+        yield from _models(settings, doing, check, is_quick=is_quick)
+    yield check("microphone", lambda: microphone(settings.input.microphone))
+    yield check("extras", extras)
+
+
+def _models(
+    settings: Settings, doing: Progress, check: Callable[..., Result], *, is_quick: bool
+) -> Iterator[Result]:
+    """What needs llama.cpp: the language models, the parts of the run, and the speed."""
+    from flows.doctor.speed import judge, measure
+
+    translated = [one for one in settings.translate.directions if one.translates]
+    wanted = [
+        TranslateSettings(
+            model=settings.translate.model, source=one.source.name, target=one.target.name, offline=True
+        )
+        for one in translated
+    ]
+    engines: list[Engine] = []
+    for own in wanted:
+        name = "model" if own == wanted[0] else own.target
+        yield check(name, partial(model, own, doing, engines))
+    yield check("recogniser", lambda: [Finding("ok", recognizer(settings))])
+    for sink, path in settings.output.files():
+        if said := sink.examine:
+            sentence = partial(said, path)
+            yield check(sink.name, lambda: [Finding("ok", sentence())])
+    if not is_quick and (engines or not wanted):
+        own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
+        yield check("speed", lambda: judge(measure(engine, own), len(wanted)))
+
+
+def processor() -> list[Finding]:
+    """Whether llama.cpp runs here, which a child process tries: it may die by a signal."""
+    cores, usable = os.cpu_count() or 1, usable_cores()
+    share = min(usable, limits().cores or usable)
+    of = f" of {cores}" if share < cores else ""
+    sentence = f"{cpu_name().rpartition(',')[0]}: {share:g}{of} core{'' if share == 1 else 's'} can be used"
+    remedy = "give surtitle two cores: the recogniser and the translator would share this one"
+    found = Finding("warning", sentence, remedy) if share < 2 else Finding("ok", sentence)
+    try:
+        require_library()
+    except SurtitleError as error:
+        return [found, Finding("problem", "llama.cpp does not run on this processor", str(error))]
+    return [found, Finding("ok", "llama.cpp runs")]
+
+
+def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"]) -> list[Finding]:
+    """Load a model, and add it to the engines."""
+    from flows.engine.candidates import advice, candidates
+    from flows.engine.choice import chosen_model
+    from flows.engine.costs import measured_here
+    from flows.engine.translation import open_engine
+
+    direction = settings.direction
+    meant = chosen_model(settings, direction)
+    can_download = settings.model == "default" and has_firefox(direction) and meant != FIREFOX
+    if can_download and not catalog()[meant].translates(direction):
+        meant = FIREFOX
+    if _is_absent(meant, direction):
+        remedy = "start a run with it: that downloads it once"
+        return [Finding("warning", f"{meant} was not fetched yet", remedy)]
+    try:
+        engine = open_engine(replace(settings, model=meant), doing)
+    except UsageError as error:
+        # It does not know the languages.
+        found = candidates(direction, *measured_here(direction))
+        return [from_error(error), advised(advice(found, available_mb()))]
+    engines.append(engine)
+    does = "was trained for captions," if engine.prompt.knows_unfinished else "translates"
+    sentence = f"{_name(engine)} ({megabytes(engine):,.0f} MB) can be loaded; it {does} {direction}"
+    if can_download:
+        better = f"A run with a network downloads Firefox's model for {direction} once, and takes it"
+        return [Finding("ok", sentence), Finding("ok", better)]
+    return [Finding("ok", sentence)]
+
+
+def advised(advice: str) -> Finding:
+    """The finding about which named model to take."""
+    return Finding("ok", f"Of `surtitle models` for these languages: {advice}")
+
+
+def _is_absent(name: str, direction: Direction) -> bool:
+    """Whether the model would have to be downloaded."""
+    if named := catalog().get(name):
+        return named.translates(direction) and not named.is_here(direction)
+    return name.startswith(HUB_PREFIX) and not is_fetched(name)
+
+
+def _name(engine: "Engine") -> str:
+    from operators.models.llama_model import LlamaModel
+
+    behind = f"{_name(engine.first)} and " if engine.first else ""
+    own = engine.model.metadata("general.name") if isinstance(engine.model, LlamaModel) else None
+    return f"{behind}{own or engine.path.name}"
+
+
+def megabytes(engine: "Engine") -> float:
+    """The size of a model's files."""
+    files: Iterable[Path] = getattr(engine.model, "files", [engine.path])
+    own = sum(file.stat().st_size for file in files) / 1e6
+    return own + (megabytes(engine.first) if engine.first else 0.0)
+
+
+def recognizer(settings: Settings) -> str:
+    """What the recogniser says of itself; raises `SurtitleError` if it cannot be used."""
+    from flows.engine.recognition import check_recognizer, make_recognizer
+
+    wanted, spoken = settings.recognize, language(settings.translate.source)
+    check_recognizer(wanted, spoken=spoken.name, is_live=True)
+    part = RECOGNIZERS[wanted.engine]
+    if part.examine:
+        return part.examine(wanted, spoken)
+    make_recognizer(wanted, spoken=spoken.name, observe=unobserved).close()
+    return f"{part.name.capitalize()} can be loaded; it recognises {spoken.name}"
+
+
+# Seconds to listen; until the sound must have come; and until the sound system is given up.
+_LISTEN_S, _FIRST_S, _HANGS_S = 2.0, 5.0, 15.0
+#: Peaks in dBFS: below the first nobody hears anything, below the second nobody spoke; the third is too loud.
+_MUTED, _QUIET, _LOUD = -60.0, -40.0, -1.0
+
+
+def microphone(wanted: str | None) -> list[Finding]:
+    """Listen for two seconds; a microphone that was not named may be missing, as for recordings."""
+    answers: list[list[Finding] | SurtitleError] = []
+
+    def look() -> None:
+        try:
+            answers.append([_heard(wanted)])
+        except SurtitleError as error:
+            answers.append(error)
+
+    listener = threading.Thread(target=look, name="doctor's microphone", daemon=True)
+    listener.start()
+    listener.join(_HANGS_S)
+    match answers:
+        case [SurtitleError() as error] if wanted is not None:
+            return [from_error(error)]
+        case [SurtitleError() as error]:
+            others = "Recordings and speakers in browsers can be captioned without a microphone"
+            return [from_error(error, "warning"), Finding("ok", others)]
+        case [list() as findings]:
+            return findings
+    with suppress(SurtitleError):
+        abandon()
+    remedy = "restart it, or connect the microphone again"
+    return [Finding("warning", f"The sound system gave no answer within {_HANGS_S:g} s", remedy)]
+
+
+def _heard(wanted: str | None) -> Finding:
+    device = find_device(wanted)
+    others = len(list_devices()) - 1
+    sound, has_sound, bytes_per_second = bytearray(), threading.Event(), 1
+
+    def prepare(rate: int, channels: int) -> None:
+        nonlocal bytes_per_second
+        bytes_per_second = rate * channels * 2
+
+    def take(data: bytes, frames: int, *, overflow: bool) -> None:  # noqa: ARG001 - of the protocol
+        sound.extend(data)
+        if len(sound) >= _LISTEN_S * bytes_per_second:
+            has_sound.set()
+
+    stream = record(device, prepare, take, lambda: None)
+    has_sound.wait(_FIRST_S)
+    stream.close()
+    name = f"{device.name}, one of {others + 1}" if others else device.name
+    return judge_sound(name, len(sound) / bytes_per_second, level(bytes(sound)).peak_dbfs)
+
+
+def judge_sound(name: str, seconds: float, peak_dbfs: float) -> Finding:
+    """Whether what a microphone gave can be captioned."""
+    if seconds <= 0:
+        remedy = "allow this program to use the microphone in the system's settings, or connect it again"
+        return Finding("warning", f"{name}: it was opened, but gave no sound", remedy)
+    choose = "unmute it, or choose another one of `surtitle devices` with --device"
+    if not math.isfinite(peak_dbfs):
+        return Finding("warning", f"{name}: it gives complete silence", choose)
+    sentence = f"{name}: the loudest sound in {seconds:.0f} s had {peak_dbfs:.0f} dBFS"
+    if peak_dbfs < _MUTED:
+        return Finding("warning", f"{sentence}, which is silence", choose)
+    if peak_dbfs > _LOUD:
+        remedy = "lower its level in the system's settings"
+        return Finding("warning", f"{sentence}, which is too loud", remedy)
+    return Finding("ok", f"{sentence}; nobody seems to have spoken" if peak_dbfs < _QUIET else sentence)
+
+
+def all_extras() -> dict[str, Extra]:
+    """The extras by name: those of recognisers and sinks, and the others."""
+    own = [*(one.extra for one in RECOGNIZERS.values()), *(one.extra for one in SINKS.values())]
+    return {extra.name: extra for extra in own if extra is not None} | EXTRAS
+
+
+def extras() -> list[Finding]:
+    """Which extras are installed; absent ones are no defect: only some runs need one."""
+    known = all_extras()
+    absent = [name for name, extra in known.items() if missing(extra) is not None]
+    installed = [name for name in known if name not in absent]
+    found = [Finding("ok", f"Installed: {', '.join(installed)}")] if installed else []
+    if absent:
+        listed = ", ".join(f"{name} ({known[name].purpose})" for name in absent)
+        found.append(Finding("ok", f"Not installed: {listed}. To add: {installing(*absent)}"))
+    return found

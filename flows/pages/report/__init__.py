@@ -1,1 +1,0 @@
-"""The report as a self-contained HTML page."""

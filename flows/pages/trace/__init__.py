@@ -1,1 +1,0 @@
-"""The trace of a segment as pictures and as a page."""

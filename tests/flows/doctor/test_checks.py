@@ -1,0 +1,185 @@
+"""The doctor's checks: a verdict, a sentence and what to do."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import flows.doctor.checks as checks
+from connectors.callback import CallbackSink
+from connectors.sinks.part import SinkPart
+from flows.cli.doctor import conclusion, print_result
+from flows.doctor.checks import Finding, Result, Verdict, examine, from_error, judge_sound
+from flows.doctor.speed import Speed, judge
+from flows.settings.loading import load_settings
+from operators.errors import InputError
+from operators.languages import Direction
+from operators.notifications import silent
+from tests.program import SURTITLE, completed
+from tests.virtual_microphone import VirtualMicrophone
+
+
+def worst(findings: list[Finding]) -> Finding:
+    """The finding that decides; whatever is not well has to say what to do."""
+    assert all(bool(one.remedy) or one.verdict == "ok" for one in findings)
+    verdict = Result("", findings).verdict
+    return next(one for one in findings if one.verdict == verdict)
+
+
+SPEED = Speed(real_time_factor=0.1, updates_ms=[100.0] * 19 + [200.0], translated_s=10.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "languages", "verdict", "words"),
+    [
+        ({}, 1, "ok", "100 ms at the median, 200 ms at the 95th percentile"),
+        ({}, 1, "ok", "a second of speech takes 0.10 s: captions keep up with speech (31% busy)"),
+        ({"updates_ms": [100.0] * 18 + [600.0] * 2}, 1, "warning", "captions come in larger steps"),
+        ({"updates_ms": [400.0] * 20}, 1, "warning", "with little in reserve (90% busy)"),
+        ({"updates_ms": [490.0] * 20, "real_time_factor": 0.2}, 1, "warning", "in larger steps"),
+        ({"updates_ms": [4000.0] * 20}, 1, "problem", "fall behind"),
+        ({"real_time_factor": 1.1}, 1, "problem", "fall behind"),
+        ({"others": 0.5}, 1, "ok", "(while other programs used 50% of the processor)"),
+        ({"updates_ms": []}, 1, "warning", "Nothing was recognised"),
+        ({"updates_ms": None}, 0, "ok", "recognised in 0.10 s: captions keep up with speech (10% busy)"),
+        ({}, 2, "ok", "enough for 4 languages at once, and 2 are wanted"),
+        ({}, 3, "warning", "(73% busy)"),
+        ({}, 5, "warning", "larger steps"),
+    ],
+)
+def test_the_speed(change: dict[str, Any], languages: int, verdict: Verdict, words: str) -> None:
+    found = worst(judge(SPEED._replace(**change), languages))
+    assert (found.verdict, words in found.sentence) == (verdict, True), found.sentence
+
+
+def test_the_best_named_model_that_keeps_up_is_recommended() -> None:
+    said = "the best named model that keeps up here is captions"
+    assert judge(SPEED._replace(advice=said))[1].sentence.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "peak_dbfs", "verdict", "words"),
+    [
+        (2.0, -20.0, "ok", "Desk: the loudest sound in 2 s had -20 dBFS"),
+        (2.0, -50.0, "ok", "nobody seems to have spoken"),
+        (2.0, -75.0, "warning", "which is silence"),
+        (2.0, float("-inf"), "warning", "complete silence"),
+        (2.0, -0.1, "warning", "too loud"),
+        (0.0, float("-inf"), "warning", "gave no sound"),
+    ],
+)
+def test_the_sound(seconds: float, peak_dbfs: float, verdict: Verdict, words: str) -> None:
+    found = judge_sound("Desk", seconds, peak_dbfs)
+    assert (found.verdict, words in found.sentence) == (verdict, True)
+
+
+def heard(stage: VirtualMicrophone, *options: str) -> Finding:
+    """What the doctor says first of the microphone, in a process that can open it."""
+    command = [SURTITLE, "doctor", "--quick", "--json", "--captions-only", *options]
+    done = completed(command, env=stage.environment)
+    assert done.stderr == ""
+    (found,) = [one for one in json.loads(done.stdout)["checks"] if one["subject"] == "microphone"]
+    return Finding(**found["findings"][0])
+
+
+def test_a_microphone_is_heard(virtual_microphone: VirtualMicrophone, speech: Path) -> None:
+    silence = heard(virtual_microphone)
+    assert (silence.verdict, "complete silence" in silence.sentence) == ("warning", True)
+    virtual_microphone.play(speech, wait=False)
+    spoken = heard(virtual_microphone)
+    assert (spoken.verdict, "the loudest sound in 2 s" in spoken.sentence) == ("ok", True)
+    absent = heard(virtual_microphone, "--device", "no such device")
+    assert absent.verdict == "problem"
+    assert "There is no microphone no such device" in absent.sentence
+
+
+def test_a_sound_system_that_hangs_costs_a_sentence(virtual_microphone: VirtualMicrophone) -> None:
+    virtual_microphone.freeze()
+    found = heard(virtual_microphone)
+    assert found[:2] == ("warning", "The sound system gave no answer within 15 s")
+
+
+def test_absent_extras_are_no_defect_and_told_with_how_to_add_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = ("kafka", "train")
+    monkeypatch.setattr(checks, "missing", lambda extra: "it" if extra.name in gone else None)
+    found = checks.extras()
+    assert worst(found).verdict == "ok"
+    assert found[1].sentence.endswith("python -m pip install 'surtitle[kafka,train]'")
+
+
+def examined(**stages: dict[str, Any]) -> dict[str, list[Finding]]:
+    """The findings with these settings, by subject."""
+    settings = load_settings(None, stages, takes_several=True)
+    return {one.subject: one.findings for one in examine(settings, silent, is_quick=True)}
+
+
+def test_a_model_of_the_hub_is_not_fetched() -> None:
+    (found,) = examined(translate={"model": "hub:nobody/nothing:none.gguf"})["model"]
+    assert (found.verdict, "was not fetched yet" in found.sentence) == ("warning", True)
+
+
+def test_a_spoken_language_that_the_default_recogniser_does_not_know_is_a_problem() -> None:
+    (found,) = examined(translate={"from": "German", "captions_only": True})["recogniser"]
+    assert found[:2] == ("problem", "The default recogniser knows English only")
+    assert found.remedy.startswith("choose --recognizer whisper, azure or vosk for German")
+
+
+spool = SinkPart(
+    "spool", CallbackSink, "captions", "Spool.", examine=lambda path: f"The spool {path} answers"
+)
+
+
+def test_a_sink_that_is_named_says_its_own_line() -> None:
+    output = {"sinks": [f"{__name__}:spool=x"], "captions": "c.jsonl"}
+    found = examined(translate={"captions_only": True}, output=output)
+    assert found["sink-0"] == [Finding("ok", "The spool x answers")]
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence", "remedy"),
+    [
+        ("there is nothing; do this; or that", "There is nothing; do this", "or that"),
+        ("it is damaged: fetch it again", "It is damaged", "fetch it again"),
+        ("do this", "Do this", ""),
+        ("/a/b is absent; check it", "/a/b is absent", "check it"),
+    ],
+)
+def test_an_error_becomes_a_finding_that_says_what_to_do(said: str, sentence: str, remedy: str) -> None:
+    assert from_error(InputError(said)) == Finding("problem", sentence, remedy)
+
+
+RESULTS = [
+    Result("desk", [Finding("ok", "It stands on three legs")]),
+    Result("chair", [Finding("warning", "It creaks", "oil it with one or two drops of good oil")]),
+]
+BROKEN = Result("lamp", [Finding("problem", "It is dark", "switch it on")])
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_findings_are_wrapped_between_words(columns: int) -> None:
+    console = Console(file=io.StringIO(), width=columns)
+    for result in [*RESULTS, BROKEN]:
+        print_result(console, result)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, shown.splitlines())) <= columns
+    words = " ".join(shown.split())
+    assert "desk It stands on three legs." in words
+    assert "chair It creaks. Oil it with one or two drops of good oil." in words
+
+
+def test_the_last_line_says_whether_captions_will_work() -> None:
+    german = [Direction.of("English", "German")]
+    assert conclusion(RESULTS, german) == "Captions will work. Try: surtitle live --to German"
+    assert conclusion([*RESULTS, BROKEN], german) == "Captions will not work yet: see lamp."
+
+
+def test_a_terminal_without_such_characters_gets_plain_marks() -> None:
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    console = Console(file=file, width=80)
+    for result in [*RESULTS, BROKEN]:
+        print_result(console, result)
+    file.seek(0)
+    assert [line[0] for line in file.read().splitlines()] == ["+", "!", " ", "x", " "]
