@@ -9,7 +9,6 @@ from bytewax.dataflow import Dataflow, Stream
 from msgspec import UNSET
 from msgspec.structs import replace
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.sinks.part import SinkPart, Step
 from flows.captions.kafka import once, publish, read

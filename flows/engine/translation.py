@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.contents import read_toml
 from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_glossary

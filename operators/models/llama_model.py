@@ -179,8 +179,8 @@ def _discard(_level: int, _text: bytes, _data: object) -> None:
 def be_quiet() -> None:
     """Silence llama.cpp and let it find its libraries."""
     llama.llama_log_set(_discard, ctypes.c_void_p(0))
-    # The build ``anywhere`` has a library for each kind of processor; llama.cpp itself searches for them only
-    # beside the interpreter.
+    # A build with GGML_CPU_ALL_VARIANTS has a library for each kind of processor; llama.cpp itself searches
+    # for them only beside the interpreter.
     folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama.__file__).parent / "lib")
     library = llama.llama_cpp._lib
     if not library.ggml_backend_reg_count() and any(folder.glob("*ggml-cpu-*")):
