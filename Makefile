@@ -1,21 +1,17 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/start.md.
+# make PYTHON=… names the interpreter, CMAKE_ARGS=… adds options for llama.cpp; see docs/start.md.
 
 .DEFAULT_GOAL := help
 # What was compiled once is not compiled again by each process, also where images are built without it.
 export PYTHONDONTWRITEBYTECODE :=
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak load-hour chaos chaos-hour fuzz \
+.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image soak load-hour chaos chaos-hour fuzz \
 	lint docs reference packages test-package sbom release release-check lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
 ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
-.PHONY: $(READY)
-endif
-# So does the library where another build of it is asked for.
-ifdef LLAMA_BUILD
 .PHONY: $(READY)
 endif
 
@@ -24,7 +20,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv, with everything in requirements.lock
 
-$(READY): requirements.lock scorers.lock pyproject.toml .ci/setup $(wildcard .ci/*.py) .ci/llama.cmake .ci/amx.h
+$(READY): requirements.lock scorers.lock pyproject.toml .ci/setup .ci/llama.cmake
 	@.ci/setup
 
 # The sample speech is a part of the recogniser's wheel. find_spec imports nothing.
@@ -67,9 +63,6 @@ image: ## build a container image of the server of rooms, with docker (half an h
 
 test-image: $(READY) ## build the image with docker or podman, start it and ask it (half an hour)
 	.venv/bin/python -m tests.deploy.image
-
-amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
-	PYTHONPATH=.:.ci .venv/bin/python -m tests.amx
 
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
 	.venv/bin/python -m tests.hours replay toy --segments 6000

@@ -1,4 +1,4 @@
-"""The program ``surtitle``: makes sure that llama.cpp runs on this processor, then runs the command line."""
+"""The program ``surtitle``: is ready for interrupts, then loads and runs the command line."""
 
 import os
 import signal
@@ -8,29 +8,20 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command line; exits with the codes of `flows.cli.app.main`, or 3 if llama.cpp cannot run."""
+    """Run the command line; exits with the codes of `flows.cli.app.main`."""
     end_on_interrupt()
     # Imported here: it takes a second, during which Ctrl-C must not print a traceback.
     from connectors.files.streams import prepare_streams
 
     prepare_streams()
     from connectors.messages import begin_messages
-    from flows.cli.exits import end_interrupted, fail, wants_json
-    from operators.errors import SurtitleError
+    from flows.cli.exits import end_interrupted, wants_json
 
     begin_messages("json" if wants_json(sys.argv[1:]) else "text")
     is_heeded = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     if is_heeded:
         signal.signal(signal.SIGINT, _end_at_once)
-    try:
-        if sys.argv[1:2] == ["doctor"]:
-            # It examines whether llama.cpp runs, and therefore does not load it.
-            from flows.cli.doctor import main as run
-        else:
-            import flows.processor  # noqa: F401 - before the command line
-            from flows.cli.app import main as run
-    except SurtitleError as error:
-        fail(error)
+    from flows.cli.app import main as run
 
     try:
         if is_heeded:

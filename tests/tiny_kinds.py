@@ -16,22 +16,15 @@ from tests.tiny_layers import (
     Size,
     attention,
     bert,
-    delta_net,
     ffn,
     mamba,
-    mamba2,
-    normed,
-    post_normed,
-    rwkv7,
     short_convolution,
     t5,
     t5_norms,
 )
 
 #: Architectures whose memory is recurrent, recurrent in some layers, and nowhere.
-RECURRENT = ("mamba", "mamba2", "rwkv7")
-HYBRID = ("lfm2", "granitehybrid", "falcon-h1", "qwen35")
-ATTENTION = ("llama",)
+KINDS = ("mamba", "lfm2", "llama")
 #: Architectures that do not go on with a text.
 OTHERS = ("t5", "t5encoder", "bert", "llada")
 
@@ -65,8 +58,6 @@ def write_kind(path: Path, kind: str, size: Size = Size()) -> Path:  # noqa: B00
     }
     rest = {"output_norm.weight": (size.width,)} if own.rest is None else own.rest
     shapes: Shapes = {"token_embd.weight": (size.width, len(tokens.texts)), **rest}
-    if kind == "rwkv7":
-        shapes["output.weight"] = shapes["token_embd.weight"]
     for layer in range(size.layers):
         layer_shapes = own.layer if own.attention is None or not _attends(layer, size) else own.attention
         for name, shape in layer_shapes.items():
@@ -116,43 +107,16 @@ def _kinds(size: Size) -> dict[str, _Kind]:
         "attention.head_count_kv": [count * _attends(layer, size) for layer in range(size.layers)],
     }
     attends = {**attention(size), **ffn(size)}
-    qwen = {**attention(size, 2), **normed(size)}
     old: dict[str, Value] = {"attention.head_count": count, "attention.layer_norm_epsilon": 1e-5}
     encoded: dict[str, Value] = {**old, "attention.relative_buckets_count": 8}
     return {
         "llama": _Kind(heads, attends),
         "mamba": _Kind(ssm, mamba(size)),
-        "mamba2": _Kind(ssm, mamba2(size)),
-        "rwkv7": _Kind(
-            {"attention.layer_norm_epsilon": 1e-5, "wkv.head_size": size.head, **_RANKS},
-            rwkv7(size),
-            rest={
-                f"{name}.{part}": (size.width,)
-                for name in ("token_embd_norm", "output_norm")
-                for part in PARTS
-            },
-        ),
         "lfm2": _Kind(
             {**some, "shortconv.l_cache": 3},
             {**short_convolution(size), **ffn(size)},
-            {**attends, **normed(size)},
+            {**attends, "attn_q_norm.weight": (size.head,), "attn_k_norm.weight": (size.head,)},
             {"token_embd_norm.weight": (size.width,)},
-        ),
-        "granitehybrid": _Kind({**some, **ssm}, {**mamba2(size), **ffn(size)}, attends),
-        "falcon-h1": _Kind({**heads, **ssm}, {**mamba2(size), **attention(size), **ffn(size, "ffn_norm")}),
-        "qwen35": _Kind(
-            {
-                **heads,
-                **ssm,
-                "rope.dimension_sections": [size.head // 4, size.head // 4, 0, 0],
-                "ssm.inner_size": size.delta[0] * size.delta[1],
-                "ssm.state_size": size.delta[1],
-                "ssm.time_step_rank": size.delta[0],
-                "ssm.group_count": size.delta[0],
-                "full_attention_interval": size.every,
-            },
-            post_normed(size, delta_net(size)),
-            post_normed(size, qwen),
         ),
         "t5": _Kind(
             encoded,
@@ -171,8 +135,3 @@ def _kinds(size: Size) -> dict[str, _Kind]:
         ),
         "llada": _Kind(heads, attends),
     }
-
-
-_RANKS: dict[str, Value] = {
-    f"attention.{name}_lora_rank": 8 for name in ("decay", "iclr", "value_residual_mix", "gate")
-}

@@ -11,12 +11,9 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from ladder import BUILDS
-from llama_build import read_report
-from llama_wheel import compile_wheel, sdist
-from progress import Line
-
 ROOT = Path(__file__).parents[2]
+#: The folder with the wheel of llama-cpp-python that set-up compiled.
+LLAMA_WHEELS = ROOT / ".venv" / "llama"
 LEFT_OUT = {"train"}
 
 
@@ -29,16 +26,6 @@ def extras() -> list[str]:
 def locked_versions(lock: str) -> str:
     """The lines of a lock file as constraints: without hashes, which the wheel itself does not have."""
     return "\n".join(re.findall(r"^([\w.-]+==[^\\\n]+?) *\\?$", lock, re.MULTILINE)) + "\n"
-
-
-def llama_wheels() -> Path:
-    """The folder with the wheel of llama-cpp-python that set-up chose; compiles it if it is not kept."""
-    (build,) = [one for one in BUILDS if one.name == read_report()["build"]]
-    line = Line(sys.stderr)
-    wheel = compile_wheel(build, lambda: sdist(line), line)
-    if isinstance(wheel, str):
-        sys.exit(f"release: llama.cpp: {wheel}")
-    return wheel.parent
 
 
 def main() -> None:
@@ -54,7 +41,7 @@ def main() -> None:
         command = [
             sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", folder, "install",
             "--quiet", "--constraint", str(constraints),
-            "--find-links", str(llama_wheels()), f"{wheel}[{','.join(extras())}]",
+            "--find-links", str(LLAMA_WHEELS), f"{wheel}[{','.join(extras())}]",
         ]  # fmt: skip
         done = subprocess.run(command, check=False)
     sys.exit(done.returncode)

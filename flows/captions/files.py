@@ -202,7 +202,7 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
         same["translate"]["model"] = models
     del same["translate"]["offline"], same["translate"]["registry"]
     del same["translate"]["threads"], same["recognize"]["threads"]
-    del same["translate"]["rooms"], same["translate"]["memory_mb"]
+    del same["translate"]["rooms"]
     # Rooms are not resumed.
     del same["metrics"], same["messages"], same["rooms"], same["output"]["kafka"]
     # Nor do parts matter that are not used, and may not be installed next time.

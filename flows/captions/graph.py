@@ -9,7 +9,6 @@ from bytewax.dataflow import Dataflow, Stream
 from msgspec import UNSET
 from msgspec.structs import replace
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.callback import CallbackSink
 from flows.captions.kafka import once, read
 from flows.captions.parts import Parts

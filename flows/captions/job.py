@@ -11,7 +11,6 @@ from threading import Lock
 
 from bytewax.dataflow import Dataflow
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.streams import open_absent_streams
 from flows.captions.files import begin_outputs, held_outputs, take_bytewax_folder
 from flows.captions.graph import build

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import msgspec
 import typer
@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from connectors.view import encodable
-from flows.cli.running import program, run
 from flows.doctor.checks import Result, Verdict, examine
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
@@ -98,10 +97,3 @@ def conclusion(results: Sequence[Result], languages: Sequence[Direction]) -> str
     if spoken.name != "English":
         options += f" --from {spoken.name}"
     return f"Captions will work. Try: {command} {options}"
-
-
-def main() -> NoReturn:
-    """Run this command without the others, which load llama.cpp: it may be what is wrong."""
-    app = program()
-    app.command()(doctor)
-    run(app)

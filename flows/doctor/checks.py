@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec.structs import replace
 
 from connectors.machine.resources import available_mb, cpu_name, limits, usable_cores
-from connectors.machine.trial import require_library
 from connectors.microphone.portaudio import abandon, find_device, list_devices, record
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, has_firefox
@@ -76,10 +75,8 @@ def examine(settings: Settings, doing: Progress, *, is_quick: bool) -> Iterator[
         except SurtitleError as error:
             return Result(subject, [from_error(error)])
 
-    found = check("processor", processor)
-    yield found
-    if found.verdict != "problem":
-        yield from _models(settings, doing, check, is_quick=is_quick)
+    yield check("processor", processor)
+    yield from _models(settings, doing, check, is_quick=is_quick)
     yield check("microphone", lambda: microphone(settings.input.microphone))
     yield check("extras", extras)
 
@@ -87,7 +84,7 @@ def examine(settings: Settings, doing: Progress, *, is_quick: bool) -> Iterator[
 def _models(
     settings: Settings, doing: Progress, check: Callable[..., Result], *, is_quick: bool
 ) -> Iterator[Result]:
-    """What needs llama.cpp: the language models, the parts of the run, and the speed."""
+    """The language models, the parts of the run, and the speed."""
     from flows.doctor.speed import judge, measure
 
     translated = [one for one in settings.translate.directions if one.translates]
@@ -116,18 +113,13 @@ def _said(say: Callable[[], str]) -> list[Finding]:
 
 
 def processor() -> list[Finding]:
-    """Whether llama.cpp runs here, which a child process tries: it may die by a signal."""
+    """How many cores there are."""
     cores, usable = os.cpu_count() or 1, usable_cores()
     share = min(usable, limits().cores or usable)
     of = f" of {cores}" if share < cores else ""
     sentence = f"{cpu_name().rpartition(',')[0]}: {share:g}{of} core{'' if share == 1 else 's'} can be used"
     remedy = "give surtitle two cores: the recogniser and the translator would share this one"
-    found = Finding("warning", sentence, remedy) if share < 2 else Finding("ok", sentence)
-    try:
-        require_library()
-    except SurtitleError as error:
-        return [found, Finding("problem", "llama.cpp does not run on this processor", str(error))]
-    return [found, Finding("ok", "llama.cpp runs")]
+    return [Finding("warning", sentence, remedy) if share < 2 else Finding("ok", sentence)]
 
 
 def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"]) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.machine.resources import others_s, usable_cores
 from connectors.machine.tuning import recalled, remembered, tuning_key
 from connectors.models.catalog import catalog

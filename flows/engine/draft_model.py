@@ -13,9 +13,7 @@ from flows.settings.translate import BEAM, TranslateSettings
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
-from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
-from operators.models.recurrent import RecurrentMemory
 from operators.models.terms import licence_limit
 from operators.notifications import Progress
 from operators.trouble import ModelTrouble
@@ -28,6 +26,8 @@ def tell_terms(metadata: Callable[[str], str | None], path: Path) -> None:
         tell_limit(metadata("general.name") or path.stem, limit)
 
 
+#: Maximum number of sequences in llama.cpp.
+MAX_SEQUENCES = 256
 #: Maximum number of branches of a tree.
 BRANCHES = 2
 
@@ -39,10 +39,10 @@ def branches(settings: TranslateSettings) -> int:
     return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
 
 
-def sequences(settings: TranslateSettings, memory: RecurrentMemory | None, heads: int) -> int:
-    """Number of sequences of a context: heads, sessions, and branches (one head with recurrent memory)."""
-    if memory is not None:
-        return memory.sequences(settings.sessions)
+def sequences(settings: TranslateSettings, model: LlamaModel, heads: int) -> int:
+    """Number of sequences of a context: heads and sessions, and what is held beside these where it can be."""
+    if model.is_recurrent:
+        return settings.sessions + heads
     fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
     return fixed + settings.sessions * beams(settings, heads)
 
@@ -65,7 +65,6 @@ def open_sessions(
     model: LlamaModel,
     heads: Sequence[tuple[int, ...]],
     context: ContextSettings,
-    memory: RecurrentMemory | None,
     least_kept: Callable[[int], int] | None = None,
 ) -> tuple[LlamaContext, SessionPool]:
     """The context and the sessions of one of the two models.
@@ -73,23 +72,19 @@ def open_sessions(
     Args:
         heads: The beginnings of its prompts.
         context: The size of the context, perhaps made for the other model.
-        memory: The model's own recurrent memory.
         least_kept: Gives the number of tokens from which on keeping them pays in so many cells; absent to
             keep none.
     """
-    rollback = memory.rollback if memory else 0
-    own = msgspec.structs.replace(
-        context, sequences=sequences(settings, memory, len(heads)), rollback=rollback
-    )
-    spare = 0 if memory else branches(settings)
+    own = msgspec.structs.replace(context, sequences=sequences(settings, model, len(heads)))
     opened = LlamaContext(model, own)
     first, *further = heads
     least = None
-    if least_kept is not None and memory is None and shifted(settings, len(heads)) and opened.can_shift:
+    if least_kept is not None and shifted(settings, len(heads)) and opened.can_shift:
         least = least_kept(own.cells)
     pool = SessionPool(
-        opened, first, settings.sessions, memory, branches=spare, further=further, least_kept=least,
-        beams=beams(settings, len(heads)),
+        opened, first, settings.sessions, further=further, least_kept=least,
+        branches=0 if model.is_recurrent else branches(settings),
+        beams=0 if model.is_recurrent else beams(settings, len(heads)),
     )  # fmt: skip
     return opened, pool
 
@@ -129,10 +124,9 @@ def open_draft_model(
             "use a draft model of the same family"
         )
     try:
-        memory = recurrent_memory(draft, settings.sessions)
         # Tokens that only the draft model has must not be drafted.
         context = msgspec.structs.replace(context, tokens=min(model.vocabulary_size, draft.vocabulary_size))
-        opened, pool = open_sessions(settings, draft, heads, context, memory)
+        opened, pool = open_sessions(settings, draft, heads, context)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None
     return DraftModel(path, draft, opened, pool)

@@ -16,7 +16,6 @@ from operators.decoding.pass_cost import PassCosts
 from operators.errors import UsageError
 from operators.languages import Direction
 from operators.models.llama import ContextSettings
-from operators.models.memory_plan import Footprint
 from operators.models.pass_times import measure_costs
 from operators.models.pool import SessionPool
 from operators.notifications import Progress, silent
@@ -43,11 +42,6 @@ class OpenMarian(NamedTuple):
     #: By the codes of the directions.
     prompts: Mapping[str, Prompt]
     context: ContextSettings
-
-    def footprint(self) -> Footprint:
-        """The memory that its sessions take when each holds a whole window: keys, values, and logits."""
-        rows = output_limit(self.settings.max_source)
-        return Footprint(self.context.cells * self.model.token_bytes, rows * 4 * self.model.vocabulary_size)
 
     def open(self, settings: TranslateSettings) -> OpenModel:
         """As many sessions as ``settings`` ask for."""

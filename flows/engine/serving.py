@@ -1,16 +1,12 @@
 """Many rooms: builds the scheduler of a model, and the thread on which the models of all rooms run."""
 
 import atexit
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from flows.engine.draft_model import DraftModel
-from flows.settings.translate import TranslateSettings
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.errors import UsageError
 from operators.models.llama import BATCH, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.memory_plan import Footprint
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.seq2seq.store import PairStore
@@ -33,30 +29,6 @@ def largest_fill(model: LlamaModel) -> int:
     return max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
 
 
-def check_memory(settings: TranslateSettings, needs: Sequence[Callable[[], Footprint]]) -> None:
-    """Raise `UsageError` if the rooms or languages need more memory than the settings allow.
-
-    ``needs`` gives what each model needs.
-    """
-    if not settings.is_shared or settings.memory_mb is None:
-        return
-    needed_mb = sum(one().mb for one in needs)
-    if needed_mb <= settings.memory_mb:
-        return
-    what, remedy = "the model's cache and logits", "translate.rooms or translate.max_source"
-    if len(needs) > 1:
-        what = f"the caches and logits of the {len(needs)} models for their languages"
-        remedy += ", or name one model for all languages as translate.model"
-    rooms = settings.rooms or 1
-    asking = (
-        f"{rooms} rooms need" if rooms > 1 or not settings.more_targets else "the languages of captions need"
-    )
-    raise UsageError(
-        f"{asking} {needed_mb:.0f} MB for {what}, more than the "
-        f"{settings.memory_mb} MB of translate.memory_mb; allow more, or lower {remedy}"
-    )
-
-
 def make_scheduler(opened: OpenModel, draft: DraftModel | None, costs: PassCosts) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models.
 
@@ -69,9 +41,14 @@ def share_passes(
     opened: OpenModel, draft: DraftModel | None, *, fill: int, costs: PassCosts = FLAT
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
-    second = None if draft is None else SharedSessions(draft.context, draft.pool)
-    first = SharedSessions(opened.context if isinstance(opened.context, LlamaContext) else None, opened.pool)
+    second = None if draft is None else SharedSessions(_shares(draft.context), draft.pool)
+    first = SharedSessions(_shares(opened.context), opened.pool)
     return Scheduler(first, second, fill=fill, costs=costs)
+
+
+def _shares(context: LlamaContext | PairStore) -> LlamaContext | None:
+    """What evaluates several sessions in one pass; None if nothing does."""
+    return context if isinstance(context, LlamaContext) and not context.is_recurrent else None
 
 
 def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.contents import read_toml
 from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_glossary
@@ -19,7 +18,7 @@ from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.marian import UNSHARED, OpenMarian, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
-from flows.engine.serving import OpenModel, check_memory, make_scheduler, share_passes
+from flows.engine.serving import OpenModel, make_scheduler, share_passes
 from flows.settings.methods import METHODS
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
@@ -37,9 +36,7 @@ from operators.glossary import Dictionary, Glossary
 from operators.languages import ENGLISH, Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
-from operators.models.memory_plan import Footprint, footprint, recurrent_memory
 from operators.models.pool import SessionPool
-from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import Tuning
 from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
@@ -162,14 +159,8 @@ class _Loaded(NamedTuple):
     settings: TranslateSettings
     #: The prompts of all directions that it translates, by their codes, the first one first.
     prompts: Mapping[str, Prompt]
-    memory: RecurrentMemory | None
     context: ContextSettings
     fill_costs: Callable[[], PassCosts]
-
-    def footprint(self) -> Footprint:
-        """The memory that its context will take."""
-        with _usable(self.path):
-            return footprint(self.model, self.context, self.fill_costs().tokens[-1])
 
 
 def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
@@ -193,7 +184,7 @@ def open_engines(
         progress: Called with the current step and the fraction that is done.
 
     Raises:
-        SurtitleError: without such models; if they need more memory than the settings allow.
+        SurtitleError: without such models.
     """
     for part in METHODS.values():
         part.check(settings)
@@ -209,7 +200,6 @@ def open_engines(
     loaded = [
         [_load(step, settings, its, progress, load) for step, its in steps(name, own)] for name, own in named
     ]
-    check_memory(settings, [one.footprint for models in loaded for one in models])
     engines = [[_open(one, glossary, lexicon, progress) for one in models] for models in loaded]
     return [
         last if not first else _behind(first[0], last, own[0], settings)
@@ -256,10 +246,9 @@ def _load(
         tuning = tuning_of(path, model, progress) if settings.threads is None else Tuning(settings.threads)
         progress("evaluating the prompt", None)
         row_step = row_step_of(path, model, tuning, progress)
-        memory = recurrent_memory(model, settings.sessions)
-        context = _context_settings(settings, list(prompts.values()), tuning, row_step, memory)
+        context = _context_settings(settings, model, list(prompts.values()), tuning, row_step)
     fill_costs = cache(lambda: fill_costs_of(path, model, context, progress))
-    return _Loaded(path, model, settings, prompts, memory, context, fill_costs)
+    return _Loaded(path, model, settings, prompts, context, fill_costs)
 
 
 def _open(
@@ -270,7 +259,7 @@ def _open(
 ) -> Engine:
     if isinstance(loaded, OpenMarian):
         return _open_marian(loaded, glossary, lexicon)
-    path, model, settings, prompts, memory, context, fill_costs = loaded
+    path, model, settings, prompts, context, fill_costs = loaded
     heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
     with _usable(path):
         keep_costs = cache(lambda: keep_costs_of(path, model, context, progress))
@@ -278,7 +267,7 @@ def _open(
         def least_kept(cells: int) -> int:
             return keep_costs().least(cells)
 
-        opened = OpenModel(*open_sessions(settings, model, heads, context, memory, least_kept))
+        opened = OpenModel(*open_sessions(settings, model, heads, context, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
@@ -355,19 +344,14 @@ def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
 
 
 def _context_settings(
-    settings: TranslateSettings,
-    prompts: Sequence[Prompt],
-    tuning: Tuning,
-    row_step: int,
-    memory: RecurrentMemory | None,
+    settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Prompt], tuning: Tuning, row_step: int
 ) -> ContextSettings:
     return ContextSettings(
-        cells=_cells(settings, prompts),
-        sequences=sequences(settings, memory, len(prompts)),
+        cells=_cells(settings, model, prompts),
+        sequences=sequences(settings, model, len(prompts)),
         ubatch=tuning.ubatch,
         threads=tuning.threads,
         row_step=row_step,
-        rollback=memory.rollback if memory else 0,
     )
 
 
@@ -375,7 +359,7 @@ def _context_settings(
 _SESSIONS_A_WINDOW = 6
 
 
-def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
+def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Prompt]) -> int:
     """Number of tokens that the cache of a context must hold."""
     tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
@@ -388,7 +372,8 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     nodes = MAX_NODES if settings.draft_tree else 0
     # All cells are turned where tokens are kept, and segments that are open at the same time are rarely as
     # long: where they are, sessions are evicted, the oldest first, and evaluated again when next used.
-    whole = 1 + (settings.sessions - 1) / _SESSIONS_A_WINDOW
+    # In the middle of a pass that is too late for a memory that cannot be cut.
+    whole = settings.sessions if model.is_recurrent else 1 + (settings.sessions - 1) / _SESSIONS_A_WINDOW
     cells = sum(len(prompt.head) for prompt in prompts) + math.ceil(whole * window) + nodes
     return -(-cells // 256) * 256
 

@@ -163,8 +163,6 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         "Streams translated together, in the same passes; further live ones are refused, others wait.",
         default="one after the other",
     )] = None  # fmt: skip
-    #: Maximum megabytes of the caches and logits of all models with these rooms; absent for no limit.
-    memory_mb: Annotated[int, Meta(ge=1)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
     max_source: Annotated[int, Meta(ge=16, le=100_000)] = 192
 

@@ -153,8 +153,6 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     row_step: int = 1
     #: Number of tokens, from the first one on, that get logits; absent for the whole vocabulary.
     tokens: int | None = None
-    #: Tokens at the end of a pass that a recurrent memory should be able to roll back.
-    rollback: int = 0
 
 
 class LlamaContext:
@@ -163,6 +161,8 @@ class LlamaContext:
     def __init__(self, model: LlamaModel, settings: ContextSettings) -> None:
         """Raises `InputError` if there is no memory for so many cells."""
         self._can_turn = model.can_turn
+        #: Whether its sequences can only grow, or be dropped as a whole.
+        self.is_recurrent = model.is_recurrent
         self._vocabulary_size = model.vocabulary_size
         self._tokens = settings.tokens or model.vocabulary_size
         self._size = settings.batch
@@ -173,7 +173,6 @@ class LlamaContext:
         params.n_ctx = settings.cells
         params.n_batch, params.n_ubatch = settings.batch, min(settings.ubatch, settings.batch)
         params.n_seq_max = settings.sequences
-        params.n_rs_seq = settings.rollback
         params.n_threads = params.n_threads_batch = settings.threads
         # One buffer for all sequences, so that the head of the prompt is shared, not copied. A full-size
         # sliding-window cache, because a rollback could otherwise find its cells gone.
@@ -205,20 +204,6 @@ class LlamaContext:
     def copy_sequence(self, source: int, target: int) -> None:
         """Let the empty sequence ``target`` hold what ``source`` holds, sharing its cells."""
         llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
-
-    @property
-    def rollback(self) -> int:
-        """Tokens that a recurrent memory can roll back: as many as requested, or none."""
-        return int(llama.llama_n_rs_seq(self._context))
-
-    def state_bytes(self, sequence: int) -> int:
-        """Bytes of the recurrent state of ``sequence``."""
-        flags = llama.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
-        return int(llama.llama_state_seq_get_size_ext(self._context, sequence, flags))
-
-    def sequence_bytes(self, sequence: int) -> int:
-        """Bytes of all that ``sequence`` holds."""
-        return int(llama.llama_state_seq_get_size(self._context, sequence))
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
         """Let ``target`` hold what ``source`` holds from ``start`` up to ``end``, sharing its cells."""

@@ -28,7 +28,11 @@ class LlamaModel:
         self.handle: ctypes.c_void_p | None = _load(path, progress)
         self.is_recurrent = is_recurrent(self.handle)
         #: Whether tokens can move: a position is one rotation of the keys, which llama.cpp can turn.
-        self.can_turn = llama.llama_model_rope_type(self.handle) in _ROTARY and not _slides_alone(self.handle)
+        self.can_turn = (
+            llama.llama_model_rope_type(self.handle) in _ROTARY
+            and not self.is_recurrent
+            and not _slides_alone(self.handle)
+        )
         kind = other_kind(self.handle)
         if kind is not None:
             self.refuse(kind)
@@ -173,8 +177,8 @@ def _discard(_level: int, _text: bytes, _data: object) -> None:
 def be_quiet() -> None:
     """Silence llama.cpp and let it find its libraries."""
     llama.llama_log_set(_discard, ctypes.c_void_p(0))
-    # The build ``anywhere`` has a library for each kind of processor; llama.cpp itself searches for them only
-    # beside the interpreter.
+    # A build with GGML_CPU_ALL_VARIANTS has a library for each kind of processor; llama.cpp itself searches
+    # for them only beside the interpreter.
     folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama.__file__).parent / "lib")
     library = llama.llama_cpp._lib
     if not library.ggml_backend_reg_count() and any(folder.glob("*ggml-cpu-*")):

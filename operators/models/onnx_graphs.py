@@ -42,8 +42,8 @@ class Built(NamedTuple):
 def own_thread() -> Executor:
     """A thread for graphs that take turns: two that computed at once would compete for the cores.
 
-    None computes in the caller's thread: where llama.cpp was compiled without `.ci/amx.h`, it would answer
-    nonsense there after ONNX Runtime multiplied in 8 bits on AMX.
+    None computes in the caller's thread: a llama.cpp that was compiled for AMX would answer nonsense there
+    after ONNX Runtime multiplied in 8 bits on AMX.
     """
     return ThreadPoolExecutor(1, "onnx")
 

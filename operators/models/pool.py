@@ -14,10 +14,9 @@ from operators.decoding.forward import BeamForward, Forward, Logits, best_tokens
 from operators.decoding.session import Keeping, PrefixSession
 from operators.models.beams import Beams
 from operators.models.branches import BranchingSequence, BranchingSession, BranchStore
-from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
 from operators.models.store import SequenceStore, SharedStore, ShiftingStore
 from operators.text import common_prefix
-from operators.trouble import NoRoom
+from operators.trouble import ModelTrouble, NoRoom
 
 
 class Aside:
@@ -70,22 +69,52 @@ class Usage(NamedTuple):
     tokens: int = 0
 
 
+class _Head(NamedTuple):
+    """The beginning of a prompt, and the sequence that holds only this."""
+
+    number: int
+    tokens: list[int]
+
+
 class _Sequence:
-    """One numbered sequence as the `KvCache` of a session; it can be cut at any position."""
+    """One numbered sequence as the `KvCache` of a session."""
 
     def __init__(
-        self, store: SequenceStore, number: int, make_room: Callable[[int], bool], aside: Aside | None
+        self,
+        store: SequenceStore,
+        head: _Head,
+        number: int,
+        make_room: Callable[[int], bool],
+        aside: Aside | None,
     ) -> None:
-        """``make_room`` drops some sequences, but not the one with that number; whether there were any."""
+        """Begin with ``head``.
+
+        ``make_room`` drops some sequences, but not the one with that number; whether there were any.
+        """
         self._store = store
+        self._head = head
+        self._holds_head = True
         self.number = number
         self._make_room = make_room
         self._aside = aside
+        self._take_head()
+
+    def _take_head(self) -> int:
+        """Hold the head in place of nothing; its length."""
+        if self._head.tokens:
+            self._store.copy_sequence(self._head.number, self.number)
+        return len(self._head.tokens)
 
     def cut(self, length: int) -> int:
-        self._store.cut_sequence(self.number, length)
         if self._aside is not None:
             self._aside.forget()
+        self._holds_head = self._holds_head and length >= len(self._head.tokens)
+        try:
+            self._store.cut_sequence(self.number, length)
+        except ModelTrouble:
+            # A recurrent layer holds one state for all tokens: those after the head are evaluated again.
+            self._store.cut_sequence(self.number, 0)
+            return self._take_head() if self._holds_head else 0
         return length
 
     def set_aside(self, begin: int, end: int, length: int) -> None:
@@ -105,10 +134,11 @@ class _Sequence:
                 if not self._make_room(self.number):
                     raise
                 # Part of the pass may already be in the cache.
-                self._store.cut_sequence(self.number, start)
+                if self.cut(start) < start:
+                    raise
 
 
-_AnySequence = _Sequence | RecurrentSequence | BranchingSequence
+_AnySequence = _Sequence | BranchingSequence
 
 
 class OpenSession(NamedTuple):
@@ -120,13 +150,6 @@ class OpenSession(NamedTuple):
     shared: int
     #: Where continuations of its sequence are held, if the pool has sequences for them.
     beams: Beams | None = None
-
-
-class _Head(NamedTuple):
-    """The beginning of a prompt, and the sequence that holds only this."""
-
-    number: int
-    tokens: list[int]
 
 
 class SessionPool:
@@ -142,7 +165,6 @@ class SessionPool:
         store: SequenceStore,
         head: Sequence[int],
         size: int,
-        memory: RecurrentMemory | None = None,
         *,
         branches: int = 0,
         further: Sequence[Sequence[int]] = (),
@@ -152,16 +174,13 @@ class SessionPool:
         """Evaluate the heads once.
 
         The store must have ``size`` + ``branches`` + 1 sequences, and one for each further head. With
-        ``memory``, sequences cannot be cut at arbitrary positions, and the store must have as many as
-        ``memory`` says; then only the first head is shared. With ``branches``, the store must be a
-        `BranchStore`, and sessions answer requests for trees with up to that many branches. The two cannot be
-        combined.
+        ``branches``, the store must be a `BranchStore`, and sessions answer requests for trees with up to
+        that many branches.
 
         Args:
             store: The model's memory.
             head: What most prompts begin with.
             size: Maximum number of sessions.
-            memory: The model's recurrent memory, if it has one.
             branches: Maximum number of branches of a tree.
             further: What other prompts begin with.
             least_kept: Minimum number of tokens of outputs that are kept in one pass behind prompts that have
@@ -174,22 +193,20 @@ class SessionPool:
             ModelTrouble: if the model fails.
         """
         self._store = store
-        self._memory = memory
         self._heads = [_Head(HEAD, list(head))]
-        if memory is None:
-            first = size + branches + 1
-            self._heads += [_Head(first + place, list(one)) for place, one in enumerate(further)]
+        first = size + branches + 1
+        self._heads += [_Head(first + place, list(one)) for place, one in enumerate(further)]
         #: Maximum number of sessions.
         self.most = size
         self._free = list(range(size, 0, -1))
         # Shared by all sessions: only one session is lent out at a time, and it returns them.
         self._spare = range(size + 1, size + 1 + branches)
         #: Minimum number of tokens kept in one pass behind prompts that have changed; None if none are.
-        self.least_kept = least_kept if memory is None else None
+        self.least_kept = least_kept
         # The sequence in which tokens of a session wait has the session's number and this more.
         self._aside_from = size + branches + len(self._heads) - 1
         #: Maximum number of hypotheses of a session in a beam search; 0 if it can hold none.
-        self.beams = beams if memory is None and not branches else 0
+        self.beams = 0 if branches else beams
         self._beams_from = self._aside_from + 1 + (size if self.least_kept is not None else 0)
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._lock = Lock()
@@ -198,11 +215,6 @@ class SessionPool:
         #: How often the heads have been evaluated: more than once only after failures.
         self.head_evaluations = 0
         self._evaluate_heads()
-
-    @property
-    def is_recurrent(self) -> bool:
-        """Whether the memory cannot be cut at any position, so that sessions split passes as they need."""
-        return self._memory is not None
 
     @contextmanager
     def session(self, key: str) -> Iterator[PrefixSession]:
@@ -292,12 +304,10 @@ class SessionPool:
     def _begin(self, head: _Head) -> OpenSession:
         if not self._free:
             self._drop(next(iter(self._open)))
-        sequence = self._sequence(self._free.pop())
+        sequence = self._sequence(head, self._free.pop())
         shared = len(head.tokens)
-        if head.tokens:
-            self._store.copy_sequence(head.number, sequence.number)
         keeping = None
-        if isinstance(sequence, _Sequence) and self.least_kept is not None:
+        if self.least_kept is not None:
             keeping = Keeping(sequence, self.least_kept)
         if not self._spare:
             beams = self._beams_of(sequence.number)
@@ -312,20 +322,11 @@ class SessionPool:
         first = self._beams_from + (number - 1) * self.beams
         return Beams(cast(SharedStore, self._store), number, range(first, first + self.beams))
 
-    def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
-        if self._memory is None:
-            aside = None
-            if self.least_kept is not None:
-                aside = Aside(cast(ShiftingStore, self._store), self._aside_from + number)
-            return _Sequence(self._store, number, self._drop_oldest_others, aside)
-        return RecurrentSequence(
-            self._store,
-            number,
-            self._memory.spares_of(number, self.most),
-            RecurrentHead(HEAD, self._heads[0].tokens),
-            self._memory,
-            self._drop_others,
-        )
+    def _sequence(self, head: _Head, number: int) -> _Sequence:
+        aside = None
+        if self.least_kept is not None:
+            aside = Aside(cast(ShiftingStore, self._store), self._aside_from + number)
+        return _Sequence(self._store, head, number, self._drop_oldest_others, aside)
 
     def _evaluate_heads(self) -> None:
         for head in self._heads:

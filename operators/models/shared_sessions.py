@@ -15,9 +15,8 @@ from operators.trouble import ModelTrouble, NoRoom
 class SharedSessions:
     """The `Passes` of a model; for use by one thread.
 
-    With recurrent memory, sessions are answered one after the other, because each one splits its passes where
-    states must be saved. So they are without a ``store`` that shares passes. A request larger than a pass is
-    also answered alone.
+    Sessions are answered one after the other without a ``store`` that shares passes, and requests larger than
+    a pass in any case.
     """
 
     def __init__(self, store: SharedStore | None, sessions: SessionPool) -> None:
@@ -66,7 +65,7 @@ class SharedSessions:
     def _together(self, asked: Sequence[PassRequest]) -> list[PassAnswer] | None:
         """All answers from one pass; None if each request must be answered alone."""
         store = self._store
-        if store is None or len(asked) == 1 or self._sessions.is_recurrent:
+        if store is None or len(asked) == 1:
             return None
         widths = (len(one.request.paths) for one in asked if isinstance(one.request, BeamForward))
         if max(widths, default=0) > self._sessions.beams:

@@ -50,8 +50,6 @@ class EncoderDecoder(Protocol):
     #: The token before every output, and those that end one.
     start: int
     ends: tuple[int, ...]
-    #: Bytes that are held for a token of an output.
-    token_bytes: int
     #: Whether tokens may be written after held ones several at a time.
     is_causal: bool
     #: Whether what was written behind one source is kept behind a longer one.

@@ -58,7 +58,6 @@ def read_firefox(path: Path) -> FirefoxFolder:
 class FirefoxModel:
     """The weights and the vocabularies of one model, as an `EncoderDecoder`."""
 
-    is_recurrent = False
     is_causal = True
     can_shift = False
     architecture = "Firefox Translations"
@@ -79,8 +78,6 @@ class FirefoxModel:
         source = PieceVocabulary(folder.source, self.ends)
         is_shared = folder.target == folder.source
         self.vocabulary = source if is_shared else PieceVocabulary(folder.target, self.ends, source=source)
-        #: Bytes that are held for a token.
-        self.token_bytes = 4 * size.width * size.decoder_layers
         executor = own_thread()
         self._encoder, self._decoder = (
             OnnxGraph(folder.weights, threads, executor, graph(weights, size), keeps_memory=False)

@@ -23,8 +23,6 @@ _Array = NDArray[Any]
 class MarianModel:
     """The weights and the vocabularies of one model, as an `EncoderDecoder`."""
 
-    #: Its memory can be cut at any position.
-    is_recurrent = False
     architecture = "marian"
 
     def __init__(self, folder: MarianFolder, threads: int) -> None:
@@ -39,8 +37,6 @@ class MarianModel:
         self._encoder = OnnxGraph(folder.encoder, threads, executor, keeps_memory=False)
         decoder = self._decoder = MergedDecoder(folder.decoder, threads, executor, keeps_memory=False)
         self.vocabulary_size = int(decoder.outputs["logits"][-1])
-        #: Bytes of a token's keys and values.
-        self.token_bytes = len(decoder.own) * decoder.empty.shape[1] * decoder.empty.shape[3] * 4
         self._banned = list(folder.banned)
         #: Whether the second branch takes several tokens at a time.
         self.is_causal = self._is_causal()

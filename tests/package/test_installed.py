@@ -10,7 +10,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from release.installation import extras, llama_wheels
+from release.installation import LLAMA_WHEELS, extras
 
 from flows.doctor.checks import all_extras
 
@@ -37,7 +37,7 @@ class Installation:
         self.work.mkdir()
 
     def install(self, package: str) -> None:
-        command = ["pip", "install", "-qq", "--find-links", str(llama_wheels()), package]
+        command = ["pip", "install", "-qq", "--find-links", str(LLAMA_WHEELS), package]
         subprocess.run([self.environment / "bin" / "python", "-m", *command], cwd=self.work, check=True)
 
     def command(self, *arguments: object) -> list[str]:

@@ -47,7 +47,7 @@ for name in [*sys.modules]:
     if name.partition(".")[0] in ("flows", "connectors", "operators", *missing):
         del sys.modules[name]
 sys.modules.update(missing)
-import flows.processor, flows.cli.app
+import flows.cli.app
 from flows.main import main
 statuses, commands = [], json.loads(sys.argv[1])
 for number, command in enumerate(commands):

@@ -17,7 +17,7 @@ from tests.tiny_kinds import OTHERS, write_kind
 METHODS = ("ssbd", "recycle", "hybrid-jacobi")
 
 
-@pytest.mark.parametrize("kind", ["mamba", "rwkv7", "lfm2", "qwen35"])
+@pytest.mark.parametrize("kind", ["mamba", "lfm2"])
 def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
     tmp_path: Path, kind: str
 ) -> None:
@@ -35,9 +35,8 @@ def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
         assert pieces_of(engine.translator(settings(method))) == want, method
 
 
-@pytest.mark.parametrize("kind", ["granitehybrid", "falcon-h1"])
-def test_recorded_speech_is_captioned_with_the_default_settings(tmp_path: Path, kind: str) -> None:
-    path = write_kind(tmp_path / f"{kind}.gguf", kind)
+def test_recorded_speech_is_captioned_with_the_default_settings(tmp_path: Path) -> None:
+    path = write_kind(tmp_path / "lfm2.gguf", "lfm2")
     partials = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
     summary = tmp_path / "summary.json"
     done = surtitle("replay", partials, "--model", path, "--threads", 1, "--summary", summary)

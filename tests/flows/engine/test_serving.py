@@ -1,6 +1,5 @@
 """The engine with rooms: what is handed in at the same time is translated together, as each is alone."""
 
-import re
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -14,11 +13,7 @@ from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
-from operators.errors import UsageError
 from operators.languages import Direction
-from operators.models.llama import ContextSettings, LlamaContext
-from operators.models.llama_model import LlamaModel
-from operators.models.memory_plan import footprint
 from operators.serving.rooms import Done, Update
 from tests.flows.engine.segments import TEXTS, pieces_of
 from tests.tiny_gguf import pieces, write_model
@@ -88,56 +83,17 @@ def test_the_more_sessions_the_fewer_hypotheses_each_can_search(sessions: int, w
     assert beams(settings(Path("model.gguf"), sessions=sessions), heads=1) == width
 
 
-def test_rooms_that_need_more_memory_than_they_may_have_are_refused(tmp_path: Path) -> None:
-    model = write_model(tmp_path / "model.gguf", pieces({}))
-    with pytest.raises(
-        UsageError, match=r"^100 rooms need [0-9]+ MB .* more than the 1 MB of translate.memory_mb"
-    ):
-        open_engine(settings(model, rooms=100, memory_mb=1, max_source=192))
-    close(open_engine(settings(model, rooms=2, memory_mb=1000)))
-
-
-def test_each_model_has_sessions_for_all_rooms_and_their_memory_is_limited_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_model_has_sessions_for_all_rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     german, spanish, french = (Direction.of("English", to) for to in ("German", "Spanish", "French"))
     models = [
         (str(write_model(tmp_path / name, pieces({}))), own)
         for name, own in (("one.gguf", [german]), ("two.gguf", [spanish, french]))
     ]
     directions = [german, spanish, french]
-    needed = []
-    for some in (models[:1], models):
-        monkeypatch.setattr(translation, "models_for", lambda _named, some=some: some)
-        with pytest.raises(UsageError) as refused:
-            open_engines(settings(Path("default"), rooms=100, memory_mb=1, max_source=192), directions)
-        said = re.fullmatch(
-            r"100 rooms need ([0-9]+) MB for .* of translate.memory_mb; .*", str(refused.value)
-        )
-        assert said
-        needed.append(int(said[1]))
-    assert needed[1] > 1.9 * needed[0]
-    assert "the caches and logits of the 2 models for their languages" in str(refused.value)
-    engines = open_engines(settings(Path("default"), rooms=9, memory_mb=1000), directions)
+    monkeypatch.setattr(translation, "models_for", lambda _named: models)
+    engines = open_engines(settings(Path("default"), rooms=9), directions)
     assert [list(engine.prompts) for engine in engines] == [["en-de"], ["en-es", "en-fr"]]
     assert [engine.path.name for engine in engines] == ["one.gguf", "two.gguf"]
     assert [engine.pool.usage.most_sessions for engine in engines] == [9, 9]
     for engine in engines:
         close(engine)
-
-
-def test_what_a_context_takes_grows_with_its_cells_and_the_logits_of_a_pass(tmp_path: Path) -> None:
-    model = LlamaModel(write_model(tmp_path / "model.gguf", pieces({})))
-    context = ContextSettings(cells=1024, sequences=2, threads=1)
-    one, two = (
-        footprint(model, context, 8),
-        footprint(model, ContextSettings(cells=2048, sequences=2, threads=1), 8),
-    )
-    assert two.cache == 2 * one.cache > 0
-    assert one.logits == 8 * 4 * model.vocabulary_size
-    # As much as llama.cpp itself says of a sequence, but for what is the same for all.
-    opened = LlamaContext(model, context)
-    opened.evaluate(0, [1] * 512, 0, 1)
-    assert abs(opened.sequence_bytes(0) - one.cache / 2) < 0.1 * one.cache
-    opened.close()
-    model.close()
