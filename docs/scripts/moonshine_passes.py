@@ -14,9 +14,9 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
-from flows.measuring.speech.scores import spoken_words
 
 from flows.measuring.corpus import read_clips, samples
+from flows.measuring.speech_scores import spoken_words
 from operators.decoding.drive import drive
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession

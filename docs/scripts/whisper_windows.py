@@ -12,9 +12,9 @@ from statistics import mean
 from time import perf_counter
 
 import numpy as np
-from flows.measuring.speech.scores import spoken_words, word_errors
 
 from flows.measuring.corpus import read_clips, samples
+from flows.measuring.speech_scores import spoken_words, word_errors
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.recognizers.whisper.model import WhisperModel
