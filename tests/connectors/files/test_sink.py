@@ -119,7 +119,12 @@ def test_what_did_not_reach_the_disk_is_lost_and_removed(
     watch = OutputWatch(lambda _event: None)
     part = opened(JsonlSink(tmp_path / "out.jsonl", watch=watch))
     part.write_batch(events(2))
-    state = part.snapshot()
+    synced: list[int] = []
+    with monkeypatch.context() as disk:
+        disk.setattr("os.fsync", synced.append)
+        state = part.snapshot()
+        assert part.snapshot() == state
+    assert len(synced) == 1
     part.write_batch(events(3)[2:])
 
     def broken(_file: int) -> None:

@@ -191,8 +191,8 @@ def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
 @pytest.mark.parametrize(
     ("field", "number", "words"),
     [
-        (b"latency_from_speech_s", b"1.7e308", "a number of at most 10,000,000,000"),
-        (b"latency_from_speech_s", b"-1e300", "a number of at least -10,000,000,000"),
+        (b"latency_from_speech_s", b"1.7e308", r"log\.jsonl, line 1"),
+        (b"latency_from_speech_s", b"-1e300", r"log\.jsonl, line 1"),
         (b"erased", b"%d" % (2 * 10**9), r"log\.jsonl"),
         (b"erased", b"%d" % 10**400, r"log\.jsonl"),
     ],
