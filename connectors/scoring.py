@@ -92,13 +92,9 @@ class Journal(Generic[T]):
         result_type: type[T],
         *,
         fresh: bool = False,
-        elsewhere: str = "set XDG_CACHE_HOME to another folder",
     ) -> None:
-        """Open or create ``path``; with ``fresh`` discard its contents. Raises `OutputError`.
-
-        ``elsewhere`` tells the user how to choose another place.
-        """
-        self.path, self._elsewhere = path, elsewhere
+        """Open or create ``path``; with ``fresh`` discard its contents. Raises `OutputError`."""
+        self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -158,5 +154,5 @@ class Journal(Generic[T]):
     def _error(self, error: OSError) -> OutputError:
         return OutputError(
             f"{self.path}: the results so far cannot be saved there ({error.strerror}); "
-            f"free space, or {self._elsewhere}"
+            "free space, or set XDG_CACHE_HOME to another folder"
         )

@@ -116,7 +116,7 @@ def train(model: Any, examples: Examples, schedule: Schedule, state: Path) -> tu
         seed=schedule.seed,
         save_steps=500,
         save_total_limit=1,
-        logging_steps=50,
+        logging_steps=0.05,
         report_to=[],
         remove_unused_columns=False,
     )

@@ -23,7 +23,7 @@ NEED_AN_EXTRA = {
     "azure": ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
     "vosk": ["file", "talk.wav", "--recognizer", "vosk", "--speech-model", "."],
     "media": ["file", "talk.mp4"],
-    "train": ["model", "distill", "pairs.tsv", "--model", "base", "--to", "German", "-o", "new.tsv"],
+    "train": ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"],
 }
 
 
