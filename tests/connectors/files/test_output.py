@@ -105,23 +105,6 @@ def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
     assert printed in rest
 
 
-def test_pairs_and_models_take_the_place_of_no_device(tmp_path: Path, small: list[str]) -> None:
-    pairs = (
-        "from connectors.corpora import write_texts; from pathlib import Path; "
-        "write_texts(Path('/dev/stdout'), [('Good morning.', 'Guten Morgen.')]); print('printed')"
-    )
-    done = completed([sys.executable, "-c", pairs], cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ("Good morning.\tGuten Morgen.\nprinted\n", "")
-    texts = tmp_path / "texts"
-    texts.write_text("Good morning.\n")
-    command = [SURTITLE, "model", "prune", small[1], "--texts", str(texts), "-o", "/dev/stdout"]
-    with (tmp_path / "out").open("w") as out:
-        done = completed(command, cwd=tmp_path, stdout=out)
-    assert done.returncode == 4
-    assert "/dev/stdout cannot be written: a model needs a regular file" in done.stderr
-    assert (tmp_path / "out").read_text() == ""
-
-
 def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path, reason in [
