@@ -4,7 +4,7 @@ import re
 from base64 import b64encode
 from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
 # Marks at its end belong to the sentence around it.
 _IN_TEXT = re.compile(rf"{_ADDRESS.pattern}\S*[^\s.,:;!?'\")\]}}>]", re.IGNORECASE)
 _USER_AND_QUERY = re.compile(r"(?<=://)[^/?#]*@|[?#].*", re.DOTALL)

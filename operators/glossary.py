@@ -54,6 +54,12 @@ class Glossary:
             lengths.setdefault(folded[0], set()).add(len(folded))
         self._lengths = {word: sorted(each, reverse=True) for word, each in lengths.items()}
 
+    @property
+    def words(self) -> set[str]:
+        """The words of all terms, with a capital."""
+        words = {word for terms in self._targets.values() for term in terms for word in term}
+        return {word if _has_case(word) else word.capitalize() for word in words}
+
     def occurring(self, text: str) -> tuple[Occurrence, ...]:
         """The terms in a text, in the order of their first occurrence.
 

@@ -51,7 +51,6 @@ class Burner:
         for name in ("color_primaries", "color_trc", "colorspace"):
             setattr(encoder, name, getattr(source, name))
         encoder.color_range = 1  # of video; frames in another are converted
-        self.track.metadata.update(given.metadata)
         self.damaged = 0
         self._next = 0
         self._last = -1 << 62

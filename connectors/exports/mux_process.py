@@ -138,6 +138,7 @@ class _Copier:
                 font = font_for("".join(line for cue in cues for line in cue.lines), burnt.code)
                 self._burner = Burner(stream, made, cues, font, _first_frame(recording.name, stream.index))
                 self._tracks[stream.index] = self._burner.track
+                _describe(self._burner.track, stream)
                 continue
             name = getattr(stream.codec_context, "name", "unknown")
             if not _is_taken(made, stream, name):
@@ -147,8 +148,7 @@ class _Copier:
                 left_out.append(name)
                 continue
             self._tracks[stream.index] = track = made.add_stream_from_template(stream)
-            track.metadata.update(stream.metadata)
-            track.disposition = stream.disposition
+            _describe(track, stream)
         self.left_out = tuple(left_out)
         if not self._tracks:
             raise Refusal("it has neither sound nor pictures", "give a recording")
@@ -200,6 +200,15 @@ class _Copier:
         if self._burner is not None:
             for one in self._burner.packets(None):
                 self._made.mux_one(one)
+
+
+def _describe(track: Any, given: Any) -> None:
+    """Give a track what a player's menu shows of another: its language, its name and its flags."""
+    track.metadata.update(given.metadata)
+    # FFmpeg calls the name of a track so when it reads MP4, and a title when it writes it.
+    if (name := given.metadata.get("name")) is not None:
+        track.metadata.setdefault("title", name)
+    track.disposition = given.disposition
 
 
 def _has_pictures(stream: Any) -> bool:

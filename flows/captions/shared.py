@@ -3,21 +3,24 @@
 The models translate, and judge where sentences end.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from connectors.terminology import read_glossary
 from flows.engine.judge import open_judge
 from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
 from flows.settings.schema import SentencesSettings, Settings
+from flows.settings.terminology import parted as parted_files
 from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates
 from operators.decoding.translator_of_each import TranslatorOfEach
@@ -185,9 +188,18 @@ class Shared:
         if self._languages is not None and self._settings.input.rooms:
             # The other rooms do not wait for this one.
             spoken = self._languages.direction(stream).source.name
-            return make_recognizer(settings, spoken=spoken, observe=observe)
+            is_first = spoken == self._settings.translate.direction.source.name
+            words = self._expected if is_first else frozenset()
+            return make_recognizer(settings, spoken=spoken, observe=observe, words=words)
+        spoken = self._settings.translate.source
         with self._loading():
-            return make_recognizer(settings, spoken=self._settings.translate.source, observe=observe)
+            return make_recognizer(settings, spoken=spoken, observe=observe, words=self._expected)
+
+    @cached_property
+    def _expected(self) -> Set[str]:
+        """The words of all glossaries, which are for the language that is spoken first."""
+        files = dict.fromkeys(file for _, file in parted_files(self._settings.translate.glossary))
+        return frozenset[str]().union(*(read_glossary(Path(file).expanduser()).words for file in files))
 
     def sentences(self) -> MakeSentences | None:
         """Makes what joins a stream's segments into sentences; None if segments are not joined."""

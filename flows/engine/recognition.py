@@ -1,5 +1,7 @@
 """Makes the recogniser that the settings name."""
 
+from collections.abc import Set
+
 from msgspec.structs import replace
 
 from connectors.models.terms import tell_limit
@@ -8,7 +10,7 @@ from operators.extras import require_extra
 from operators.languages import language
 from operators.models.terms import NON_COMMERCIAL, Limit
 from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings
-from operators.recognizers.protocol import Recognizer
+from operators.recognizers.protocol import Expects, Recognizer
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
@@ -33,18 +35,28 @@ def finals_of(settings: RecognizeSettings) -> RecognizeSettings:
     return replace(settings, update_interval_s=MAX_INTERVAL_S)
 
 
-def make_recognizer(settings: RecognizerSettings, *, spoken: str = "English", observe: Observe) -> Recognizer:
+def make_recognizer(
+    settings: RecognizerSettings,
+    *,
+    spoken: str = "English",
+    observe: Observe,
+    words: Set[str] = frozenset(),
+) -> Recognizer:
     """A recogniser for one stream; its terms are told if it is not for every use.
 
     Args:
         spoken: Name or code of the spoken language.
         observe: Called with the recogniser's events, on any thread.
+        words: To lean towards, if it can.
 
     Raises:
         SurtitleError: if the engine, its model or a setting that it needs is missing.
     """
     tell_terms(settings.engine, spoken)
-    return RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
+    made = RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
+    if words and isinstance(made, Expects):
+        made.expect(words)
+    return made
 
 
 def tell_terms(engine: str, spoken: str) -> None:

@@ -46,7 +46,8 @@ def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | Non
 
 def _warn_of_untranslated(given: frozenset[str]) -> None:
     """Warn of given settings of the model that translates, as there is none."""
-    idle = sorted(given - {"from", "captions_only", "keep_up", "finals_only", "offline", "rooms", "threads"})
+    used = {"from", "captions_only", "glossary", "keep_up", "finals_only", "offline", "rooms", "threads"}
+    idle = sorted(given - used)
     if idle:
         names = ", ".join(f"translate.{key}" for key in idle)
         tell("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")

@@ -1,7 +1,7 @@
 """The contract between speech engines and the recognize stage."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Sequence, Set
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -42,4 +42,13 @@ class Recognizer(Protocol):
 
     def close(self) -> None:
         """Free the engine's resources; called once, as the last call."""
+        ...
+
+
+@runtime_checkable
+class Expects(Protocol):
+    """A recogniser that may be told what will be said."""
+
+    def expect(self, words: Set[str]) -> None:
+        """Lean towards these words where they are names; called before any sound."""
         ...

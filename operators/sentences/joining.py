@@ -291,9 +291,8 @@ class Sentences:
         state, pieces = self.state, sentence.pieces
         state.earlier = ended(self._joined(pieces[:count]))
         final = self._partial(sentence, pieces[:count], self._spell(state.earlier))
-        rest = [msgspec.structs.replace(pieces[count], mark="", is_joined=False)] if pieces[count:] else []
-        sentence.pieces, sentence.revision, sentence.text = rest + pieces[count + 1 :], 0, ""
-        if not rest:
+        sentence.pieces, sentence.revision, sentence.text = pieces[count:], 0, ""
+        if not sentence.pieces:
             state.open = [one for one in state.open if one is not sentence]
         state.ended += 1
         return msgspec.structs.replace(final, is_final=True)

@@ -361,7 +361,7 @@ class _Words:
         if limit == THOUSAND or not is_plain:
             plain = (total, limit) if is_plain else ()
             return self._fraction(place, total, end) or _Number(place, end, _spelled(total), *plain)
-        return None if limit == 1 else _Number(place, first.end, str(first.value))
+        return None
 
     def _rest(self, place: int, scale: int, *, may_add: bool) -> _Group | None:
         """What is added to thousands or more: small numbers only to thousands, and not behind a comma."""
@@ -404,9 +404,7 @@ def _linked(numbers: list[_Number], links: list[str]) -> list[_Number]:
         left, right = numbers[place], numbers[place + 1]
         if link in ("to", "or") and right.scale > 1 and 0 < left.value < right.value // right.scale:
             value = left.value * right.scale
-            numbers[place] = left._replace(
-                written=_spelled(value), value=value, scale=right.scale, is_word=False
-            )
+            numbers[place] = left._replace(written=_spelled(value), is_word=False)
     return numbers
 
 

@@ -8,7 +8,7 @@ of an Arabic line, or a Latin name at its beginning, on the wrong side.
 """
 
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -99,14 +99,14 @@ class BreakableText:
         """How many blocks the pieces need."""
         lines, begin = 0, span.begin
         while begin < span.end:
-            begin = self._line_end(begin, span.end)
+            begin = self._line_end(begin)
             lines += 1
         return -(-lines // self._lines)
 
-    def _line_end(self, begin: int, end: int) -> int:
-        """The end of the longest line that begins there."""
+    def _line_end(self, begin: int) -> int:
+        """The end of the longest line that begins there; a span may end before it."""
         most = self._at[begin] + self._pieces[begin].is_spaced + self.columns
-        return max(begin + 1, bisect_left(self._at, most + 1, begin, end + 1) - 1)
+        return max(begin + 1, bisect_right(self._at, most, begin) - 1)
 
     def cut(self, span: Span, part: float) -> int:
         """The best place to cut near a share of the whole; leaves something on both sides if possible."""
@@ -115,8 +115,8 @@ class BreakableText:
         if first > last:
             return span.end if part >= 0.5 else span.begin
         reach = self._lines * self.columns / 2
-        low = min(last, bisect_left(self._at, ideal - reach, first, last + 1))
-        high = min(last, bisect_left(self._at, ideal + reach, first, last + 1))
+        low = bisect_left(self._at, ideal - reach, first, last)
+        high = bisect_left(self._at, ideal + reach, first, last)
         return min(range(low, high + 1), key=lambda at: abs(self._at[at] - ideal) + self._costs[at])
 
     def part(self, span: Span, at: int) -> float:
@@ -129,7 +129,7 @@ class BreakableText:
             return []
         if self.width(span) <= self.columns:
             return [self._line(span)]
-        last = self._line_end(span.begin, span.end)
+        last = self._line_end(span.begin)
         halves = ((Span(span.begin, at), Span(at, span.end)) for at in range(span.begin + 1, last + 1))
         upper, lower = min((one for one in halves if self.width(one[1]) <= self.columns), key=self._imbalance)
         return [self._line(upper), self._line(lower)]
@@ -176,7 +176,7 @@ class CueText(NamedTuple):
     columns: int
 
 
-def split(texts: Sequence[Text], blocks: int = 1) -> list[CueText]:
+def split(texts: Sequence[Text], blocks: int) -> list[CueText]:
     """Split a text, or several versions of it, into blocks of at most `MAX_LINES` lines in all.
 
     Several texts are split at about the same places, so that the texts of a block belong together; each gets

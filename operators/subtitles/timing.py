@@ -4,7 +4,7 @@ A viewer reads about 17 characters a second; a wide character counts as two. A c
 and the next one begins at least two frames after it. Times are whole milliseconds, as in the files.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -62,7 +62,7 @@ class Speech(NamedTuple):
     def _reached_ms(self, share: float) -> int:
         """When a share of the text had been said, between two times in proportion."""
         amount = share * self.heard[-1].amount
-        at = min(bisect_left(self.heard, amount, key=lambda one: one.amount), len(self.heard) - 1)
+        at = bisect_left(self.heard, amount, key=lambda one: one.amount)
         before = self.heard[at - 1] if at else Spoken(0, self.start_ms)
         after = self.heard[at]
         part = (amount - before.amount) / max(1, after.amount - before.amount)
@@ -120,11 +120,5 @@ def _shares(blocks: Sequence[CueText], lasted: Sequence[int], room_ms: int) -> l
         return [min(MAX_CUE_MS, max(bound, share)) for bound, share in zip(least, wanted, strict=True)]
 
     # The largest factor for which there is room.
-    low, high = 0, 1000 * MAX_CUE_MS + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if sum(shares(middle)) <= room_ms:
-            low = middle
-        else:
-            high = middle
-    return shares(low)
+    factors = range(1, 1000 * MAX_CUE_MS + 1)
+    return shares(bisect_right(factors, room_ms, key=lambda factor: sum(shares(factor))))

@@ -123,7 +123,7 @@ class SubtitleWriter:
         ]
         heard = (*known[-_TIMES:], Spoken(amount, speech.end_ms))
         if not caption.is_final:
-            for oldest in list(open_ones)[: max(0, len(open_ones) + 1 - _OPEN)]:
+            for oldest in list(open_ones)[: 1 - _OPEN]:
                 del open_ones[oldest]
             open_ones[key] = heard
         self.state = msgspec.structs.replace(self.state, heard=open_ones)

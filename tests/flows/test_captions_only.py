@@ -23,8 +23,11 @@ NO_MODEL = ("--model", "none.gguf")
 def run(speech: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all that a run of a recording writes."""
     folder = tmp_path_factory.mktemp("captions")
+    # Names in it are heard better, so it is no mistake here.
+    (folder / "terms.tsv").write_text("Xylander\tXylander\n")
     done = surtitle(
-        "file", speech, "--captions-only", *NO_MODEL, "--srt", folder / "talk.srt", "--subtitles", "both",
+        "file", speech, "--captions-only", *NO_MODEL, "--glossary", folder / "terms.tsv",
+        "--srt", folder / "talk.srt", "--subtitles", "both",
         "--log", folder / "log.jsonl", "--captions", folder / "captions.jsonl",
         "--save-partials", folder / "partials.jsonl", "--save-sentences", folder / "sentences.jsonl",
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Moonshine as a recogniser: its model in ONNX Runtime, its last hypothesis as the draft of the next."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from operators.languages import Language
 from operators.notifications import SpeechCut
 from operators.recognizers.moonshine.model import BEGIN, END, MoonshineModel, load_model
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
+from operators.recognizers.windowed.expected import Expected
 from operators.recognizers.windowed.method import (
     CERTAINTY,
     DraftingTranscriber,
@@ -57,14 +58,17 @@ def decode(
     doubt: Doubt | None = None,
     piece: Piece = textless,
     spoken: Language | None = None,
+    expected: Expected | None = None,
 ) -> WindowResult:
     """Decode one window of so many ``samples``; ``cache`` holds its encoder states.
 
     With ``doubt``, decoding of unfinished speech may end early. ``piece`` spells a token. English is spoken
-    unless ``spoken`` says otherwise. Raises `ModelTrouble` if the model fails.
+    unless ``spoken`` says otherwise. Names that are ``expected`` are leant towards. Raises `ModelTrouble` if
+    the model fails.
     """
     task = speech_task(draft if method.use_draft else (), samples, is_final=is_final, spoken=spoken)
-    heard = hear(method, task._replace(piece=piece), cache, margin=MARGIN, costs=COSTS, doubt=doubt)
+    task = task._replace(piece=piece)
+    heard = hear(method, task, cache, margin=MARGIN, costs=COSTS, doubt=doubt, expected=expected)
     if len(heard.tokens) > samples / SAMPLE_RATE * _tokens_per_s(spoken):
         # More than was said in this time, so what comes twice in a row was said once.
         once = repetition(heard.tokens, piece=piece, times=TWICE, least=TOKENS)
@@ -119,6 +123,11 @@ class MoonshineTranscriber(DraftingTranscriber):
         super().__init__(method, certainty, observe)
         self._model = model
         self._spoken = spoken
+        self._expected: Expected | None = None
+
+    @override
+    def expect(self, words: Set[str]) -> None:
+        self._expected = Expected(words, [*map(self.piece, range(len(self._model.tokenizer)))])
 
     @override
     def encode(self, samples: Samples) -> Any:
@@ -137,6 +146,7 @@ class MoonshineTranscriber(DraftingTranscriber):
             doubt=doubt_of(method, draft, stopped, self.piece),
             piece=self.piece,
             spoken=self._spoken,
+            expected=self._expected,
         )
 
     @override

@@ -7,7 +7,7 @@ the last hypothesis; the final is that of greedy decoding. `DraftingTranscriber`
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import regex
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Method, Task
+from operators.decoding.forward import Method, Session, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece, decode_pieces
@@ -30,6 +30,7 @@ from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
 from operators.notifications import SpeechCut
 from operators.recognizers.part import USUAL, RecognizerSettings
+from operators.recognizers.windowed.expected import Expected, Leaning
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 from operators.trouble import Trouble
 
@@ -93,6 +94,7 @@ def hear(
     margin: float,
     costs: PassCosts,
     doubt: Doubt | None = None,
+    expected: Expected | None = None,
 ) -> WindowResult:
     """Decode one window.
 
@@ -100,11 +102,15 @@ def hear(
         cache: Holds the window's encoder states.
         margin: Smallest gap between two logits that passes over many tokens can distinguish; see `certain`.
         costs: The cost of the model's passes, against which drafts after a divergence are weighed.
+        doubt: Where it may end early.
+        expected: The words to lean towards.
 
     Raises:
         ModelTrouble: if the model fails.
     """
-    session = Certainty(PrefixSession(cache))
+    inner: Session = PrefixSession(cache)
+    # A name that is expected is not doubted either.
+    session = Certainty(inner if expected is None else Leaning(inner, expected, len(task.prompt)))
     decoded, cost = drive(_decoding(method, task, session, margin, costs, doubt), session)
     return WindowResult(
         decoded.tokens,
@@ -227,6 +233,9 @@ class DraftingTranscriber(ABC):
         self._shown = ""
         # Consecutive windows that were decoded only up to a doubtful word.
         self._stopped = 0
+
+    def expect(self, words: Set[str]) -> None:  # noqa: B027 - not every engine can
+        """Lean towards these words."""
 
     @abstractmethod
     def encode(self, samples: Samples) -> Any:

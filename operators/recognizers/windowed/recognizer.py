@@ -3,7 +3,7 @@
 An engine adds what encodes and decodes a window (`DraftingTranscriber`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 from typing_extensions import override
@@ -48,6 +48,10 @@ class WindowedRecognizer(Recognizer):
         self._first = self._next = 0
         self._last_text = ""
         self._is_failing = False
+
+    def expect(self, words: Set[str]) -> None:
+        """Lean towards these words, if the engine can."""
+        self.transcriber.expect(words)
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:

@@ -200,16 +200,22 @@ FONT, COVER = (
 
 
 def film(path: Path) -> Path:
-    """A video whose second track of sound is the default one, with forced subtitles, a font and a cover."""
+    """A video whose tracks have names: two of sound, the second the default, and forced subtitles.
+
+    It has a title, a font and a cover.
+    """
     with av.open(str(path), "w") as made:
         pictures: Any = made.add_stream("mpeg4", rate=10)
         pictures.width = pictures.height = 64
         pictures.pix_fmt = "yuv420p"
         sounds: list[Any] = [made.add_stream("aac", rate=48_000) for _ in range(2)]
         signs: Any = made.add_mux_stream("subrip", time_base=Fraction(1, 1000))
+        made.metadata["title"] = "The film"
         flags = (Disposition.default, Disposition(0), Disposition.default, Disposition.forced)
-        for stream, flag in zip((pictures, *sounds, signs), flags, strict=True):
+        names = (("und", "Camera 1"), ("fre", "Doublage"), ("eng", "Original"), ("eng", "Signs"))
+        for stream, flag, (code, name) in zip((pictures, *sounds, signs), flags, names, strict=True):
             stream.disposition = flag
+            stream.metadata.update({"language": code, "title": name})
         made.add_attachment("sans.ttf", "font/ttf", FONT)
         made.add_attachment("cover.png", "image/png", COVER)
         picture = av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
@@ -228,16 +234,23 @@ def film(path: Path) -> Path:
     return path
 
 
-def tracks(path: Path) -> list[tuple[str, int]]:
+def tracks(path: Path) -> list[tuple[str, int, str, str]]:
+    """What a player's menu is made of: the kind of each track, its flags, its language and its name."""
     with av.open(str(path)) as opened:
-        return sorted((one.type, int(one.disposition)) for one in opened.streams)
+        told = [(one.type, int(one.disposition), one.metadata) for one in opened.streams]
+    return sorted(
+        (kind, flags, about.get("language", "und"), str(about.get("title") or about.get("name")))
+        for kind, flags, about in told
+    )
 
 
-def test_flags_fonts_and_the_cover_are_copied(tmp_path: Path) -> None:
+def test_names_languages_flags_fonts_and_the_cover_are_copied(tmp_path: Path) -> None:
     talk, copy = film(tmp_path / "film.mkv"), tmp_path / "copy.mkv"
     done = mux(talk, [subtitles(tmp_path, "German", "Hallo")], copy)
     assert done == Muxed(left_out=(), damaged=0)
-    assert tracks(copy) == sorted([*tracks(talk), ("subtitle", 0)])
+    assert tracks(copy) == sorted([*tracks(talk), ("subtitle", 0, "deu", "Deutsch")])
+    with av.open(str(copy)) as opened:
+        assert opened.metadata["title"] == "The film"
     assert FONT in copy.read_bytes()
     assert COVER in copy.read_bytes()
 
@@ -247,10 +260,26 @@ def test_mp4_takes_the_cover_back_and_forth_and_fonts_that_it_does_not_take_are_
     german = subtitles(tmp_path, "German", "Hallo")
     done = mux(talk, [german], copy)
     assert done == Muxed(left_out=("srt", "sans.ttf"), damaged=0)
-    assert ("video", int(Disposition.attached_pic)) in tracks(copy)
+    assert [one for one in tracks(copy) if one[0] != "subtitle"] == [
+        one for one in tracks(talk) if one[0] not in ("attachment", "subtitle")
+    ]
     assert COVER in copy.read_bytes()
     assert mux(copy, [german], tmp_path / "again.mkv") is not None
     assert COVER in (tmp_path / "again.mkv").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv"])
+def test_tracks_of_mp4_keep_their_names_and_flags_also_where_pictures_are_made_anew(
+    tmp_path: Path, suffix: str
+) -> None:
+    german, french = (subtitles(tmp_path, name, "Text") for name in ("German", "French"))
+    talk, muxed, burnt = tmp_path / "talk.mp4", tmp_path / f"muxed{suffix}", tmp_path / f"burnt{suffix}"
+    assert mux(film(tmp_path / "film.mkv"), [german], talk) is not None
+    assert mux(talk, [french], muxed) is not None
+    assert burn(talk, german, burnt) is not None
+    kept = [one for one in tracks(talk) if suffix == ".mp4" or one[0] != "subtitle"]
+    for copy in (muxed, burnt):
+        assert [one for one in tracks(copy) if one in kept] == kept
 
 
 def test_a_copy_into_a_link_goes_where_the_link_leads(tmp_path: Path) -> None:

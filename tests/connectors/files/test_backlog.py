@@ -235,7 +235,7 @@ def sinks(folder: Path, watch: OutputWatch, resume: Any = None) -> Opened:
 
 
 def test_a_run_that_is_killed_and_resumed_leaves_the_file_of_an_unbroken_one(
-    tmp_path: Path, watch: OutputWatch
+    tmp_path: Path, watch: OutputWatch, told: list[str]
 ) -> None:
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
     states = {}
@@ -246,10 +246,46 @@ def test_a_run_that_is_killed_and_resumed_leaves_the_file_of_an_unbroken_one(
             states[name] = part.snapshot()
             part.write_batch([make(2), make(3)])
             part.close()
+    # A run has locked its files before it opens its sinks, which get them so.
+    for name in states:
+        watch.hold(resumed / name)
     for name, (part, make) in sinks(resumed, watch, states).items():
         part.write_batch([make(2), make(3)])
+        assert told == []
         part.close()
         assert (whole / name).read_bytes() == (resumed / name).read_bytes() != b""
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_snapshot_counts_on_what_reached_the_disk_and_what_did_not_is_written_again(
+    tmp_path: Path, watch: OutputWatch, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_file: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+    for name, (part, make) in sinks(tmp_path, watch).items():
+        path = tmp_path / name
+        part.write_batch([make(0), make(1)])
+        part.snapshot()
+        part.snapshot()
+        # Once: nothing came between the two.
+        assert synced == [path.stat().st_ino]
+        synced.clear()
+        assert path.stat().st_mode & 0o111 == 0
+        kept = path.read_bytes()
+        part.write_batch([make(2), make(3)])
+        whole = path.read_bytes()
+        with monkeypatch.context() as disk:
+            disk.setattr(os, "fsync", fail)
+            part.snapshot()
+        assert told[-1].startswith(f"{path} cannot be written: Input/output error")
+        assert path.read_bytes() == kept
+        part.snapshot()
+        assert path.read_bytes() == whole
+        part.close()
+        synced.clear()
 
 
 @pytest.mark.usefixtures("hurried")

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +25,7 @@ from operators.notifications import OutputChanged
 from operators.secret import Secret
 from tests.program import surtitle
 from tests.subtitled import caption
+from tests.waiting import until
 
 
 class Got(NamedTuple):
@@ -70,7 +72,7 @@ def receiving(*statuses: int) -> Iterator[Receiver]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         receiver.url = f"http://127.0.0.1:{server.server_port}/in?cid=key"
         try:
@@ -111,18 +113,28 @@ def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
 
     bodies = [json.loads(got.body) for got in receiver.got]
     assert [one["sequence"] for one in bodies] == [1, 2, 2, 2, 2, 2, 3]
-    assert (bodies[-1]["text"], bodies[-1]["language"]) == ("Satz 2.", "de")
+    said_at = datetime.fromisoformat(bodies[-1].pop("said_at"))
+    assert abs(datetime.now(UTC) - said_at) < timedelta(minutes=1)
+    assert bodies[-1] == {
+        "sequence": 3, "stream": "talk", "segment": 0, "source": "Hello.", "text": "Satz 2.",
+        "language": "de", "start_s": 2, "end_s": 3,
+    }  # fmt: skip
+    assert receiver.got[-1].headers["Content-Type"] == "application/json"
     keys = [got.headers["Idempotency-Key"] for got in receiver.got]
     assert len(set(keys)) == 3
     assert keys[1:6] == keys[1:2] * 5
     assert {got.headers["Authorization"] for got in receiver.got} == {"Bearer word"}
     assert [one.is_late for one in told] == [True, False]
-    assert "key" not in told[0].sentence
+    where = receiver.url.partition("?")[0]
+    assert all(text.startswith(where) for one in told for text in (one.path, one.sentence))
+    assert told[1].sentence.endswith("takes captions again; nothing is missing")
+    assert "key" not in f"{told}"
     assert part.missing is None
 
 
 def test_captions_do_not_wait_and_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posting, "_END_S", 0.2)
+    monkeypatch.setattr(posting, "_LAST_S", 0.2)
     told: list[OutputChanged] = []
     with receiving(503) as receiver:
         receiver.answers.clear()
@@ -162,6 +174,7 @@ def test_a_resumed_run_that_hears_something_else_uses_another_key() -> None:
             part.close()
     first, same, other = [got.headers["Idempotency-Key"] for got in receiver.got]
     assert first == same != other
+    assert first.startswith('"run-4-')
 
 
 def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,8 +182,7 @@ def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.Monk
     with receiving(503, 503, 503, 503, 503, 200) as receiver:
         part = posting_to(receiver, [])
         part.write_batch([caption("Eins.", 0, 1)])
-        while len(receiver.got) < 6:
-            time.sleep(0.01)
+        until(lambda: len(receiver.got) == 6)
         part.close()
     # The fifth wait is 16 times the first one, a fifth less by chance.
     assert receiver.times_s[5] - receiver.times_s[4] > 0.5
@@ -196,6 +208,29 @@ def test_the_end_of_a_run_is_awaited_once_for_all_receivers_and_then_nothing_is_
             assert not part._thread.is_alive()
     assert len(receiver.got) < 20
     assert all(part.missing is not None for part in parts)
+
+
+def test_an_address_is_of_http_or_https() -> None:
+    watch = OutputWatch(lambda _event: None)
+    for none in ("ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"):
+        with pytest.raises(UsageError, match=r"^(ftp|http).*give one of https or http") as refused:
+            webhook.make(Secret(none), watch=watch)
+        assert "key" not in str(refused.value)
+    webhook.make(Secret("https://host/"), watch=watch)
+
+
+def test_a_receiver_that_never_answers_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "_ANSWER_S", 0.2)
+    told: list[OutputChanged] = []
+    with receiving(200) as receiver:
+        receiver.answers.clear()
+        part = posting_to(receiver, told)
+        part.write_batch([caption("Eins.", 0, 1)])
+        until(lambda: told)
+        receiver.answers.set()
+        part.close()
+    assert "timed out" in told[0].sentence
+    assert part.missing is None
 
 
 def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,19 +275,24 @@ def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_final_that_is_refused_is_left_out_and_told() -> None:
-    with receiving(200, 422, 200) as receiver:
-        part = posting_to(receiver, [])
+    told: list[OutputChanged] = []
+    watch = OutputWatch(told.append)
+    with receiving(200, 422, 503, 200) as receiver:
+        part = posting_to(receiver, told, watch=watch)
         part.write_batch([caption(f"Satz {number}.", number, number + 1) for number in range(3)])
         part.close()
-    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3]
+    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3, 3]
     assert part.missing is not None
-    assert part.missing.span.records == 1
     assert "422" in part.missing.reason
+    lacks = "lacks 1 record (segment 0 of talk, 1.0 s to 2.0 s)"
+    assert told[-1].sentence.endswith(f"takes captions again; it {lacks}")
+    assert [lacks in str(one) for one in watch.missing()] == [True]
 
 
 def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> None:
     now = 1_700_000_000.0
     with receiving(200) as receiver:
+        receiver.url += "&lang="
         watch = OutputWatch(lambda _event: None)
         sink: Any = youtube.make(Secret(receiver.url), watch=watch)
         old = posting.Numbered(6, caption("Alt.", 0, 1), now - 61)
@@ -261,16 +301,15 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> Non
         part.write_batch([caption("Guten\nTag <b>.", 10, 12, ready_s=12.5)])
         part.close()
     (got,) = receiver.got
-    assert parse_qs(urlsplit(got.path).query) == {"cid": ["key"], "seq": ["7"]}
+    query = parse_qs(urlsplit(got.path).query, keep_blank_values=True)
+    assert query == {"cid": ["key"], "lang": [""], "seq": ["7"]}
     assert got.body == b"2023-11-14T22:13:17.500\nGuten Tag <b>.\n"
     assert got.headers["Content-Type"] == "text/plain; charset=UTF-8"
     assert part.missing is not None
+    assert part.missing.reason == "it answered too late"
 
 
 def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:
-    for none in ("ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"):
-        with pytest.raises(UsageError, match="give one of https or http"):
-            webhook.make(Secret(none), watch=OutputWatch(lambda _event: None))
     captions = Path(__file__).parents[2] / "samples" / "captions.jsonl"
     with receiving(500, 200) as receiver:
         summary = tmp_path / "summary.json"

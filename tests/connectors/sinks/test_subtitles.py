@@ -83,7 +83,9 @@ def cues_in(path: Path) -> int:
     """How many cues a reader of its format finds in a file that must be valid."""
     if path.suffix == ".vtt":
         return len(webvtt.read(str(path)).captions)
-    return len(list(srt_reader.parse(path.read_text(encoding="utf-8"), ignore_errors=False)))
+    cues = list(srt_reader.parse(path.read_text(encoding="utf-8"), ignore_errors=False))
+    assert [one.index for one in cues] == list(range(1, len(cues) + 1))
+    return len(cues)
 
 
 def partition(path: Path, position: SubtitlePosition | None = None) -> Any:

@@ -1,6 +1,7 @@
 """A recorded session is a valid WAV file at every moment, and replays with the same times."""
 
 import resource
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ def read(path: Path) -> NDArray[np.int16]:
     assert rate == SAMPLE_RATE
     assert np.array_equal(ours, theirs)
     assert probe(path).missing_s == 0
+    # Of the sizes in a header, these readers take only that of the data.
+    header = path.read_bytes()
+    assert int.from_bytes(header[4:8], "little") == len(header) - 8
     return ours
 
 
@@ -96,6 +100,15 @@ def test_a_file_that_was_cut_meanwhile_is_not_resumed(tmp_path: Path) -> None:
         partition(path, snapshot)
 
 
+def test_a_resumed_run_records_no_other_stream(tmp_path: Path) -> None:
+    first = partition(tmp_path / "talk.wav")
+    first.write_batch([chunk(0.0, noise(1600))])
+    resumed = first.snapshot().position
+    kill(first)
+    with pytest.raises(OutputError, match="give each stream its own file"):
+        partition(tmp_path / "talk.wav", resumed).write_batch([chunk(0.1, noise(800), stream="other")])
+
+
 def test_what_the_file_held_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "talk.wav"
     path.write_bytes(b"a long letter" * 999)
@@ -108,7 +121,7 @@ def test_what_the_file_held_is_replaced(tmp_path: Path) -> None:
     ("second", "reason"),
     [
         (chunk(0.1, noise(800), stream="other"), "give each stream its own file"),
-        (chunk(0.0, noise(800)), "arrived a second time"),
+        (chunk(0.0, noise(800)), r"up to 0\.10 s, and audio from 0\.00 s on arrived a second time"),
         (chunk(1e300, noise(800)), "cannot hold audio that begins"),
     ],
     ids=["another stream", "from before", "absurd"],
@@ -140,7 +153,11 @@ def test_past_4_gib_the_file_goes_on_as_rf64(tmp_path: Path) -> None:
     sink.write_batch([chunk(start + 1.0, samples)])
 
     assert _magic(path) == b"RF64"
-    assert path.stat().st_size > 2**32
+    size = path.stat().st_size
+    assert size > 2**32
+    with path.open("rb") as file:
+        head = struct.unpack("<8x4s4sIQQQ", file.read(44))
+    assert head == (b"WAVE", b"ds64", 28, size - 8, 2 * head[-1], (start + 1) * SAMPLE_RATE + 1600)
     with soundfile.SoundFile(path) as sound:
         assert sound.frames == (start + 1) * SAMPLE_RATE + 1600
         sound.seek((start + 1) * SAMPLE_RATE)

@@ -186,14 +186,16 @@ def test_a_replay_takes_the_events_in_its_language_and_tells_how_many_it_left_ou
     assert f"events left out: {len(other.splitlines())} in German; --to names" in done.stderr
 
 
-def of(**output: str) -> Settings:
+def of(**output: str | list[str]) -> Settings:
     return load_settings(None, {"translate": {"to": "German,zh-Hant"}, "output": output}, takes_several=True)
 
 
 def test_only_files_of_captions_are_of_a_language_and_are_named_after_it() -> None:
-    wanted = of(srt="a/talk.srt", captions="talk", partials="said.jsonl", sentences="sentences.jsonl")
+    srt = ["a/talk.srt", "source=a/said=1.srt"]
+    wanted = of(srt=srt, captions="talk", partials="said.jsonl", sentences="sentences.jsonl")
     assert {str(path) for _, path in wanted.files()} == {
         "a/talk.de.srt", "a/talk.zh-Hant.srt", "talk.de", "talk.zh-Hant", "said.jsonl", "sentences.jsonl",
+        "a/said=1.srt",
     }  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from operators.events import Partial
 from operators.languages import language
-from operators.sentences.joining import Bounds, Sentences, SentencesState, ended, mend
+from operators.sentences.joining import MAX_OPEN, Bounds, Sentences, SentencesState, ended, mend
+from operators.sentences.seam import Opinion
 from operators.stages.snapshots import pack, unpack
 
 ENGLISH, GERMAN, JAPANESE = language("en"), language("de"), language("ja")
@@ -25,8 +26,8 @@ def test_the_false_stop_and_the_false_capital_go() -> None:
 
 
 def test_what_has_a_capital_of_its_own_keeps_it() -> None:
-    assert mend("I think.", "I'm late", ENGLISH) == "I think I'm late"
-    assert mend("The rockets of.", "NASA fly", ENGLISH) == "The rockets of NASA fly"
+    for own in ("I am", "I'm late", "I’m late", "NASA flies", "McDonald eats"):
+        assert mend("I think.", own, ENGLISH) == f"I think {own}"
     assert mend("Er liest in der.", "Bibel", GERMAN, keeps_capital=True) == "Er liest in der Bibel"
 
 
@@ -183,8 +184,8 @@ def test_a_long_pause_ends_a_sentence_when_it_became_long() -> None:
 def goes_on(text: str, bounds: Bounds) -> bool:
     """Whether the sentence of a segment of one second goes on behind it."""
     sentences = joiner(bounds=bounds)
-    sentences.hear(says(0, text, 0.0, 1.0, is_final=True))
-    return not any(one.is_final for one in sentences.hear(says(1, "Our house burns", 1.0, 1.8)))
+    sentences.hear(says(0, text, 100.0, 101.0, is_final=True))
+    return not any(one.is_final for one in sentences.hear(says(1, "Our house burns", 101.0, 101.8)))
 
 
 @pytest.mark.parametrize("bounds", [Bounds(words=4), Bounds(speech_s=1.0)])
@@ -208,6 +209,45 @@ def test_segments_that_are_open_together_are_sentences_of_their_own() -> None:
     assert texts(sentences.end(4.0)) == [(0, "one of the", True), (1, "two of the", True)]
 
 
+def test_of_too_many_open_segments_the_oldest_are_dropped() -> None:
+    sentences = joiner()
+    for segment in range(MAX_OPEN + 5):
+        sentences.hear(says(segment, "one of", segment, segment + 1.0))
+    assert [one.pieces[0].segment for one in sentences.state.open] == [*range(5, MAX_OPEN + 5)]
+
+
+def test_a_seam_is_judged_once_however_long_the_next_segment_grows() -> None:
+    asked = list[str]()
+
+    def judge(before: str, after: str) -> Opinion:
+        asked.append(f"{before} | {after}")
+        return Opinion(-2, 1, 1)
+
+    sentences = Sentences(SentencesState("talk"), ENGLISH, judge)
+    sentences.hear(says(0, "We came late.", 0.0, 1.0, is_final=True))
+    heard = ("Berlin", "Berlin slept", "Berlin slept already")
+    shown = [one for text in heard for one in sentences.hear(says(1, text, 1.0, 2.0))]
+    assert [one.text for one in shown] == [f"We came late, {text}" for text in heard[1:]]
+    assert asked == [f"We came late | {text}" for text in heard[:2]], "until it was sure"
+    sentences.hear(says(1, "Berlin slept already.", 1.0, 2.0, is_final=True))
+    (shown_last,) = sentences.hear(says(2, "Nobody.", 2.0, 2.4, is_final=True))
+    assert shown_last.text == "We came late, Berlin slept already, Nobody", "a final grows no more"
+
+
+def test_a_sentence_of_several_segments_ends_where_the_next_begins() -> None:
+    sentences = Sentences(SentencesState("talk"), ENGLISH, lambda _before, _after: Opinion(9, 0, 0))
+    sentences.hear(says(0, "They forged some of the.", 0.0, 1.0, is_final=True))
+    (first,) = sentences.hear(says(1, "Forged letters of the", 1.2, 2.0))
+    assert first.text == "They forged some of the forged letters of the", "as the word was heard before"
+    sentences.hear(says(1, "Forged letters of the town.", 1.2, 2.2, is_final=True))
+    assert texts(sentences.hear(says(2, "Nobody came any", 2.4, 3.0))) == [
+        (0, "They forged some of the forged letters of the town.", True),
+        (2, "Nobody came any", False),
+    ]
+    assert sentences.hear(says(2, "Nobody came.", 2.4, 3.2, is_final=True)) + sentences.end()
+    assert sentences.state.ended == 2
+
+
 def test_a_segment_without_words_has_a_final_at_once() -> None:
     assert texts(joiner().hear(says(0, "", 0.0, 1.0, is_final=True))) == [(0, "", True)]
 
@@ -216,8 +256,10 @@ def test_a_segment_without_words_does_not_hold_its_sentence_back() -> None:
     sentences = joiner()
     sentences.hear(says(0, "The earliest of the", 0.0, 1.0, is_final=True))
     sentences.hear(says(1, "", 1.2, 1.5, is_final=True))
-    (update,) = sentences.hear(says(2, "books were printed", 1.7, 2.4))
-    assert texts([update]) == [(0, "The earliest of the books were printed", False)]
+    (update,) = sentences.hear(says(2, "books of the", 1.7, 2.4, is_final=True))
+    assert texts([update]) == [(0, "The earliest of the books of the", False)]
+    sentences.hear(says(3, "", 2.6, 2.8, is_final=True))
+    assert texts(sentences.end()) == [(0, "The earliest of the books of the", True)]
 
 
 def test_words_that_turn_out_to_be_none_go_and_the_sentence_goes_on() -> None:

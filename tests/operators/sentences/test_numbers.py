@@ -21,22 +21,35 @@ WRITTEN = {
         by nineteen, seventy six, thirty percent of | by 1976, 30 percent of
         the nineteen, ninety-six Games | the 1996 Games
         twenty twenty-five, two thousand and five, in ten sixty six | 2025, 2005, in 1066
-        nineteen eighty-four's | 1984's""",
+        nineteen eighty-four's | 1984's
+        in nineteen o five, in nineteen ten, in nineteen five men | in 1905, in 1910, in 19 five men
+        aged nineteen, seventy-five or eighty, sold thirty, fifteen, and | aged 19, 75 or 80, sold 30, 15, and
+        aged nineteen, seventy-five and eighty; or nineteen, sixty-six, six | aged 19, 75 and 80; or 19, 66, 6
+        in fourteen fifty-five or two thousand | in 1455 or 2000""",
     "lists and numbers in a row": """
         one, two, three | one, two, three
-        nine, ten, eleven | 9, 10, 11
-        thirteen, fourteen, fifteen | 13, 14, 15
+        nine, ten, eleven. Nine, fourteen, sixty-five | 9, 10, 11. 9, 14, 65
+        thirteen, fourteen, fifteen. Sixteen, twenty of them | 13, 14, 15. 16, 20 of them
         fifteen or twenty | 15 or 20
         five to fifteen; five or six | 5 to 15; five or six
         in fourteen, fifty five people died | in 14, 55 people died
         in fourteen fifty five, two people | in 1455, two people
         twenty twenty-five year olds | 20 25 year olds
-        fifteen sixteen people | 15 16 people
+        fifteen sixteen; nineteen eighteen; fifteen sixteen people | 15 16; 1918; 15 16 people
         between one hundred and two hundred | between 100 and 200
         between one hundred and fifty and two hundred | between 150 and 200
         five thousand and six thousand | 5000 and 6000
         ten or fifteen thousand, two or three hundred | 10,000 or 15,000, 200 or 300
-        five five five one two three four | 5551234""",
+        five five five one two three four | 5551234
+        fifteen or five or six, three or three hundred | 15 or 5 or 6, 3 or 300
+        one to fifteen, one through fifteen | 1 to 15, 1 through 15
+        fifteen and one of them, fifteen and two of them | 15 and one of them, 15 and 2 of them
+        two to three thousand, one or two hundred people | 2000 to 3000, 100 or 200 people
+        two or three hundred million, five or six thousand three hundred | 200 or 300 million, 5 or 6300
+        five to about fifteen; five of fifteen | five to about 15; five of 15
+        between one hundred fifty and three hundred | between 150 and 300
+        between one hundred and one thousand; one hundred and two hundred | between 100 and 1000; 100 and 200
+        two thousand. Five hundred | 2000. 500""",
     "counts and measures": """
         Fourteen schools, a hundred and fifty pupils | 14 schools, 150 pupils
         the hundred and fifty, a few hundred and one | the 150, a few hundred and one
@@ -48,10 +61,15 @@ WRITTEN = {
         zero point oh five, two and a half percent | 0.05, 2.5 percent
         thirty to sixty three percent, one per cent | 30 to 63 percent, 1 per cent
         five dollars, twenty five hundred | 5 dollars, 2500
+        Hundred and fifty pupils, two, hundred and many | 150 pupils, two, hundred and many
+        a thousand schools, five fifteen hundred pound bombs | 1000 schools, five 1500 pound bombs
+        zero percent, two thousand, one hundred | 0 percent, 2100
         the forty-two line Bible | the 42 line Bible""",
     "ordinals, dates and times": """
         the twenty first century, the fifteenth | the 21st century, the 15th
         the hundred and twelfth, one hundred and first | the 112th, 101st
+        the tenth man, a fifteenth try, an eighteenth of it | the 10th man, a 15th try, an eighteenth of it
+        the twenty-third, the one thousand one hundred and first | the 23rd, the 1101st
         on July fourth, the second of May, sixth October | on July 4th, the 2nd of May, 6th October
         a thirty second clip, the thirty-second time | a 30 second clip, the 32nd time
         at three thirty, at five oh five, eleven fifteen | at 3:30, at 5:05, 11:15
@@ -73,6 +91,8 @@ WRITTEN = {
         since ten thirty it has rained | since 10:30 it has rained
         since ten thirty James has been here | since 10:30 James has been here
         ten thirty works for me, half past nine am | 10:30 works for me, 9:30 am
+        ten thirty business, ten thirty campus tours | 10:30 business, 10:30 campus tours
+        until ten thirty tennis was on | until 10:30 tennis was on
         at eleven forty-five this morning | at 11:45 this morning
         from ten thirty until twelve fifteen | from 10:30 until 12:15""",
     "numbers that are no times of the clock": """
@@ -92,6 +112,7 @@ WRITTEN = {
         sixteen forty-foot containers | 16 40-foot containers
         sixteen forty foot containers | 16 40 foot containers
         ten thirty-page reports, by ten thirty-page reports | 10 30-page reports, by 10 30-page reports
+        since ten thirty cats have left | since 10 30 cats have left
         since ten thirty students have left | since 10 30 students have left
         until twelve twenty buses had come | until 12 20 buses had come
         twelve fifteen-minute talks | 12 15-minute talks
@@ -118,6 +139,7 @@ WRITTEN = {
         ten men and one of them | 10 men and one of them
         the first three, half of three | the first three, half of three
         it may first rain in a second | it may first rain in a second
+        half a hundred men, three point guards | half a hundred men, three point guards
         half a million, several hundred thousand | half a million, several hundred thousand
         two thirds, one tenth of them | two thirds, one tenth of them
         someone weighs often | someone weighs often""",

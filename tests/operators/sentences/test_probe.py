@@ -34,13 +34,13 @@ def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> Non
 
     probe = Probe(
         Encoder(lambda text: [*map(ord, text)], states),
-        (np.zeros((12, 2)), np.zeros(2)),
-        (np.zeros((2, 3)), np.arange(3.0)),
+        (np.zeros((12, 2)), np.array([2.0, -1.0])),
+        (np.ones((2, 3)), np.arange(3.0)),
     )
-    assert probe("It was late", "Nobody came,") == Opinion(0, 1, 2)
+    assert probe("It was late", "Nobody saw NASA,") == Opinion(2, 3, 4), "no unit is below 0"
     probe("It was late", "I'm here")
     assert read == [
-        " It was late nobody came", " It was late. Nobody came",
+        " It was late nobody saw NASA", " It was late. Nobody saw NASA",
         " It was late I'm here", " It was late. I'm here",
     ]  # fmt: skip
 

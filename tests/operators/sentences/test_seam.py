@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.languages import language
-from operators.sentences.seam import Decision, Opinion, Seam, Verdict, decide
+from operators.sentences.seam import Decision, Opinion, Seam, Verdict, decide, features
 from operators.sentences.words import Spellings
 from operators.trouble import ModelTrouble, Trouble
 
@@ -34,6 +34,19 @@ def _fails(_before: str, _after: str) -> Opinion:
     raise ModelTrouble(Trouble.FAILED_PASS, "no memory")
 
 
+def test_a_score_is_of_the_marks_the_pause_the_small_words_and_an_opinion_within_bounds() -> None:
+    seams = ("He came with", "Which was"), ("Oh yes,", "Nobody"), ("Why now?", "")
+    seen = [features(_seam(*seam, 0.05), None)[:-1] for seam in seams]
+    assert seen == [(0, 0, 0.5, 0, 1, 1, 0), (1, 0, 0.5, 1, 0, 0, 0), (0, 1, 0.5, 1, 0, 0, 0)]
+    said = [features(_seam("So", "it"), Opinion(ends, 0, 0)).opinion for ends in (-20, -5, 5, 20)]
+    assert said == [-1.5, -1, 1, 1.5]
+
+
+def test_without_a_judge_small_words_weigh_more() -> None:
+    assert decide(_seam("It came early.", "Which was late", 0.05), None).verdict is Verdict.GOES_ON
+    assert decide(_seam("It came early.", "Which was late", 0.05), _Says(0)).verdict is Verdict.ENDS
+
+
 def test_nothing_is_certain_before_something_follows() -> None:
     assert decide(_seam("That is all.", "", 0.3), None).verdict is Verdict.UNSURE
 
@@ -53,6 +66,8 @@ def test_a_small_letter_in_a_final_goes_on_unless_nothing_has_a_capital() -> Non
 def test_the_judge_is_heard_and_outvoted_by_a_question_mark() -> None:
     assert decide(_seam("It was late.", "Nobody came any", 0.1), _Says(8)).verdict is Verdict.ENDS
     assert decide(_seam("It was late.", "Nobody came any", 0.0), _Says(-8)).verdict is Verdict.GOES_ON
+    assert decide(_seam("It was late.", "The men came", 0.05), _Says(-8)).verdict is Verdict.GOES_ON
+    assert decide(_seam("It was late.", "Nobody came any"), _Says(0.8)).verdict is Verdict.ENDS, "just so"
     assert decide(_seam("Was it late?", "Nobody came any", 0.1), _Says(-1)).verdict is Verdict.ENDS
 
 
@@ -69,8 +84,12 @@ def test_the_fewer_words_are_heard_the_surer_a_decision_must_be() -> None:
 def test_clear_cases_cost_no_question_to_the_judge() -> None:
     judge = _Says()
     decide(_seam("That is all.", "", 0.3), judge)
-    decide(_seam("We went to the.", "And on", 0.3), judge)
+    for after in ("And on", "1455 was", "NASA fell"):
+        decide(_seam("We went to the.", after, 0.3), judge)
     assert judge.asked == []
+    assert decide(_seam("We went to the.", "NASA fell", 0.3), judge).keeps_capital
+    decide(_seam("We went to the.", "Berlin wall", 0.3), judge)
+    assert judge.asked == ["We went to the | Berlin wall"], "whether that is a name"
 
 
 def test_a_judge_that_fails_leaves_the_decision_to_the_rules() -> None:
@@ -80,18 +99,23 @@ def test_a_judge_that_fails_leaves_the_decision_to_the_rules() -> None:
 
 def test_the_better_spelling_is_chosen() -> None:
     seam = _seam("the earliest book.", "Gutenberg printed in", 0.0)
-    assert decide(seam, _Says(-9, capital=2)).keeps_capital
-    assert not decide(seam, _Says(-9, capital=-2)).keeps_capital
+    assert decide(seam, _Says(-9, capital=0.5)).keeps_capital
+    assert not decide(seam, _Says(-9, capital=-0.5)).keeps_capital
     partial = _seam("He came from the city.", "berlin and", 0.0)
     assert decide(partial, _Says(-9, capital=2)).keeps_capital, "its final may have a capital"
-    assert decide(seam, _Says(-9, comma=9)).mark == ","
-    assert decide(seam, _Says(-9, comma=-9)).mark == ""
+    assert decide(seam, _Says(-9, comma=0.5)).mark == ","
+    assert decide(seam, _Says(-9, comma=-0.5)).mark == ""
+    comma = seam._replace(before="the earliest book,")
+    assert decide(comma, _Says(-9, comma=-0.5)).mark == ",", "the recogniser heard one"
+    assert decide(comma, _Says(-9, comma=-2)).mark == ""
+    assert (decide(comma, None).mark, decide(seam, None).mark) == (",", "")
 
 
 def test_a_word_is_spelled_as_it_was_heard_within_sentences() -> None:
     spellings = Spellings()
-    spellings.learn("It is Smith who forged the letter. Forged letters are rare.")
+    spellings.learn("It is Smith who forged “Faust” there. Forged letters are rare.")
     assert spellings.is_large("Smith,")
+    assert spellings.is_large("Faust")
     assert spellings.is_large("forged") is False
     assert spellings.is_large("It") is None, "the first word of a sentence says nothing"
     assert not decide(_seam("He was.", "Forged in", 0.0), _Says(-9, capital=9), spellings).keeps_capital

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.sentences.words import without_inner_stops
+from operators.sentences.words import Spellings, without_inner_stops
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,15 @@ def test_a_full_stop_before_a_small_letter_is_a_comma_unless_it_is_an_abbreviati
     heard: str, meant: str
 ) -> None:
     assert without_inner_stops(heard) == meant
+
+
+def test_the_words_that_were_heard_last_are_remembered() -> None:
+    spellings = Spellings()
+    spellings.learn("So " + " ".join(f"w{number}" for number in range(500)))
+    assert spellings.is_large("w0") is False, "as many as that"
+    spellings.learn("So W0 more")
+    assert (spellings.is_large("w0"), spellings.is_large("w1"), spellings.is_large("w2")) == (
+        True,
+        None,
+        False,
+    )

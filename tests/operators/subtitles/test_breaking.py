@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import Text, split
-from operators.text import cleaned, clusters, width
+from operators.text import cleaned, clusters, width, wrap
 from tests.subtitled import any_text, words
 
 TEXT = (
@@ -27,6 +27,7 @@ def lines(*texts: str, columns: int = 42, blocks: int = 1) -> list[tuple[str, ..
         ("Guten Morgen. Die Türen sind offen.", 42, ("Guten Morgen. Die Türen sind offen.",)),
         ("aaaa bbbb cccc dddd eeee ffff gggg hhhh iiii jjjj kkkk", 42,
          ("aaaa bbbb cccc dddd eeee", "ffff gggg hhhh iiii jjjj kkkk")),
+        ("a" + " a" * 21, 42, ("a" + " a" * 10,) * 2),
         ("Er kam, sah und siegte, und dann ging er wieder nach Hause.", 42,
          ("Er kam, sah und siegte,", "und dann ging er wieder nach Hause.")),
         ("Am Abend sprach dort noch der alte Dr. Weber, den wir kannten.", 42,
@@ -37,11 +38,15 @@ def lines(*texts: str, columns: int = 42, blocks: int = 1) -> list[tuple[str, ..
         ("x" * 30, 20, ("x" * 20, "x" * 10)),
         ("天気予報によると午後から雨が降るそうです。", 30,
          ("天気予報によると", "午後から雨が降るそうです。")),
+        ("東京国際空港じゃ運航再開予定発表未定中止", 30, ("東京国際空港じゃ", "運航再開予定発表未定中止")),
+        ("東京国際空港長は「来週運航再開予定発表」", 30, ("東京国際空港長は", "「来週運航再開予定発表」")),
+        ("東京国際空港コンピューター制御中央管理室", 30, ("東京国際空港", "コンピューター制御中央管理室")),
     ],
     ids=[
-        "what fits stays in a line", "about equal, the upper line shorter", "after punctuation",
+        "what fits stays in a line", "about equal, the upper line shorter", "or equal", "after punctuation",
         "an abbreviation is no end of a sentence", "nor is one in the middle", "no word is divided",
         "unless it is longer than a line", "Japanese: where words end, and no line with a particle alone",
+        "with small letters at their end", "and before a quotation", "and not in katakana",
     ],
 )  # fmt: skip
 def test_lines_break_where_a_reader_expects_it(text: str, columns: int, block: tuple[str, ...]) -> None:
@@ -60,6 +65,14 @@ def test_long_speech_with_little_text_becomes_more_blocks_but_never_crumbs() -> 
     assert lines(text, blocks=2) == [("Er kam an einem kalten Tag,",), ("und er ging an einem warmen.",)]
     assert len(lines(text, blocks=10**9)) == 2
     assert len(lines("Ja.", blocks=5)) == 1
+    assert lines("x" * 42, blocks=5) == [("x" * 42,)], "there is nothing to cut it at"
+
+
+@pytest.mark.parametrize("blocks", range(2, 8))
+def test_blocks_are_of_about_the_same_length(blocks: int) -> None:
+    made = lines(" ".join(["aaaa"] * 12 * blocks), blocks=blocks)
+    assert len(made) == blocks
+    assert all(11 <= len(" ".join(block).split()) <= 13 for block in made)
 
 
 def test_two_languages_are_cut_at_the_same_sentences() -> None:
@@ -70,6 +83,13 @@ def test_two_languages_are_cut_at_the_same_sentences() -> None:
         ("Welcome to the museum.", "Willkommen im Museum."),
         ("The tour begins at ten in the great hall.", "Die Führung beginnt um zehn in der Halle."),
     ]
+
+
+def test_a_word_that_cannot_be_cut_stands_by_the_longer_part_of_its_translation() -> None:
+    short, long, word = "Ach so.", "Das habe ich aber noch gar nicht gewusst.", "Donnerwetter"
+    assert lines(f"{short} {long}", word) == [(short,), (long, word)]
+    assert lines(f"{long} {short}", word) == [(long, word), (short,)]
+    assert lines(f"{'x' * 26} {'y' * 25}", word) == [("x" * 26, word), ("y" * 25,)]
 
 
 def test_a_text_that_is_missing_leaves_its_line_to_the_other() -> None:
@@ -83,6 +103,7 @@ def test_a_text_that_is_missing_leaves_its_line_to_the_other() -> None:
         ("مرحبا بكم في ABC.", "\u202bمرحبا بكم في ABC.\u202c"),
         ("ABC: שלום עולם", "\u202bABC: שלום עולם\u202c"),
         ("The word is שלום.", "\u202aThe word is שלום.\u202c"),
+        ("OK כן", "\u202bOK כן\u202c"),
         ("Grüße", "Grüße"),
     ],
 )
@@ -111,8 +132,14 @@ def test_any_text_is_there_in_order_in_lines_that_fit(text: str, columns: int, b
 
 
 @given(words)
-def test_words_stay_whole(text: str) -> None:
-    assert " ".join(line for block in lines(text) for line in block) == text
+@example(
+    "aaaa cccccccc cccccccc bbb dd. gggggggggggg cccccccc dd. f aaaa bbb f eeeeeee, "
+    "eeeeeee, aaaa dd. hhhhh aaaa bbb"
+)
+def test_words_stay_whole_and_blocks_are_as_few_as_they_can_be_where_they_are(text: str) -> None:
+    made = [" ".join(block) for block in lines(text)]
+    assert " ".join(made) == text
+    assert all(len(wrap(f"{one} {other}", 42)) > 2 for one, other in pairwise(made))
 
 
 @given(any_text | words, any_text | words)
@@ -120,7 +147,7 @@ def test_any_two_texts_share_their_blocks_line_by_line(source: str, target: str)
     source, target = cleaned(source), cleaned(target)
     if not (source.strip() and target.strip()):
         return
-    made = split([Text(source, 42), Text(target, 30)])
+    made = split([Text(source, 42), Text(target, 30)], 1)
     assert all(1 <= len(block.lines) <= 2 and block.columns <= 42 for block in made)
     together = "".join(plain(line) for block in made for line in block.lines)
     assert sorted(regex.sub(r"\s", "", together)) == sorted(regex.sub(r"\s", "", source + target))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import CueText
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech, needed_ms, place
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech, Spoken, needed_ms, place
 
 
 def blocks(*columns: int) -> list[CueText]:
@@ -27,7 +27,7 @@ def times(cues: list[Cue]) -> list[tuple[int, int]]:
         (17, Speech.at(1, 4), 3000, None, (3000, 4000)),
         (34, Speech.at(1, 2), 30_000, None, (30_000, 32_000)),
         (34, Speech.at(0, 10), 0, 500, (0, 2000)),
-        (34, Speech.at(0, 1.5), 0, 500, (0, 1500)),
+        (34, Speech.at(10, 11.5), 0, 10_500, (10_000, 11_500)),
     ],
     ids=[
         "as long as the speech", "a long text until it is read", "unless the next speech comes",
@@ -46,6 +46,16 @@ def test_cues_of_one_final_share_its_time_by_their_length() -> None:
     assert (first.start_ms, second.end_ms) == (0, 8080)
     assert second.start_ms - first.end_ms == GAP_MS
     assert first.end_ms - first.start_ms == 3 * (second.end_ms - second.start_ms)
+
+
+def test_each_cue_stays_until_it_is_read_when_two_speak_at_once() -> None:
+    cues = place(blocks(34, 34), Speech.at(10, 30), 0, 10_500)
+    assert times(cues) == [(10_000, 12_000), (12_000 + GAP_MS, 14_000 + GAP_MS)]
+
+
+def test_a_text_that_was_heard_once_on_the_way_is_timed_by_that() -> None:
+    speech = Speech(1000, 10_000, (Spoken(36, 7000), Spoken(80, 10_000)))
+    assert speech.lasted(blocks(18, 18, 44)) == [3000, 3000, 3000]
 
 
 def test_times_that_cannot_be_are_none() -> None:

@@ -47,6 +47,24 @@ def test_cues_of_a_sentence_with_a_pause_follow_its_words() -> None:
     assert second.start_ms == 4500 + GAP_MS // 2, "in proportion to its length where nobody knows"
 
 
+def test_what_is_said_so_slowly_that_no_cue_may_stay_is_cut() -> None:
+    assert len(written([caption(LONG, 0, 7)])) == 1
+    assert len(written([caption(LONG, 0, 7.001)])) == 2
+
+
+def test_words_behind_which_nothing_more_is_heard_end_when_they_were_heard_last() -> None:
+    earlier, later = partial("x" * 40, 0, 5), partial("x" * 40, 0, 6)
+    whole = caption(f"{LONG} {LONG}", 0, 9, source="x" * 80)
+    assert written([earlier, later, whole]) == written([later, whole]) != written([earlier, whole])
+
+
+def test_as_many_unfinished_sentences_as_may_be_open_are_remembered_the_newest_ones() -> None:
+    one = writer()
+    for segment in range(20):
+        one.take([partial("Die", segment, segment + 1, segment=segment)])
+    assert list(one.state.heard) == [f"talk/{segment}" for segment in range(4, 20)]
+
+
 def test_the_last_final_is_written_at_the_end() -> None:
     (cue,) = written([caption(LONG, 0, 1)])
     assert cue.end_ms == 3000

@@ -258,9 +258,9 @@ class Unsure(Counting):
 @pytest.mark.parametrize(
     ("tokens", "probability", "spoken", "is_shown"),
     [
-        (8, 0.48, "English", True),
-        (8, 0.46, "English", False),
-        (8, 0.46, "Korean", True),  # not measured
+        (8, 0.42, "English", True),
+        (8, 0.40, "English", False),
+        (8, 0.40, "Korean", True),  # not measured
         (7, 0.30, "English", True),
         (7, 0.28, "English", False),
     ],
