@@ -2,7 +2,6 @@
 
 import os
 import resource
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
