@@ -87,7 +87,7 @@ def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
 ) -> None:
     talk = write(tmp_path / "captions.jsonl", captions())
     asked: dict[str, tuple[list[object], str, str, str]] = {
-        "page": (["trace", SAMPLE, *small, "-o"], "<!doctype html>", "</html>", "How segment 0"),
+        "page": (["report", talk, "--output"], "<!doctype html>", "</html>", "segments"),
         "trace": (["trace", SAMPLE, *small, "--json"], '{"version":1,', "}\n", "How segment 0"),
         "log": (["report", talk, "--simulstream"], '{"id":0,', "}\n", "segments"),
     }
