@@ -18,7 +18,6 @@ from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import continuous, retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.decoding.reranking import reranked
 from operators.decoding.ssbd import ssbd
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -56,10 +55,7 @@ def method(
     def decode(task: Task) -> Method:
         if not task.is_final:
             return ssbd(task, partial, None, *drafters(task, proposed), beam=beam)
-        method = ssbd(task, final, block, *drafters(task, last), beam=beam)
-        if rules.rerank is None or not task.is_revised:
-            return method
-        return reranked(task, method, rules.rerank, beam)
+        return ssbd(task, final, block, *drafters(task, last), beam=beam)
 
     def drafters(task: Task, rule: Acceptance) -> list[Drafter]:
         """The drafters used after the divergence from the last output, in order of precedence."""

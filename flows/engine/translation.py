@@ -325,7 +325,6 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         keep=settings.keep,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and rules.finals_differ,
-        revised_finals_differ=speculates and rules.revised_finals_differ,
         drop_revised=settings.drop_revised,
         context=settings.context,
     )

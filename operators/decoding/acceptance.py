@@ -278,9 +278,6 @@ BIAS = 0.2
 #: erasure or less. Higher prices erase even less, but keep drafts that lack a sentence's end
 #: (docs/decoding.md).
 WORTH = "worth-0.6"
-#: Nats for each erased token at which finals of speech whose recognition was corrected are reranked: what was
-#: translated from wrong words stands only where it is nearly as good (docs/decoding.md).
-RERANK_PRICE = 0.1
 #: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
 FINAL_BLOCK = 7
 
@@ -293,9 +290,6 @@ class Rules(NamedTuple):
     #: The same for the last update of a segment.
     final_accept: str
     final_bias: float
-    #: The price at which the last update of a segment is reranked if its source was revised, not only
-    #: continued (`operators.decoding.reranking`); None where it is not.
-    rerank: float | None = None
 
     @property
     def is_biased(self) -> bool:
@@ -313,11 +307,6 @@ class Rules(NamedTuple):
         return self.final_accept != self.accept or (self.is_biased and self.final_bias != self.bias)
 
     @property
-    def revised_finals_differ(self) -> bool:
-        """Whether the last update is decoded differently if the source was revised."""
-        return self.finals_differ or self.rerank is not None
-
-    @property
     def drops_bias(self) -> bool:
         """Whether the last update has less bias: then little of a draft that was made with it is accepted."""
         return self.finals_are_biased and self.final_bias < self.bias
@@ -328,14 +317,12 @@ class Rules(NamedTuple):
             "accept": self.accept,
             "bias": self.bias if self.is_biased else None,
             "final_bias": self.final_bias if self.finals_are_biased else None,
-            "rerank": self.rerank,
         }
 
     def __str__(self) -> str:
         """The rule in a few characters, with its biases if it uses them."""
         final = f"{self.final_bias:g}" if self.finals_are_biased else self.final_accept
-        name = f"bias:{self.bias:g}/{final}" if self.is_biased else self.accept
-        return name if self.rerank is None else f"{name}/rerank:{self.rerank:g}"
+        return f"bias:{self.bias:g}/{final}" if self.is_biased else self.accept
 
 
 def suited_rules(accept: str, bias: float | None, final_bias: float | None, knows_unfinished: bool) -> Rules:
@@ -344,7 +331,6 @@ def suited_rules(accept: str, bias: float | None, final_bias: float | None, know
     ``knows_unfinished`` says whether it was trained on unfinished text.
     """
     is_open = accept == "auto" and bias is None and final_bias is None
-    price = RERANK_PRICE if is_open and knows_unfinished else None
     if accept == "auto":
         accept = WORTH if is_open and knows_unfinished else "bias"
     bias = BIAS if bias is None else bias
@@ -354,4 +340,4 @@ def suited_rules(accept: str, bias: float | None, final_bias: float | None, know
     # leaning is a translation from scratch. Without a bias nothing leans.
     weighs = accept == "bias" and bias > 0.0 and not knows_unfinished
     final = WORTH if weighs else accept
-    return Rules(accept, bias, final, bias, price)
+    return Rules(accept, bias, final, bias)

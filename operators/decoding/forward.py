@@ -168,8 +168,6 @@ class Task(NamedTuple):
     want_gaps: bool = False
     #: True for the last update of a segment.
     is_final: bool = False
-    #: Whether the source was revised, and not only continued, since the segment began.
-    is_revised: bool = False
     #: Token ids of the source, and of recent outputs, in which names and terms may be found again.
     source: Sequence[int] = ()
     recent: Sequence[Sequence[int]] = ()

@@ -42,8 +42,6 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     stood: tuple[int, ...] = ()
     #: What the output spells: a resumed run may have a model of another vocabulary.
     text: str = ""
-    #: Whether any source revised the one before it, and did not only continue it.
-    is_revised: bool = False
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
@@ -96,8 +94,6 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
-    #: The same for segments whose source was revised.
-    revised_finals_differ: bool = False
     #: Whether the draft is dropped if the source does not extend the previous one.
     drop_revised: bool = False
     #: The number of sentences before the present one that the model is told, if its prompt has a place.
@@ -291,7 +287,7 @@ class Translator:
         # Fewer where the draft gave way.
         committed = min(task.committed, decoded.accepted)
         counts = settings.commit.count(before.stood, committed, decoded.gaps, len(tokens))
-        window = Window(source, tokens, counts, self._spelled(tokens), task.is_revised)
+        window = Window(source, tokens, counts, self._spelled(tokens))
         return _Answer(window, effort, decoded.cut)
 
     def _with_terms(
@@ -304,7 +300,7 @@ class Translator:
         if trouble or source == window.source:
             return answer
         # Not drafted: what was said around another word seldom fits the term.
-        before = Window((), (), is_revised=window.is_revised)
+        before = Window((), ())
         again = yield from self._translate(key, text, source, before, is_final=is_final)
         if again.trouble or len(self._leaning.lacking(text, again.window.text)) >= len(lacking):
             again = answer
@@ -314,9 +310,7 @@ class Translator:
         """The window, with its text tokenised anew if its tokens are those of another vocabulary."""
         if self._spelled(window.output) == window.text:
             return window
-        return Window(
-            (), tuple(self._prompt.vocabulary.tokenize(window.text)), (), window.text, window.is_revised
-        )
+        return Window((), tuple(self._prompt.vocabulary.tokenize(window.text)), (), window.text)
 
     def _spelled(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self._prompt.vocabulary.piece, tokens)).decode(errors="replace")
@@ -334,9 +328,8 @@ class Translator:
             draft = draft[: -settings.draft_mask]
         if not is_final:
             draft = self._open(draft)
-        is_revised = before.is_revised or revises
         committed = 0
-        if not (is_final and (settings.revised_finals_differ if is_revised else settings.finals_differ)):
+        if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
         # A vocabulary that was not chosen for the language may spell it in small pieces.
         length = len(source) if self._prompt.knows_unfinished else 2 * len(source)
@@ -349,7 +342,6 @@ class Translator:
             kept=committed if settings.keep else 0,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
-            is_revised=is_revised,
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),
             piece=self._prompt.vocabulary.piece,
@@ -369,7 +361,7 @@ class Translator:
         """A window's translation without the marks at its end."""
         output = self._open(window.output)
         stood = window.stood[: len(output)]
-        return Window(window.source, output, stood, self._spelled(output), window.is_revised)
+        return Window(window.source, output, stood, self._spelled(output))
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:
         tokens: list[int] = []

@@ -13,7 +13,6 @@ from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import (
     BIAS,
-    RERANK_PRICE,
     WORTH,
     Rules,
     acceptance,
@@ -96,7 +95,7 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
         return settings.rules(), settings.rules(knows_unfinished=True)
 
     untrained = Rules("bias", BIAS, WORTH, BIAS)
-    assert rules() == (untrained, Rules(WORTH, BIAS, WORTH, BIAS, RERANK_PRICE))
+    assert rules() == (untrained, Rules(WORTH, BIAS, WORTH, BIAS))
     assert rules(accept=WORTH) == (Rules(WORTH, BIAS, WORTH, BIAS),) * 2
     assert rules(bias=0.3) == (
         untrained._replace(bias=0.3, final_bias=0.3),

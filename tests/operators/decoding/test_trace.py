@@ -37,7 +37,7 @@ settings = st.builds(
             {"draft_model": "a toy", "draft_tree": True, "draft_threshold": 0.7},
             {"beam": 2},
             {"beam": 4},
-            # With the rules for models trained on unfinished text, which rerank finals.
+            # With the rules for models trained on unfinished text.
             {"bias": None},
             {"bias": None, "beam": 4},
         ]

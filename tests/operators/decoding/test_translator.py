@@ -410,8 +410,7 @@ def test_a_full_stop_that_only_the_model_was_told_is_not_shown_and_not_missed(
         def piece(self, token: int) -> bytes:
             return b"." if token == 6 else super().piece(token)
 
-    def method(task: Task) -> Method:
-        assert not task.is_revised
+    def method(_task: Task) -> Method:
         return Decoded((2, 3, 6), 0, 0)
         yield
 
@@ -464,26 +463,3 @@ def test_a_final_that_says_what_the_last_partial_said_is_decoded_again_if_its_en
     before = SegmentState((Window(tuple(vocabulary.tokenize(text)), output, (0, 0), spelled),))
     _, final = model.update("s/000000", before, text, is_final=True)
     assert (final.effort.passes > 0) == decodes
-
-
-@pytest.mark.parametrize(
-    ("updates", "is_revised"),
-    [(["a", "a b", "a b c"], False), (["b b", "b a", "b a c"], True), (["a", "a b", "a c"], True)],
-)
-def test_all_tokens_of_a_final_are_checked_if_the_recogniser_corrected_itself(
-    updates: list[str], is_revised: bool
-) -> None:
-    tasks: list[Task] = []
-    vocabulary = Letters()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-    settings = TranslatorSettings(
-        max_source=100, max_output=40, commit=CommitRule(1, gap=-1.0), revised_finals_differ=True
-    )
-    pool = SessionPool(ToyStore(3), prompt.head, 2)
-    model = Translator(prompt, OneAtATime(pool), keeping(tasks), settings)
-    state = SegmentState()
-    for text in updates:
-        state, _ = model.update("s/000000", state, text, is_final=text == updates[-1])
-    assert tasks[-1].is_revised == is_revised
-    assert (tasks[-1].committed == 0) == is_revised
-    assert tasks[-1].draft
