@@ -184,7 +184,7 @@ def test_one_adapter_learns_several_languages(path: Path, pairs: Path, tmp_path:
     )  # fmt: skip
     run("assemble", "--base", path, "--adapter", out, "--type", "F16", "-o", made)
     with closing(LlamaModel(made)) as model:
-        prompts = trained_prompts(model)
+        prompts = trained_prompts(model.metadata)
         assert prompts is not None
         for target, (source, translation) in (("German", PAIRS[0]), ("Spanish", spanish[0])):
             shown = asked(
