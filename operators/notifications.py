@@ -183,13 +183,6 @@ class SpeechCut(Struct, frozen=True):
     sentence: str
 
 
-class SpeechDoubted(Struct, frozen=True):
-    """A recogniser's text of a segment was left out, because the model itself doubts it."""
-
-    #: Which one, for the user.
-    sentence: str
-
-
 class SoundRecognized(Struct, frozen=True):
     """A recogniser has processed a chunk of sound."""
 
@@ -267,7 +260,6 @@ Observed = (
     | RecordingTruncated
     | RecognizerChanged
     | SpeechCut
-    | SpeechDoubted
     | SoundRecognized
     | SpeechEnded
     | PartialHeard

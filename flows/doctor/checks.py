@@ -98,14 +98,17 @@ def _models(
     for own in wanted:
         name = "model" if own == wanted[0] else own.target
         yield check(name, partial(model, own, doing, engines))
-    yield check("recogniser", lambda: [Finding("ok", recognizer(settings))])
+    yield check("recogniser", partial(_said, partial(recognizer, settings)))
     for sink, path in settings.output.files():
         if said := sink.examine:
-            sentence = partial(said, path)
-            yield check(sink.name, lambda: [Finding("ok", sentence())])
+            yield check(sink.name, partial(_said, partial(said, path)))
     if not is_quick and (engines or not wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
         yield check("speed", lambda: judge(measure(engine, own), len(wanted)))
+
+
+def _said(say: Callable[[], str]) -> list[Finding]:
+    return [Finding("ok", say())]
 
 
 def processor() -> list[Finding]:

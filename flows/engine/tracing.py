@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
 
 from connectors.jsonl.files import event_type_of, read_events
@@ -109,20 +108,10 @@ def record(
 
 
 def _segments(there: dict[str, set[int]]) -> str:
-    if len(there) == 1:
-        return f"the segments {_shortened(_ranges(next(iter(there.values()))))}"
     return "; ".join(
-        f"{_shortened(_ranges(numbers))} in stream {cleaned(stream)!r}"
+        f"{_shortened(map(str, sorted(numbers)))} in stream {cleaned(stream)!r}"
         for stream, numbers in sorted(there.items())[:_MAX_NAMED]
-    ) + ("; …" if len(there) > _MAX_NAMED else "")
-
-
-def _ranges(numbers: Iterable[int]) -> Iterable[str]:
-    """Format numbers, with consecutive ones as ranges, such as 0–4."""
-    ordered = sorted(numbers)
-    for _, group in groupby(enumerate(ordered), lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        yield str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}"
+    )
 
 
 def _shortened(names: Iterable[str]) -> str:

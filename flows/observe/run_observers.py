@@ -28,7 +28,6 @@ from operators.notifications import (
     RunEnded,
     SourceChanged,
     SpeechCut,
-    SpeechDoubted,
 )
 from operators.text import cleaned
 from operators.trouble import TroubleWatch
@@ -42,7 +41,6 @@ class Messages:
             SourceChanged,
             RecognizerChanged,
             SpeechCut,
-            SpeechDoubted,
             OutputChanged,
             ModelAnswered,
             RecordingTruncated,
@@ -54,7 +52,7 @@ class Messages:
     def __init__(self) -> None:
         self._model = TroubleWatch()
         self._truncated: list[str] = []
-        self._told: set[type[Observed]] = set()
+        self._has_cut = False
         self._lock = Lock()
         # Events in other languages than those of the run, by the language.
         self._left_out = Counter[str]()
@@ -66,9 +64,9 @@ class Messages:
                 tell("source_changed", sentence)
             case RecognizerChanged(sentence):
                 tell("recognizer_changed", sentence)
-            case SpeechCut() | SpeechDoubted() if type(event) not in self._told:
-                self._told.add(type(event))
-                _tell_first(event)
+            case SpeechCut(sentence) if not self._has_cut:
+                self._has_cut = True
+                tell("speech_cut", f"{sentence}; further cases are only counted")
             case OutputChanged(path, sentence, is_late):
                 tell("write_failed" if is_late else "write_recovered", sentence, output=path)
             case ModelAnswered(trouble, why):
@@ -95,13 +93,6 @@ class Messages:
         """The messages at the end: an input that broke off, a model that failed until the end."""
         broken = self._model.complaint()
         return [*self._truncated, *([broken] if broken else [])]
-
-
-def _tell_first(event: SpeechCut | SpeechDoubted) -> None:
-    if isinstance(event, SpeechCut):
-        tell("speech_cut", f"{event.sentence}; further cases are only counted")
-    else:
-        tell("speech_doubted", f"{event.sentence}; further cases are left out without a message")
 
 
 class RunObservers(Observers):

@@ -1,8 +1,7 @@
-"""The figures of a report: as tables for a terminal, and as the cards of a page."""
+"""The figures of a report: as tables for a terminal, and for the head of a page."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from flows.pages.table import Column, Table, console, print_named, print_table, snippet, tabulated
 from operators.metrics.report import Report, StreamFigures, worst
@@ -95,73 +94,48 @@ _SEGMENT_TEXT = (
 )
 
 
-class Card(NamedTuple):
-    """One figure of each run."""
-
-    name: str
-    meaning: str
-    values: tuple[str, ...]
-    #: Change from the first run to the second; empty if there is nothing to say.
-    change: str = ""
-    #: ``better``, ``worse``, or empty.
-    verdict: str = ""
-
-
-_ONE_LATER = "one update in twenty came later"
-_FAST = "the same on an infinitely fast machine"
-_LAG = "of each token behind an even speaker, until it was final"
-_SPEECH = "from the end of the speech to its caption"
-_PARTIAL = "from the recogniser’s hypothesis to its caption"
-#: Each figure, what it means, and whether a decrease is better; if not, a change is not judged.
+#: The figures by which runs are compared, and whether less is better.
 _FIGURES = (
-    (Column("NE shown", "ne_shown", 2), "tokens erased after they were shown, per final token", True),
-    (Column("NE raw", "ne_raw", 2), "of the whole translations, withheld or not", True),
-    (Column("latency from speech, p50", "latency_from_speech_ms.p50", 0, " ms"), _SPEECH, True),
-    (Column("latency from speech, p95", "latency_from_speech_ms.p95", 0, " ms"), _ONE_LATER, True),
-    (Column("latency from partial, p50", "latency_ms.p50", 0, " ms"), _PARTIAL, True),
-    (Column("latency from partial, p95", "latency_ms.p95", 0, " ms"), _ONE_LATER, True),
-    (Column("lag, mean", "lag.mean_s", 2, " s"), _LAG, True),
-    (Column("lag, p95", "lag.p95_s", 2, " s"), "one token in twenty came later", True),
-    (Column("AL CA", "al.aware_s", 2, " s"), "average lagging, the machine’s time included", False),
-    (Column("AL", "al.unaware_s", 2, " s"), _FAST, False),
-    (Column("LAAL CA", "laal.aware_s", 2, " s"), "length-adaptive average lagging", False),
-    (Column("LAAL", "laal.unaware_s", 2, " s"), _FAST, False),
-    (Column("A/D", "accepted_over_drafted", 0, "%"), "of the draft tokens were accepted", False),
-    (Column("A/O", "accepted_over_output", 0, "%"), "of the output came from drafts", False),
-    (Column("segments", "segments", 0), "finished ones", False),
-    (Column("updates", "updates", 0), "of all segments", False),
-    (Column("overtaken", "overtaken", 0), "updates that newer ones overtook", True),
-    (Column("unfinished", "unfinished", 0), "segments whose final is missing", False),
+    (Column("NE shown", "ne_shown", 2), True),
+    (Column("NE raw", "ne_raw", 2), True),
+    (Column("latency from speech, p50", "latency_from_speech_ms.p50", 0, " ms"), True),
+    (Column("latency from speech, p95", "latency_from_speech_ms.p95", 0, " ms"), True),
+    (Column("latency from partial, p50", "latency_ms.p50", 0, " ms"), True),
+    (Column("latency from partial, p95", "latency_ms.p95", 0, " ms"), True),
+    (Column("lag, mean", "lag.mean_s", 2, " s"), True),
+    (Column("lag, p95", "lag.p95_s", 2, " s"), True),
+    (Column("AL CA", "al.aware_s", 2, " s"), False),
+    (Column("AL", "al.unaware_s", 2, " s"), False),
+    (Column("LAAL CA", "laal.aware_s", 2, " s"), False),
+    (Column("LAAL", "laal.unaware_s", 2, " s"), False),
+    (Column("A/D", "accepted_over_drafted", 0, "%"), False),
+    (Column("A/O", "accepted_over_output", 0, "%"), False),
+    (Column("segments", "segments", 0), False),
+    (Column("unfinished", "unfinished", 0), False),
+    (Column("updates", "updates", 0), False),
+    (Column("overtaken", "overtaken", 0), True),
 )
 
 
-def cards(totals: Sequence[StreamFigures]) -> list[Card]:
-    """The figures that at least one of the runs has."""
-    made = []
-    for column, meaning, less_is_better in _FIGURES:
-        values = [column.of(total) for total in totals]
-        if all(value is None for value in values) or (column.heading == "unfinished" and not any(values)):
-            continue
-        told = tuple(_shown(column, total) for total in totals)
-        made.append(Card(column.heading, meaning, told, *_change(values, told, less_is_better)))
-    return made
+def compared(totals: Sequence[StreamFigures], names: Sequence[str]) -> Table:
+    """A row for each figure that at least one of the runs has."""
+    rows = [
+        (
+            column.heading,
+            *map(column.cell, totals),
+            *([_change(column, totals, less_is_better)] if len(totals) > 1 else []),
+        )
+        for column, less_is_better in _FIGURES
+        if any(column.of(total) is not None for total in totals)
+    ]
+    return Table("Figures", ("figure", *names, *["change"] * (len(totals) > 1)), tuple(rows))
 
 
-def _shown(column: Column, total: StreamFigures) -> str:
-    value = column.of(total)
-    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else column.cell(total)
-
-
-def _change(values: Sequence[float | None], told: Sequence[str], less_is_better: bool) -> tuple[str, str]:
-    if len(values) < 2:
-        return "", ""
-    before, after = values
-    if before is None or after is None:
-        return "", ""
-    if told[0] == told[1]:
-        return "the same", ""
-    change = f"{100 * (after - before) / before:+.0f} %".replace("-", "−") if before > 0 else "changed"
-    if not less_is_better:
-        return change, ""
-    verdict = "better" if after < before else "worse"
-    return f"{change}, {verdict}", verdict
+def _change(column: Column, totals: Sequence[StreamFigures], less_is_better: bool) -> str:
+    before, after = map(column.of, totals)
+    told = [column.cell(total) for total in totals]
+    if before is None or after is None or told[0] == told[1]:
+        return ""
+    change = f"{100 * (after - before) / before:+.0f} %" if before > 0 else "changed"
+    verdict = f", {'better' if after < before else 'worse'}" if less_is_better else ""
+    return change + verdict

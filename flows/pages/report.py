@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from connectors.files.atomic import write_atomically
 from flows.pages.drawing import BLUE, GREY, ORANGE, Panel, packaged, picture, up_to
-from flows.pages.figures import cards, stream_tables
+from flows.pages.figures import compared, stream_tables
 from flows.pages.reading import Measured
 from flows.pages.table import Column, snippet
 from operators.languages import Language
@@ -69,7 +69,7 @@ def page(runs: Sequence[Run]) -> str:
             for run in runs
         ],
         has_text=[run.report.kind == "caption" for run in runs],
-        cards=cards([run.report.total for run in runs]),
+        figures=compared([run.report.total for run in runs], names),
         plots=[*_erasures(runs, names), *_histograms(runs, names)],
         columns=[column.heading for column in columns],
         listed=[
@@ -166,6 +166,8 @@ def _histograms(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
                 tip = f"{name}: {share[place]:.1f} % from {left:.0f} to {right:.0f}"
                 end = begin + (right - left) / len(runs)
                 panel.column(begin, end, float(share[place]), (BLUE, ORANGE)[number], tip)
+        if len(runs) > 1:
+            panel.legend(list(zip(names, (BLUE, ORANGE), strict=True)), 270)
         told = [
             f"{name} p50 {np.percentile(values, 50):.0f}, p95 {np.percentile(values, 95):.0f}"
             for name, values in zip(names, of_runs, strict=True)

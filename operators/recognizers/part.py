@@ -14,7 +14,7 @@ from operators.decoding.acceptance import BIAS
 from operators.errors import InputError, UsageError, is_folder
 from operators.extras import Extra
 from operators.languages import Language, is_language, language
-from operators.notifications import RecognizerChanged, SpeechCut, SpeechDoubted
+from operators.notifications import RecognizerChanged, SpeechCut
 from operators.parts import Option, Parts
 from operators.recognizers.protocol import Recognizer
 
@@ -23,7 +23,7 @@ MAX_INTERVAL_S = 10.0
 #: A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
 MIN_GAP_S = 0.05
 #: Called with a recogniser's events, on any thread.
-Observe = Callable[[RecognizerChanged | SpeechCut | SpeechDoubted], None]
+Observe = Callable[[RecognizerChanged | SpeechCut], None]
 
 
 class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,7 +58,7 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 USUAL = RecognizerSettings()
 
 
-def unobserved(_event: RecognizerChanged | SpeechCut | SpeechDoubted) -> None:
+def unobserved(_event: RecognizerChanged | SpeechCut) -> None:
     """Nobody observes."""
 
 

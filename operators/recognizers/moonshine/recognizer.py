@@ -16,7 +16,7 @@ from operators.decoding.speech import Doubt
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 from operators.languages import Language
-from operators.notifications import SpeechCut, SpeechDoubted
+from operators.notifications import SpeechCut
 from operators.recognizers.moonshine.model import BEGIN, END, MoonshineModel, load_model
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.windowed.expected import Expected
@@ -118,7 +118,7 @@ class MoonshineTranscriber(DraftingTranscriber):
         certainty: float = CERTAINTY,
         *,
         spoken: Language | None = None,
-        observe: Callable[[SpeechCut | SpeechDoubted], None] = lambda _cut: None,
+        observe: Callable[[SpeechCut], None] = lambda _cut: None,
     ) -> None:
         super().__init__(method, certainty, observe)
         self._model = model

@@ -15,7 +15,7 @@ from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.speech import Doubt
 from operators.languages import Language, language
-from operators.notifications import SpeechCut, SpeechDoubted
+from operators.notifications import SpeechCut
 from operators.recognizers.part import Observe, RecognizerSettings, named_model, unobserved
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.windowed.method import (
@@ -130,7 +130,7 @@ class WhisperTranscriber(DraftingTranscriber):
         prompt: Sequence[int],
         method: SpeechMethod,
         certainty: float = CERTAINTY,
-        observe: Callable[[SpeechCut | SpeechDoubted], None] = lambda _cut: None,
+        observe: Callable[[SpeechCut], None] = lambda _cut: None,
     ) -> None:
         super().__init__(method, certainty, observe)
         self._model = model

@@ -5,8 +5,10 @@ So it uses the same generators of forward passes (SSBD; Zeng et al., section 3).
 the last hypothesis; the final is that of greedy decoding. `DraftingTranscriber` does so for one stream.
 """
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Set
+from threading import Event
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,7 +28,7 @@ from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_
 from operators.decoding.ssbd import ssbd
 from operators.events import SAMPLE_RATE
 from operators.languages import UNSPACED
-from operators.notifications import SpeechCut, SpeechDoubted
+from operators.notifications import SpeechCut
 from operators.recognizers.part import USUAL, RecognizerSettings
 from operators.recognizers.windowed.expected import Expected, Leaning
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
@@ -35,6 +37,9 @@ from operators.trouble import Trouble
 #: Windows in a row that may end early.
 _MAX_STOPPED = 2
 _WORD = regex.compile(r"\w")
+_log = logging.getLogger(__name__)
+# Whether it was said that a text was left out.
+_told = Event()
 
 
 class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,7 +223,7 @@ class DraftingTranscriber(ABC):
         self,
         method: SpeechMethod,
         certainty: float = CERTAINTY,
-        observe: Callable[[SpeechCut | SpeechDoubted], None] = lambda _cut: None,
+        observe: Callable[[SpeechCut], None] = lambda _cut: None,
     ) -> None:
         self._method = method
         self._certainty = certainty
@@ -268,7 +273,7 @@ class DraftingTranscriber(ABC):
         if window.is_final:
             seconds = len(window.samples) / SAMPLE_RATE
             if heard.is_doubtful:
-                self._observe(_doubted(seconds))
+                _tell_doubt(seconds)
                 return None
             if heard.is_cut:
                 self._observe(_cut(seconds))
@@ -286,8 +291,13 @@ def _cut(seconds: float) -> SpeechCut:
     )
 
 
-def _doubted(seconds: float) -> SpeechDoubted:
-    return SpeechDoubted(
+def _tell_doubt(seconds: float) -> None:
+    """Say the first time that a text is left out."""
+    if _told.is_set():
+        return
+    _told.set()
+    sentence = (
         f"the recogniser doubts what it wrote for {seconds:.1f} s of sound, which is left out: perhaps it is "
-        "no speech, or in another language than that of --from"
+        "no speech, or in another language than that of --from; further cases are left out without a message"
     )
+    _log.warning("%s", sentence, extra={"event": "speech_doubted"})

@@ -29,7 +29,6 @@ from operators.notifications import (
     SoundLost,
     SourceChanged,
     SpeechCut,
-    SpeechDoubted,
 )
 from operators.trouble import Trouble
 from tests.program import completed
@@ -181,8 +180,6 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         RecognizerChanged("the connection is lost"),
         SpeechCut("a text was cut"),
         SpeechCut("another text was cut"),
-        SpeechDoubted("a text was left out"),
-        SpeechDoubted("another text was left out"),
         OutputChanged("log.jsonl", "log.jsonl cannot be written", True),
         OutputChanged("log.jsonl", "log.jsonl can be written again", False),
         ModelAnswered(None, "segment talk/0"),
@@ -191,7 +188,7 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         ModelAnswered(None, "segment talk/3"),
     )
     assert [vars(record)["event"] for record in caplog.records] == [
-        "source_changed", "recognizer_changed", "speech_cut", "speech_doubted", "write_failed",
+        "source_changed", "recognizer_changed", "speech_cut", "write_failed",
         "write_recovered", "model_trouble",
     ]  # fmt: skip
     assert {record.levelno for record in caplog.records} == {NOTICE}
@@ -200,7 +197,7 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         "the connection is lost",
         "a text was cut; further cases are only counted",
     ]
-    assert vars(caplog.records[4])["output"] == "log.jsonl"
+    assert vars(caplog.records[3])["output"] == "log.jsonl"
     assert "segment talk/1" in caplog.messages[-1]
     assert messages.complaints() == []
 

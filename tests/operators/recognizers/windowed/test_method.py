@@ -13,9 +13,10 @@ from operators.decoding.drive import Cost
 from operators.decoding.forward import Logits
 from operators.events import SAMPLE_RATE
 from operators.languages import language
-from operators.notifications import SpeechCut, SpeechDoubted
+from operators.notifications import SpeechCut
 from operators.recognizers.moonshine.model import END, MoonshineModel, Tokenizer, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
+from operators.recognizers.windowed import method as windowed
 from operators.recognizers.windowed.method import (
     DraftingTranscriber,
     SpeechMethod,
@@ -186,7 +187,7 @@ class Counting:
         return logits
 
 
-def moonshine(spoken: str | None, told: list[SpeechCut | SpeechDoubted]) -> DraftingTranscriber:
+def moonshine(spoken: str | None, told: list[SpeechCut]) -> DraftingTranscriber:
     tongue = None if spoken is None else language(spoken)
     return MoonshineTranscriber(cast(MoonshineModel, Counting()), WHOLE, spoken=tongue, observe=told.append)
 
@@ -205,7 +206,7 @@ def test_moonshines_text_may_be_as_long_as_its_language_needs(spoken: str | None
 
 
 def test_a_final_that_was_cut_is_reported() -> None:
-    told: list[SpeechCut | SpeechDoubted] = []
+    told: list[SpeechCut] = []
     transcriber = moonshine("English", told)
     transcriber.transcribe(window(is_final=False))
     assert told == []
@@ -265,11 +266,13 @@ class Unsure(Counting):
     ],
 )
 def test_a_final_that_the_model_itself_doubts_is_left_out_and_that_is_told(
-    tokens: int, probability: float, spoken: str, *, is_shown: bool
+    tokens: int, probability: float, spoken: str, *, is_shown: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[SpeechCut | SpeechDoubted] = []
+    windowed._told.clear()
+    told: list[SpeechCut] = []
     model = cast(MoonshineModel, Unsure(tokens, probability))
     transcriber = MoonshineTranscriber(model, WHOLE, spoken=language(spoken), observe=told.append)
     assert transcriber.transcribe(window(is_final=False)) is not None, "the next window says more"
     assert (transcriber.transcribe(window(is_final=True)) is not None) == is_shown
-    assert [type(one) for one in told] == [SpeechDoubted] * (not is_shown)
+    assert told == []
+    assert [vars(one)["event"] for one in caplog.records] == ["speech_doubted"] * (not is_shown)
