@@ -1,4 +1,8 @@
-"""Pictures in SVG, and plots: panels with lines, bars and points. All content is escaped here."""
+"""Building blocks of pages: packaged files; SVG, and plots of it.
+
+All content of a picture is escaped here, once. Plots that are files are panels beside each other, with lines,
+bars and points.
+"""
 
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
@@ -65,15 +69,29 @@ def drawing(
     return tag("svg", Markup("").join(parts), **more, viewBox=box, role="img", aria_label=label, class_=kind)
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About ``count`` round numbers from ``low`` to ``high``."""
+def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
+    """About ``count`` round numbers from ``low`` to ``high``; with ``whole``, only whole numbers."""
     span = high - low
     if not isfinite(span) or span <= 0:
         return [low]
     power = 10.0 ** floor(log10(span / count))
     step = next(power * many for many in (1, 2, 5, 10) if span / (power * many) <= count)
+    step = max(1.0, step) if whole else step
     first, last = -floor(-low / step), floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
+
+
+def levels(
+    up: Scale, left: float, right: float, most: int = 5, unit: str = "", *, gap: float = 5.0, **style: object
+) -> list[Markup]:
+    """The horizontal grid lines of a plot, and their numbers on the left; by default in a page's style."""
+    ruled = {"stroke": _GRID} if style else {"class_": "grid"}
+    parts = []
+    for value in ticks(up.low, up.high, most):
+        y = up.at(value)
+        parts.append(line(left, y, right, y, **ruled))
+        parts.append(text(left - gap, y + 4, f"{value:g}{unit}", text_anchor="end", **style))
+    return parts
 
 
 def value_of(value: object) -> str:
@@ -108,10 +126,7 @@ class Panel:
         self.across = Scale(*across, *place)
         self.up = Scale(*up, _BOTTOM, _TOP)
         self.parts: list[Markup] = [text(place[0], 28, title, fill=_INK, font_size=15)]
-        for value in ticks(*up):
-            y = self.up.at(value)
-            self.parts.append(line(place[0], y, place[1], y, stroke=_GRID))
-            self.parts.append(text(place[0] - 8, y + 4, f"{value:g}", text_anchor="end", fill=_QUIET))
+        self.parts += levels(self.up, *place, gap=8, fill=_QUIET)
 
     def number_across(self, unit: str = "", label: str = "", most: int = 5) -> None:
         """Write round numbers below the panel, and what they mean."""
@@ -147,13 +162,6 @@ class Panel:
             rect(x, y, width - 2, _BOTTOM - y, fill=colour),
             text(x + width / 2 - 1, y - 5, words, fill=_QUIET, text_anchor="middle", font_size=11),
         ]
-
-    def column(self, low: float, high: float, value: float, colour: str, tip: str) -> None:
-        """Draw a bar from ``low`` to ``high``, which says ``tip`` to a pointer."""
-        x, y = self.across.at(low), self.up.at(value)
-        wide = max(self.across.at(high) - x - 1, 0.5)
-        shape = tag("rect", tag("title", tip), x=x, y=y, width=wide, height=_BOTTOM - y, fill=colour)
-        self.parts.append(shape)
 
     def point(self, at: float, value: float, span: tuple[float, float], colour: str) -> None:
         """Draw a point, and a line over the range in which the value lies."""

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from connectors.files.atomic import write_atomically
-from flows.pages.drawing import BLUE, GREY, ORANGE, Panel, packaged, picture, up_to
+from flows.pages.drawing import Scale, drawing, line, packaged, rect, tag, text, ticks
 from flows.pages.figures import compared, stream_tables
 from flows.pages.reading import Measured
 from flows.pages.table import Column, snippet
@@ -88,9 +88,49 @@ class Plot(NamedTuple):
     words: str
 
 
-def _plot(panel: Panel, width: float, words: str) -> Plot:
-    # All content of a picture is escaped where it is drawn.
-    return Plot(Markup(picture([panel], width, words, "plot")), words)
+# Okabe and Ito's colours, which colour-blind people can distinguish.
+_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#595959"
+_TOP, _BOTTOM, _INK, _QUIET, _RULE = 44.0, 230.0, "#1b1a17", "#625e55", "#e4dfd4"
+
+
+class _Chart:
+    """Bars on a white ground: a title, horizontal lines, and numbers at both axes."""
+
+    def __init__(
+        self, title: str, width: float, across: tuple[float, float], high: float, label: str
+    ) -> None:
+        left, right = 52.0, width - 12
+        self._width, self._across = width, Scale(*across, left, right)
+        self._up = Scale(0.0, 1.05 * max(1.0, high), _BOTTOM, _TOP)
+        self._parts = [rect(0, 0, width, _BOTTOM + 50, fill="#ffffff"), text(left, 24, title, fill=_INK)]
+        for value in ticks(self._up.low, self._up.high):
+            y = self._up.at(value)
+            self._parts.append(line(left, y, right, y, stroke=_RULE))
+            self._parts.append(text(left - 8, y + 4, f"{value:g}", fill=_QUIET, text_anchor="end"))
+        for value in ticks(*across):
+            x = self._across.at(value)
+            self._parts.append(text(x, _BOTTOM + 20, f"{value:g}", fill=_QUIET, text_anchor="middle"))
+        middle = (left + right) / 2
+        self._parts.append(text(middle, _BOTTOM + 40, label, fill=_QUIET, text_anchor="middle"))
+
+    def bar(self, low: float, high: float, value: float, colour: str, tip: str) -> None:
+        """Draw a bar from ``low`` to ``high``, which says ``tip`` to a pointer."""
+        x, y = self._across.at(low), self._up.at(value)
+        wide = max(self._across.at(high) - x - 1, 0.5)
+        shape = tag("rect", tag("title", tip), x=x, y=y, width=wide, height=_BOTTOM - y, fill=colour)
+        self._parts.append(shape)
+
+    def legend(self, names: Sequence[str], colours: Sequence[str]) -> None:
+        """Write the names of colours on the right."""
+        for place, (name, colour) in enumerate(zip(names, colours, strict=False)):
+            y = _TOP + 20 * place
+            self._parts.append(rect(self._width - 24, y, 12, 4, fill=colour))
+            self._parts.append(text(self._width - 32, y + 6, name, fill=_INK, text_anchor="end"))
+
+    def plot(self, words: str) -> Plot:
+        """The drawing with its description."""
+        style = {"font_family": "sans-serif", "font_size": 13}
+        return Plot(drawing(self._width, _BOTTOM + 50, self._parts, words, "plot", **style), words)
 
 
 def _erasures(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
@@ -104,24 +144,23 @@ def _erasures(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
         made.append(
             [(first, sum(raw[first : first + size]), sum(shown[first : first + size])) for first in ends]
         )
-    high = up_to(max(bar) for bars in made for _, *bar in bars)
+    high = max(map(max, [bar[1:] for bars in made for bar in bars]), default=0)
     plots = []
     for run, bars, name in zip(runs, made, names, strict=True):
-        panel = Panel(f"{name}: tokens erased, update by update", (52, 948), (0, most), high)
-        panel.number_across(label="update")
+        chart = _Chart(f"{name}: tokens erased, update by update", 960, (0, most), high, "update")
         for first, raw_erased, shown_erased in bars:
             last = min(first + size, len(run.updates))
             at_s, ne = run.updates[last - 1].at_s, run.updates[last - 1].record.shown.ne_stream
             when = f"to update {last}{'' if at_s is None else f', {at_s:.1f} s'}"
             tip = f"{when}: {shown_erased} shown tokens erased, {raw_erased} of the whole; NE so far {ne:.2f}"
-            panel.column(first, first + size, raw_erased, GREY, tip)
-            panel.column(first, first + size, shown_erased, ORANGE, tip)
-        panel.legend([("shown, then erased", ORANGE), ("of the whole translation", GREY)], 760)
+            chart.bar(first, first + size, raw_erased, _GREY, tip)
+            chart.bar(first, first + size, shown_erased, _ORANGE, tip)
+        chart.legend(("shown, then erased", "of the whole translation"), (_ORANGE, _GREY))
         words = (
             f"{name}: {sum(bar[2] for bar in bars)} tokens that had been shown were erased, "
             f"{sum(bar[1] for bar in bars)} of the whole translations. One bar is {size} updates."
         )
-        plots.append(_plot(panel, 960, words))
+        plots.append(chart.plot(words))
     return plots
 
 
@@ -158,22 +197,22 @@ def _histograms(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
             100 * np.histogram(np.clip(values, low, edges[-1]), edges)[0] / max(1, len(values))
             for values in of_runs
         ]
-        panel = Panel(title, (52, 308), (low, float(edges[-1])), up_to(map(float, np.concatenate(shares))))
-        panel.number_across(label="% of the updates in each bar")
+        most = float(np.concatenate(shares).max())
+        chart = _Chart(title, 320, (low, float(edges[-1])), most, "% of the updates in each bar")
         for number, (share, name) in enumerate(zip(shares, names, strict=True)):
             for place, (left, right) in enumerate(pairwise(map(float, edges))):
                 begin = left + (right - left) * number / len(runs)
                 tip = f"{name}: {share[place]:.1f} % from {left:.0f} to {right:.0f}"
                 end = begin + (right - left) / len(runs)
-                panel.column(begin, end, float(share[place]), (BLUE, ORANGE)[number], tip)
+                chart.bar(begin, end, float(share[place]), (_BLUE, _ORANGE)[number], tip)
         if len(runs) > 1:
-            panel.legend(list(zip(names, (BLUE, ORANGE), strict=True)), 270)
+            chart.legend(names, (_BLUE, _ORANGE))
         told = [
             f"{name} p50 {np.percentile(values, 50):.0f}, p95 {np.percentile(values, 95):.0f}"
             for name, values in zip(names, of_runs, strict=True)
             if len(values)
         ]
-        plots.append(_plot(panel, 320, f"{title}: {'; '.join(told)}"))
+        plots.append(chart.plot(f"{title}: {'; '.join(told)}"))
     return plots
 
 
