@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from connectors.machine.resources import available_mb, cpu_name, limits, usable_cores
+from connectors.machine.resources import available_mb, core_quota, cpu_name, usable_cores
 from connectors.microphone.portaudio import abandon, find_device, list_devices, record
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, has_firefox
@@ -115,7 +115,7 @@ def _said(say: Callable[[], str]) -> list[Finding]:
 def processor() -> list[Finding]:
     """How many cores there are."""
     cores, usable = os.cpu_count() or 1, usable_cores()
-    share = min(usable, limits().cores or usable)
+    share = min(usable, core_quota() or usable)
     of = f" of {cores}" if share < cores else ""
     sentence = f"{cpu_name().rpartition(',')[0]}: {share:g}{of} core{'' if share == 1 else 's'} can be used"
     remedy = "give surtitle two cores: the recogniser and the translator would share this one"

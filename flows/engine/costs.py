@@ -33,13 +33,9 @@ def tuning_of(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
     """The best tuning for this model on this machine: measured at the first start, then cached."""
 
     def measure() -> Tuning:
+        progress("measuring which number of threads is fastest", None)
         with LlamaProbe(model) as probe:
-            return tune(
-                probe,
-                usable_cores(),
-                others_s,
-                done=lambda fraction: progress("measuring which number of threads is fastest", fraction),
-            )
+            return tune(probe.seconds, usable_cores(), others_s)
 
     return recalled(tuning_key(path), Tuning, measure)
 
@@ -48,11 +44,9 @@ def row_step_of(path: Path, model: LlamaModel, tuning: Tuning, progress: Progres
     """The step in rows of logits that is fastest with the tuning's threads."""
 
     def measure() -> RowStep:
+        progress("measuring the fastest way to compute logits", None)
         with LlamaProbe(model) as probe:
-            return measure_row_step(
-                lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows),
-                lambda fraction: progress("measuring the fastest way to compute logits", fraction),
-            )
+            return measure_row_step(lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows))
 
     return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
 
@@ -61,11 +55,11 @@ def keep_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progr
     """The cost of keeping tokens behind a longer source with the context's threads."""
 
     def measure() -> KeepCosts:
+        progress("measuring what keeping tokens saves", None)
         with LlamaProbe(model, cells=TURNED_CELLS) as probe:
             return measure_keep(
                 lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens, 0),
                 lambda: probe.turned_s(context.threads, context.ubatch),
-                lambda fraction: progress("measuring what keeping tokens saves", fraction),
             )
 
     return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-keep", KeepCosts, measure)
@@ -75,11 +69,9 @@ def pass_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progr
     """The cost of a pass with the context's threads."""
 
     def measure() -> PassCosts:
+        progress("measuring what a pass costs", None)
         with LlamaProbe(model) as probe:
-            return measure_costs(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
-                lambda fraction: progress("measuring what a pass costs", fraction),
-            )
+            return measure_costs(lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens))
 
     return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
 
@@ -88,11 +80,10 @@ def fill_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progr
     """The cost of a pass that many segments share."""
 
     def measure() -> PassCosts:
+        progress("measuring what a pass of many rooms costs", None)
         with LlamaProbe(model, cells=2 * BATCH) as probe:
             return measure_fill(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
-                largest_fill(model),
-                lambda fraction: progress("measuring what a pass of many rooms costs", fraction),
+                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens), largest_fill(model)
             )
 
     return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-many", PassCosts, measure)

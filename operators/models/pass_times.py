@@ -6,7 +6,7 @@ from statistics import median
 import msgspec
 
 from operators.decoding.pass_cost import PassCosts
-from operators.models.tuning import MAX_SPREAD, MIN_GAIN, TURNS, Done, nobody
+from operators.models.tuning import MAX_SPREAD, MIN_GAIN, TURNS
 
 #: Sizes of the measured passes, in tokens.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
@@ -30,13 +30,13 @@ class RowStep(msgspec.Struct, frozen=True):
     is_steady: bool = True
 
 
-def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> RowStep:
+def measure_row_step(seconds: Callable[[int], float]) -> RowStep:
     """Find whether computing extra logits rows is cheaper; ``seconds`` times a pass with that many rows.
 
     llama.cpp multiplies the output head in tiles of several rows, and the remaining rows one by one. On one
     processor 15 rows took 93 ms and 16 took 69.
     """
-    (*rest, whole), is_steady = _least(ROWS, seconds, _ROW_TURNS, done)
+    (*rest, whole), is_steady = _least(ROWS, seconds, _ROW_TURNS)
     mean = sum(rest) / len(rest)
     return RowStep(4 if whole < (1 - MIN_GAIN) * mean else 1, is_steady)
 
@@ -65,19 +65,15 @@ class KeepCosts(msgspec.Struct, frozen=True):
 TURNED_CELLS = 1024
 
 
-def measure_keep(
-    seconds: Callable[[int], float], turned_s: Callable[[], float], done: Done = nobody
-) -> KeepCosts:
+def measure_keep(seconds: Callable[[int], float], turned_s: Callable[[], float]) -> KeepCosts:
     """Measure what keeping costs and saves.
 
-    Args:
-        seconds: Times a pass over so many tokens, with the logits of none.
-        turned_s: Times a pass over one token that turns the keys of all cells first.
-        done: Receives the fraction that is done.
+    ``seconds`` times a pass over so many tokens, with the logits of none, and ``turned_s`` one over one token
+    that turns the keys of all cells first.
     """
     sizes = (_TURNED, 1, _LEAD, _LONG)
     (turned, one, lead, long), is_steady = _least(
-        sizes, lambda size: turned_s() if size == _TURNED else seconds(size), TURNS, done
+        sizes, lambda size: turned_s() if size == _TURNED else seconds(size), TURNS
     )
     if not is_steady:
         return KeepCosts(is_steady=False)
@@ -85,24 +81,22 @@ def measure_keep(
     return KeepCosts(1000 * max(0.0, lead - _LEAD * token), 1000 * max(0.0, turned - one), 1000 * token)
 
 
-def measure_costs(
-    seconds: Callable[[int], float], done: Done = nobody, sizes: Sequence[int] = PASS_SIZES
-) -> PassCosts:
+def measure_costs(seconds: Callable[[int], float], sizes: Sequence[int] = PASS_SIZES) -> PassCosts:
     """Measure the cost of passes by their number of tokens; ``seconds`` times one pass.
 
     A larger pass never costs less: if it seems to, the machine was busy during the smaller one.
     """
-    least, is_steady = _least(sizes, seconds, TURNS, done)
+    least, is_steady = _least(sizes, seconds, TURNS)
     return _costs(sizes, least, is_steady=is_steady)
 
 
-def measure_fill(seconds: Callable[[int], float], largest: int, done: Done = nobody) -> PassCosts:
+def measure_fill(seconds: Callable[[int], float], largest: int) -> PassCosts:
     """Measure passes shared by many segments, up to the size at which the cost per token stops falling.
 
     No pass has more than ``largest`` tokens.
     """
     sizes = [size for size in FILL_SIZES if size <= largest]
-    least, is_steady = _least(sizes, seconds, TURNS, done)
+    least, is_steady = _least(sizes, seconds, TURNS)
     while 2 * sizes[-1] <= largest and _still_falls(sizes, least):
         sizes.append(2 * sizes[-1])
         least.append(min(seconds(sizes[-1]) for _ in range(_ROW_TURNS)))
@@ -119,15 +113,12 @@ def _costs(sizes: Sequence[int], least: Sequence[float], *, is_steady: bool) -> 
     return PassCosts(tuple(sizes), tuple(ms), is_steady)
 
 
-def _least(
-    sizes: Sequence[int], seconds: Callable[[int], float], turns: int, done: Done
-) -> tuple[list[float], bool]:
+def _least(sizes: Sequence[int], seconds: Callable[[int], float], turns: int) -> tuple[list[float], bool]:
     """The minimum seconds for each size, measured in turns, and whether the machine was steady meanwhile."""
     times: dict[int, list[float]] = {size: [] for size in sizes}
     for turn in range(turns + 1):
-        for number, (size, own) in enumerate(times.items(), 1):
+        for size, own in times.items():
             own.append(seconds(size))
-            done((turn + number / len(sizes)) / (turns + 1))
         if turn == 0:
             for own in times.values():
                 own.clear()  # the first turn includes set-up

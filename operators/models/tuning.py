@@ -8,7 +8,7 @@ turns, so that all of them see the same machine.
 from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -28,16 +28,6 @@ MAX_SPREAD = 1.35
 MAX_OTHERS = 0.1
 TURNS = 5
 _BUDGET_S = 2.2
-#: The share of `tune`'s time that finding the threads takes.
-_THREADS_SHARE = 0.75
-
-#: Receives the finished share of a measurement, from 0 to 1.
-Done = Callable[[float], None]
-
-
-def nobody(_fraction: float) -> None:
-    """Ignore the progress."""
-
 
 _PROMPT, _DRAFT, _SINGLE = 48, 24, 4
 # The sequence that holds only the prompt.
@@ -54,14 +44,6 @@ class Tuning(msgspec.Struct, frozen=True):
     is_steady: bool = True
 
 
-class Probe(Protocol):
-    """Runs the work that is timed."""
-
-    def seconds(self, threads: int, ubatch: int) -> float:
-        """Seconds of one turn."""
-        ...
-
-
 class TuningVerdict(NamedTuple):
     """Which candidate was chosen, and whether the times were steady enough to choose."""
 
@@ -70,32 +52,22 @@ class TuningVerdict(NamedTuple):
 
 
 def tune(
-    probe: Probe,
+    seconds: Callable[[int, int], float],
     cores: int,
     others_s: Callable[[], float] = lambda: 0.0,
     clock: Callable[[], float] = perf_counter,
-    done: Done = nobody,
 ) -> Tuning:
     """Choose threads, then the micro-batch with them; all cores if the times are unusable.
 
-    ``others_s`` returns the CPU seconds that other programs have used so far.
+    ``seconds`` times a turn with threads and a micro-batch; ``others_s`` returns the CPU seconds that other
+    programs have used so far.
     """
     began, others_began = clock(), others_s()
-    threads = choose(
-        thread_counts(cores),
-        lambda count: probe.seconds(count, UBATCHES[0]),
-        clock=clock,
-        done=lambda fraction: done(_THREADS_SHARE * fraction),
-    )
+    threads = choose(thread_counts(cores), lambda count: seconds(count, UBATCHES[0]), clock=clock)
     others = (others_s() - others_began) / max(1e-9, (clock() - began) * cores)
     if not threads.is_steady or others > MAX_OTHERS:
         return Tuning(cores, is_steady=False)
-    ubatch = choose(
-        UBATCHES,
-        lambda size: probe.seconds(threads.choice, size),
-        budget_s=_BUDGET_S / 3,
-        done=lambda fraction: done(_THREADS_SHARE + (1 - _THREADS_SHARE) * fraction),
-    )
+    ubatch = choose(UBATCHES, lambda size: seconds(threads.choice, size), budget_s=_BUDGET_S / 3)
     return Tuning(threads.choice, ubatch.choice if ubatch.is_steady else UBATCHES[0])
 
 
@@ -110,7 +82,6 @@ def choose(
     *,
     budget_s: float = _BUDGET_S,
     clock: Callable[[], float] = perf_counter,
-    done: Done = nobody,
 ) -> TuningVerdict:
     """Time all candidates in turns; take the first one that no later one clearly beats.
 
@@ -120,19 +91,16 @@ def choose(
         return TuningVerdict(candidates[0], is_steady=True)
     began = clock()
     times: dict[int, list[float]] = {}
-    rounds = TURNS + 1
-    for number, candidate in enumerate(reversed(candidates), 1):
+    for candidate in reversed(candidates):
         seconds(candidate)  # the first turn reads weights and sets up threads
         times[candidate] = [seconds(candidate)]
-        done(2 * number / len(candidates) / rounds)
         if times[candidate][0] > _MAX_RATIO * min(own[0] for own in times.values()):
             del times[candidate]
     for turn in range(1, TURNS):
         if turn > 1 and clock() - began > budget_s:
             break
-        for number, (candidate, own) in enumerate(times.items(), 1):
+        for candidate, own in times.items():
             own.append(seconds(candidate))
-            done((turn + 1 + number / len(times)) / rounds)
     best, *others = (candidate for candidate in candidates if candidate in times)
     for other in others:
         if min(times[other]) < (1 - MIN_GAIN) * min(times[best]):

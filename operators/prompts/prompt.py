@@ -79,18 +79,15 @@ class Prompt(NamedTuple):
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.
 
-        No makers of a model foresee both; terms come first.
+        No makers of a model foresee both; terms come first. It has as many of the last notes as have room.
         """
         if terms and self.terms is not None:
-            note = self.terms.each
-            each = [note.replace("{translation}", to).replace("{term}", term) for term, to in terms]
-            return self._noted(self.terms, each, "\n")
-        if self.context is not None:
-            return self._noted(self.context, list(said), " ")
-        return self
-
-    def _noted(self, noted: Noted, notes: Sequence[str], joint: str) -> Self:
-        """The prompt with as many of the last notes as there is room for."""
+            noted, joint, each = self.terms, "\n", self.terms.each
+            notes = [each.replace("{translation}", to).replace("{term}", term) for term, to in terms]
+        elif self.context is not None:
+            noted, joint, notes = self.context, " ", list(said)
+        else:
+            return self
         for first in range(len(notes)):
             tokens = self.vocabulary.tokenize(joint.join(notes[first:]))
             if len(tokens) <= MAX_NOTES:
@@ -115,30 +112,23 @@ class Prompt(NamedTuple):
         return (*self.head, *source, *tail)
 
 
-class EndOfLine:
-    """Stop tokens of a prompt whose answers are one line long.
-
-    Any token whose text contains a line break ends the answer: Gemma's vocabulary has 33 of them, and
-    which one comes depends on what follows.
-    """
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-
-    def __contains__(self, token: object) -> bool:
-        """Whether ``token`` ends the line."""
-        assert isinstance(token, int)
-        return b"\n" in self._vocabulary.piece(token) or self._vocabulary.is_end(token)
-
-
 class EndOfTurn:
-    """Stop tokens of a chat model: those with which it ends its turn."""
+    """Stop tokens of a chat model: those with which it ends its turn, and further ``ends``."""
 
     def __init__(self, vocabulary: Vocabulary, ends: Container[int] = ()) -> None:
-        """``ends`` are further ones, which the vocabulary does not mark as such."""
         self._vocabulary, self._ends = vocabulary, ends
 
     def __contains__(self, token: object) -> bool:
-        """Whether ``token`` ends the turn."""
         assert isinstance(token, int)
         return self._vocabulary.is_end(token) or token in self._ends
+
+
+class EndOfLine(EndOfTurn):
+    """Stop tokens of a prompt whose answers are one line long: any token with a line break ends one.
+
+    Gemma's vocabulary has 33 of them, and which one comes depends on what follows.
+    """
+
+    def __contains__(self, token: object) -> bool:
+        assert isinstance(token, int)
+        return b"\n" in self._vocabulary.piece(token) or super().__contains__(token)

@@ -1,35 +1,62 @@
-"""Chooses the prompt for a model: by name, by a user's own template, or by what its GGUF file says."""
+"""Chooses the prompt for a model: by name, by a user's own template, or by what its GGUF file says.
 
+Recognised text never goes through a template: it is tokenised separately, as plain text, between a head and a
+tail of token ids.
+"""
+
+import json
 import re
+from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
-from operators.errors import UsageError
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from operators.errors import InputError, UsageError
 from operators.languages import language
-from operators.prompts.chat import ChatVocabulary, chat_prompt, missing_controls, turn_prompt
-from operators.prompts.prompt import Prompt
+from operators.prompts.prompt import EndOfTurn, Noted, Prompt, Vocabulary
 from operators.prompts.template import (
+    NOTES,
+    SOURCE,
     ChatTemplate,
     FewShotTemplate,
+    NotesTemplate,
     Template,
     TurnTemplate,
     few_shot_prompt,
     find_examples,
     named_templates,
     trained_prompts,
+    with_languages,
 )
 
 
-class Model(ChatVocabulary, Protocol):
-    """What choosing needs from a model."""
+class Model(Vocabulary, Protocol):
+    """What a prompt needs from a language model."""
+
+    path: Path
 
     def metadata(self, key: str) -> str | None:
         """A value of the GGUF's header."""
         ...
 
     @property
-    def path(self) -> Path:
-        """The file."""
+    def chat_template(self) -> str | None:
+        """The Jinja template inside the GGUF."""
+        ...
+
+    @property
+    def begin_text(self) -> str:
+        """How the beginning of a prompt is spelled."""
+        ...
+
+    @property
+    def end_text(self) -> str:
+        """How the end of a text is spelled."""
         ...
 
 
@@ -41,20 +68,26 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
         InputError: the model's own chat template cannot be used.
     """
     name = chosen if isinstance(chosen, str) else "of your own"
-    if name != "auto" and trained_prompts(model):
+    if name != "auto" and trained_prompts(model.metadata):
         raise UsageError(
             f"the template {name} is not for this model, which was trained with prompts of its own: "
             "leave out --template, or choose --model base"
         )
-    template = _ours(model, chosen, source, target) if isinstance(chosen, str) else chosen
+    template = _named(model, chosen, source, target) if isinstance(chosen, str) else chosen
     if isinstance(template, FewShotTemplate):
-        _check_direction(template, source, target)
+        has = language(template.source_language).name, language(template.language).name
+        wanted = language(source).name, language(target).name
+        if has != wanted:
+            raise UsageError(
+                f"the examples of the template are {has[0]} to {has[1]}, and not {wanted[0]} to {wanted[1]}: "
+                "change --from and --to, or choose another template"
+            )
         return few_shot_prompt(model, template)
     if isinstance(template, ChatTemplate):
         if model.chat_template is None:
             raise UsageError("this model file has no chat template: use --template few-shot")
         return chat_prompt(model, template, source, target)
-    if missing := missing_controls(model, template, source, target):
+    if missing := _missing_controls(model, template, source, target):
         raise UsageError(
             f"the template {name} is not for this model, whose vocabulary lacks {' '.join(missing)}: "
             "use --template auto"
@@ -62,45 +95,28 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
     return turn_prompt(model, template, source, target)
 
 
-def _ours(model: Model, name: str, source: str, target: str) -> Template:
-    if name == "auto" and (trained := trained_prompts(model)):
+def _named(model: Model, name: str, source: str, target: str) -> Template:
+    if name == "auto" and (trained := trained_prompts(model.metadata)):
         return trained.find(source, target)
     if name == "auto":
         name = fitting_template(model, source, target)
-    if name == "few-shot":
-        return find_examples(source, target)
-    return named_templates()[name]
-
-
-def _check_direction(template: FewShotTemplate, source: str, target: str) -> None:
-    has = language(template.source_language).name, language(template.language).name
-    wanted = language(source).name, language(target).name
-    if has != wanted:
-        raise UsageError(
-            f"the examples of the template are {has[0]} to {has[1]}, and not {wanted[0]} to {wanted[1]}: "
-            "change --from and --to, or choose another template"
-        )
+    return find_examples(source, target) if name == "few-shot" else named_templates()[name]
 
 
 def fitting_template(model: Model, source: str, target: str) -> str:
     """The name of the template that ``auto`` selects for a model without prompts of its own training."""
-    names = _names(model)
     own = model.chat_template
-    found = {
-        (2, len(mark), name)
-        for name, one in named_templates().items()
-        for mark in one.chat_marks
-        if own is not None and mark in own
-    } | {
-        (1, len(word), name)
-        for name, one in named_templates().items()
-        for word in one.models
-        if word in names and (own is None or all(mark in own for mark in one.marks))
-    }
+    said = [*(model.metadata(f"general.{key}") or "" for key in ("architecture", "basename", "name"))]
+    names = " ".join(re.sub(r"[\s_]+", "-", one.lower()) for one in (*said, model.path.stem))
+    found = set()
+    for name, one in named_templates().items():
+        found |= {(2, len(mark), name) for mark in one.chat_marks if own is not None and mark in own}
+        if own is None or all(mark in own for mark in one.marks):
+            found |= {(1, len(word), name) for word in one.models if word in names}
     for _, _, name in sorted(found, reverse=True):
         template = named_templates()[name]
         if isinstance(template, TurnTemplate):
-            fits = not missing_controls(model, template, source, target)
+            fits = not _missing_controls(model, template, source, target)
         else:
             fits = own is not None
         if fits:
@@ -108,8 +124,134 @@ def fitting_template(model: Model, source: str, target: str) -> str:
     return "few-shot" if own is None else "chat"
 
 
-def _names(model: Model) -> str:
-    """What the header and the file's name call the model, in small letters and with hyphens."""
-    keys = ("general.architecture", "general.basename", "general.name")
-    said = [*(model.metadata(key) or "" for key in keys), model.path.stem]
-    return " ".join(re.sub(r"[\s_]+", "-", one.lower()) for one in said)
+def _missing_controls(
+    vocabulary: Vocabulary, template: TurnTemplate, source: str, target: str
+) -> tuple[str, ...]:
+    """The control tokens of the template that are not one token of the vocabulary each."""
+    controls = (with_languages(one, template, source, target) for one in template.controls)
+    return tuple(one for one in controls if len(vocabulary.tokenize(one, special=True)) != 1)
+
+
+def turn_prompt(vocabulary: Vocabulary, template: TurnTemplate, source: str, target: str) -> Prompt:
+    """The prompt of a template that spells its control tokens itself.
+
+    Raises `UsageError` for an unknown language.
+    """
+    head, _, tail = with_languages(template.prompt, template, source, target).partition(SOURCE)
+    prompt = _split_prompt(vocabulary, head, tail, target, begins=template.begins)
+    ends = [token for one in template.ends for token in vocabulary.tokenize(one, special=True)]
+    return prompt._replace(stop=EndOfTurn(vocabulary, ends))
+
+
+def _split_prompt(
+    vocabulary: Vocabulary, head: str, tail: str, target: str, *, begins: bool = True
+) -> Prompt:
+    # A space before the source belongs to its first word, as if all were tokenised together.
+    before = head.rstrip(" ")
+    return Prompt(
+        vocabulary=vocabulary,
+        head=(_begun if begins else _spelled)(vocabulary, before),
+        lead=head[len(before) :],
+        tail=_spelled(vocabulary, tail),
+        stop=EndOfTurn(vocabulary),
+        joint=language(target).joint,
+    )
+
+
+def _spelled(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    return tuple(vocabulary.tokenize(text, special=True))
+
+
+def _begun(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    """The tokens of a text that begins a prompt; many templates spell the beginning themselves."""
+    tokens, begin = _spelled(vocabulary, text), tuple(vocabulary.begin)
+    return tokens if tokens[: len(begin)] == begin else (*begin, *tokens)
+
+
+#: A word that no template contains, and that trimming, escaping and folding do not change.
+_MARK, _NOTES_MARK = "surtitle0source0goes0here", "surtitle0notes0go0here"
+
+
+def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) -> Prompt:
+    """A request for a translation in the turns of the model's own template.
+
+    Raises `InputError` for a template that cannot be used, `UsageError` for an unknown language.
+    """
+    is_chinese = any(language(one).code.startswith("zh") for one in (source, target))
+    message = template.chinese if is_chinese and template.chinese else template.message
+    answer = with_languages(template.answer, template, source, target)
+
+    def rendered(text: str, *marks: str) -> list[str]:
+        """The parts of the request around its marks."""
+        system = with_languages(template.system, template, source, target)
+        text = with_languages(text, template, source, target)
+        text = _render(model, system, text.replace(SOURCE, _MARK).replace(NOTES, _NOTES_MARK))
+        parts = []
+        for mark in marks:
+            if (count := text.count(mark)) != 1:
+                raise _unusable(f"it {'repeats' if count else 'leaves out'} the user's message")
+            part, _, text = text.partition(mark)
+            parts.append(part)
+        # A block of thoughts that the template opens is closed: captions cannot wait for it.
+        if text.rfind("<think>") > text.rfind("</think>"):
+            text = f"{text.rstrip()}\n\n</think>\n\n"
+        return [*parts, text + answer]
+
+    def noted(notes: NotesTemplate | None) -> Noted | None:
+        if notes is None:
+            return None
+        before, between, tail = rendered(notes.message, _NOTES_MARK, _MARK)
+        return Noted(_begun(model, before), _spelled(model, between), _spelled(model, tail), notes.each)
+
+    head, tail = rendered(message, _MARK)
+    prompt = _split_prompt(model, head, tail, target)
+    return prompt._replace(terms=noted(template.terms), context=noted(template.context))
+
+
+class _GenerationBlock(Extension):
+    """``{% generation %}`` marks the text that a model is trained on; here only its content counts."""
+
+    tags = {"generation"}  # noqa: RUF012 - as jinja2 declares it
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _render(model: Model, system: str, message: str) -> str:
+    """The text of the model's template, which is code from its file; it gets what transformers offers."""
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols]
+    )
+
+    def to_json(value: object, indent: int | None = None) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+
+    def refuse(why: str) -> NoReturn:
+        raise jinja2.TemplateError(why)
+
+    def now(pattern: str) -> str:
+        return datetime.now().strftime(pattern)
+
+    environment.filters["tojson"] = to_json
+    environment.globals.update(raise_exception=refuse, strftime_now=now)
+    said = [{"role": "system", "content": system}] if system else []
+    try:
+        return environment.from_string(model.chat_template or "").render(
+            messages=[*said, {"role": "user", "content": message}],
+            add_generation_prompt=True,
+            enable_thinking=False,
+            tools=None,
+            documents=None,
+            bos_token=model.begin_text,
+            eos_token=model.end_text,
+        )
+    except Exception as error:  # noqa: BLE001 - a template can raise whatever it likes
+        raise _unusable(" ".join(str(error)[:1000].split())[:200] or type(error).__name__) from None
+
+
+def _unusable(why: str) -> InputError:
+    return InputError(
+        f"the chat template in the model file cannot be used, {why}: "
+        "choose another prompt with --template, or another model"
+    )

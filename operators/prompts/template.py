@@ -9,10 +9,10 @@ ruins its answers (docs/training.md).
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -25,13 +25,11 @@ SOURCE, NOTES = "{source}", "{notes}"
 #: A term in a note, and its translation.
 TERM, TRANSLATION = "{term}", "{translation}"
 
-_FOLDER = files("operators.prompts") / "templates"
-
 _Message = Annotated[str, msgspec.Meta(pattern=r"\{source\}")]
 
 
 class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The base of all templates."""
+    pass
 
 
 class Pair(_Template, frozen=True):
@@ -56,8 +54,6 @@ class FewShotTemplate(_Template, frozen=True, omit_defaults=True):
 
 
 class _Asking(_Template, frozen=True, kw_only=True):
-    """What the templates for any languages have in common."""
-
     #: A model whose name contains one of these (in lower case, with hyphens) uses the template automatically,
     #: unless another template names it more closely.
     models: tuple[str, ...] = ()
@@ -135,38 +131,24 @@ def template_of(content: Mapping[str, object]) -> Template:
         if "matching regex" in what:
             what = f"it needs the mark {SOURCE} where the speech goes"
         raise ValueError(f"{place.rstrip('`')}: {what}" if place else what) from None
-    messages = list(_messages(template))
-    for place, message in messages:
-        _check_marks(place, message, notes=place.endswith(".message"))
-    if len(messages) > 1 and any(f" {SOURCE}" in message for _, message in messages):
+    places = {place: getattr(template, place, "") for place in ("prompt", "message", "chinese")}
+    notes = {place: getattr(template, place, None) for place in ("terms", "context")}
+    places |= {f"{place}.message": one.message for place, one in notes.items() if one is not None}
+    texts = {place: text for place, text in places.items() if text}
+    for place, text in texts.items():
+        before, _, after = text.partition(SOURCE)
+        if SOURCE in after:
+            raise ValueError(f"{place}: the mark {SOURCE} appears more than once")
+        if "." in place and (before.count(NOTES) != 1 or NOTES in after):
+            raise ValueError(f"{place}: it needs the mark {NOTES} once, before {SOURCE}")
+    if len(texts) > 1 and any(f" {SOURCE}" in text for text in texts.values()):
         raise ValueError(
             f"there is a space before {SOURCE}; begin a line with it where there are several messages"
         )
-    terms = getattr(template, "terms", None)
-    if terms is not None and not all(mark in terms.each for mark in (TERM, TRANSLATION)):
+    terms = notes["terms"]
+    if terms is not None and not (TERM in terms.each and TRANSLATION in terms.each):
         raise ValueError(f"terms.each: it needs the marks {TERM} and {TRANSLATION}")
     return template
-
-
-def _messages(template: Template) -> Iterator[tuple[str, str]]:
-    """The texts with marks, and their places in the file."""
-    if isinstance(template, TurnTemplate):
-        yield "prompt", template.prompt
-    if isinstance(template, ChatTemplate):
-        yield "message", template.message
-        if template.chinese:
-            yield "chinese", template.chinese
-        for place, notes in (("terms", template.terms), ("context", template.context)):
-            if notes is not None:
-                yield f"{place}.message", notes.message
-
-
-def _check_marks(place: str, message: str, *, notes: bool) -> None:
-    before, _, after = message.partition(SOURCE)
-    if SOURCE in after:
-        raise ValueError(f"{place}: the mark {SOURCE} appears more than once")
-    if notes and (before.count(NOTES) != 1 or NOTES in after):
-        raise ValueError(f"{place}: it needs the mark {NOTES} once, before {SOURCE}")
 
 
 def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str, target: str) -> str:
@@ -192,6 +174,15 @@ def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str
 
 
 @cache
+def _ours() -> Mapping[str, Template]:
+    entries = sorted((files("operators.prompts") / "templates").iterdir(), key=lambda entry: entry.name)
+    return {
+        entry.name.removesuffix(".toml"): template_of(tomllib.loads(entry.read_text("utf-8")))
+        for entry in entries
+    }
+
+
+@cache
 def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
     """The templates for any languages, by the names of their files."""
     return {name: one for name, one in _ours().items() if not isinstance(one, FewShotTemplate)}
@@ -201,15 +192,6 @@ def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     """All directions for which there are examples."""
     return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
-
-
-@cache
-def _ours() -> Mapping[str, Template]:
-    entries = sorted(_FOLDER.iterdir(), key=lambda entry: entry.name)
-    return {
-        entry.name.removesuffix(".toml"): template_of(tomllib.loads(entry.read_text("utf-8")))
-        for entry in entries
-    }
 
 
 #: What ``--template`` can be besides a file.
@@ -240,31 +222,27 @@ def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt
 
 def find_examples(source: str, target: str) -> FewShotTemplate:
     """Our examples for one direction. Raises `UsageError` for a direction without examples."""
-    found = of_direction(few_shot_templates(), source, target)
-    if found is not None:
+    if found := _of_direction(few_shot_templates(), source, target):
         return found
-    wanted = language(source).name, language(target).name
-    if wanted[0] == wanted[1]:
+    spoken, written = language(source).name, language(target).name
+    if spoken == written:
         raise UsageError(
-            f"speech and captions would both be {wanted[0]}; choose another language with --to or --from"
+            f"speech and captions would both be {spoken}; choose another language with --to or --from"
         )
     raise UsageError(
-        f"there are no examples for {wanted[0]} to {wanted[1]}, and this pretrained model needs them; "
-        f"choose one of {directions(few_shot_templates())}, another model (`surtitle models --from "
-        f"{wanted[0]} --to {wanted[1]}` lists them), or give examples of your own with --template"
+        f"there are no examples for {spoken} to {written}, and this pretrained model needs them; "
+        f"choose one of {_directions(few_shot_templates())}, another model (`surtitle models --from "
+        f"{spoken} --to {written}` lists them), or give examples of your own with --template"
     )
 
 
-def of_direction(templates: Iterable[FewShotTemplate], source: str, target: str) -> FewShotTemplate | None:
-    """The first of these templates for one direction; None if there is none."""
+def _of_direction(templates: Iterable[FewShotTemplate], source: str, target: str) -> FewShotTemplate | None:
     wanted = language(source), language(target)
-    return next(
-        (one for one in templates if (language(one.source_language), language(one.language)) == wanted), None
-    )
+    found = (one for one in templates if (language(one.source_language), language(one.language)) == wanted)
+    return next(found, None)
 
 
-def directions(templates: Iterable[FewShotTemplate]) -> str:
-    """Their directions, for a sentence."""
+def _directions(templates: Iterable[FewShotTemplate]) -> str:
     return ", ".join(f"{one.source_language} to {one.language}" for one in templates)
 
 
@@ -283,26 +261,17 @@ class TrainedPrompts(NamedTuple):
 
     def find(self, source: str, target: str) -> FewShotTemplate:
         """The prompt for one direction. Raises `UsageError` for one that the model was not trained on."""
-        found = of_direction(self.prompts, source, target)
-        if found is not None:
+        if found := _of_direction(self.prompts, source, target):
             return found
         raise UsageError(
             f"this model was not trained for {language(source).name} to {language(target).name}, but for "
-            f"{directions(self.prompts)}; choose another model with --model, such as base"
+            f"{_directions(self.prompts)}; choose another model with --model, such as base"
         )
 
 
-class Header(Protocol):
-    """A model file's header."""
-
-    def metadata(self, key: str) -> str | None:
-        """A value of it."""
-        ...
-
-
-def trained_prompts(model: Header) -> TrainedPrompts | None:
-    """What the model's file says about its training; None if it says nothing. Raises `InputError`."""
-    said = model.metadata(TEMPLATES_KEY)
+def trained_prompts(metadata: Callable[[str], str | None]) -> TrainedPrompts | None:
+    """What the header of a model's file says about its training; None for nothing. Raises `InputError`."""
+    said = metadata(TEMPLATES_KEY)
     return None if said is None else parse_prompts(said)
 
 

@@ -37,14 +37,6 @@ def test_a_machine_that_is_busy_is_known_by_its_times() -> None:
     assert not measure_costs(lambda _size: 1.0 if next(sizes) // len(PASS_SIZES) % 5 == 1 else 2.0).is_steady
 
 
-def test_how_much_is_measured_is_told_after_each_pass() -> None:
-    told: list[float] = []
-    measure_row_step(tiled, told.append)
-    assert len(told) == 16
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-
-
 def test_a_larger_pass_is_never_taken_to_be_cheaper() -> None:
     costs = measure_costs(lambda tokens: 0.02 if tokens == 8 else 0.001 * tokens)
     assert costs.ms[PASS_SIZES.index(8)] == costs.ms[PASS_SIZES.index(12)] == 12.0

@@ -1,6 +1,6 @@
 """Choosing threads and micro-batch by time: steady machines, noisy ones, and real passes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle, repeat
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.models.llama_model import LlamaModel
-from operators.models.tuning import LlamaProbe, Tuning, choose, nobody, thread_counts, tune
+from operators.models.tuning import LlamaProbe, Tuning, choose, thread_counts, tune
 
 
 class Machine:
@@ -26,8 +26,8 @@ class Machine:
         self.turns[candidate] = self.turns.get(candidate, 0) + 1
         return took
 
-    def choose(self, budget_s: float = 2.2, done: Callable[[float], None] = nobody) -> tuple[int, bool]:
-        return choose(list(self._seconds), self.run, budget_s=budget_s, clock=self.clock, done=done)
+    def choose(self, budget_s: float = 2.2) -> tuple[int, bool]:
+        return choose(list(self._seconds), self.run, budget_s=budget_s, clock=self.clock)
 
     def clock(self) -> float:
         return self.now
@@ -60,13 +60,13 @@ def test_noise_never_makes_a_machine_look_steady_and_slow_candidates_good(noise:
 
 def test_a_machine_that_is_busy_all_the_time_gets_all_cores_and_is_asked_again_later() -> None:
     machine = Machine(QUIET, cycle([1.0, 2.0, 3.0, 2.5, 1.7, 2.9, 2.2]))
-    assert tune(machine, 8, clock=machine.clock) == Tuning(8, 512, is_steady=False)
+    assert tune(machine.seconds, 8, clock=machine.clock) == Tuning(8, 512, is_steady=False)
 
 
 def test_other_programs_that_take_their_share_evenly_are_noticed_too() -> None:
     machine = Machine({1: 0.10, 2: 0.15}, repeat(1.0))
-    assert tune(machine, 2, lambda: 1.5 * machine.now, machine.clock) == Tuning(2, is_steady=False)
-    assert tune(machine, 2, lambda: 0.1 * machine.now, machine.clock) == Tuning(1, 64)
+    assert tune(machine.seconds, 2, lambda: 1.5 * machine.now, machine.clock) == Tuning(2, is_steady=False)
+    assert tune(machine.seconds, 2, lambda: 0.1 * machine.now, machine.clock) == Tuning(1, 64)
 
 
 def test_a_candidate_without_hope_gets_one_turn_after_its_warm_up() -> None:
@@ -82,20 +82,7 @@ def test_a_slow_model_is_not_measured_for_long() -> None:
 
 def test_the_micro_batch_is_measured_with_the_threads_that_were_chosen() -> None:
     machine = Machine(QUIET, repeat(1.0))
-    assert tune(machine, 8, clock=machine.clock) == Tuning(4, 64)
-
-
-def test_how_much_is_done_only_grows_and_comes_to_the_end() -> None:
-    told: list[float] = []
-    Machine(QUIET, repeat(1.0)).choose(10.0, told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-    told.clear()
-    machine = Machine(QUIET, repeat(1.0))
-    tune(machine, 8, clock=machine.clock, done=told.append)
-    assert told == sorted(told)
-    assert len(told) > 10
-    assert told[-1] == 1.0
+    assert tune(machine.seconds, 8, clock=machine.clock) == Tuning(4, 64)
 
 
 @pytest.mark.long
