@@ -1,6 +1,5 @@
 """Stream clocks: when a translation was done, in seconds since the stream's first sample."""
 
-import time
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
@@ -89,10 +88,9 @@ class LagClock:
         (None, 3.5)
     """
 
-    def __init__(self, now: Callable[[], float], wall: Callable[[], float] = time.time) -> None:
-        """``now`` gives seconds on a monotonic clock, ``wall`` on one that outlives the process."""
+    def __init__(self, now: Callable[[], float]) -> None:
+        """``now`` gives seconds on a monotonic clock."""
         self._now = now
-        self._wall = wall
         self._delays: dict[str, _Delays] = {}
 
     def heard(self, stream: str, at_s: float, came_s: float | None = None) -> None:
@@ -102,10 +100,6 @@ class LagClock:
         self._delays[stream] = _after(self._delays.pop(stream, ()), came_s, came_s - at_s)
         if len(self._delays) > _MAX_STREAMS:
             self._delays.pop(next(iter(self._delays)), None)
-
-    def begins_anew(self, stream: str) -> None:
-        """The clock of a stream was set."""
-        self._delays.pop(stream, None)
 
     def at(self, stream: str, now_s: float | None = None) -> float:
         """Seconds on the clock of a stream, now or at ``now_s``; before its first event, the time given."""
@@ -118,18 +112,6 @@ class LagClock:
         stream, done_s = parted(stream)[0], arrival_s + spent_s
         return max(self.at(stream), done_s) if stream in self._delays else done_s
 
-    def snapshot(self, stream: str) -> _Delays:
-        """What is known of a stream, for `resume` in another process."""
-        return _moved(self._delays.get(stream, ()), self._wall() - self._now())
-
-    def resume(self, stream: str, delays: _Delays) -> None:
-        """Continue a stream with what was known of it."""
-        now_s = self._now()
-        moved = _moved(delays, now_s - self._wall())
-        recent = tuple(one for one in moved if 0 <= now_s - one[0] < _RECENT_S)
-        if recent:
-            self._delays[stream] = recent
-
 
 def _after(delays: _Delays, now_s: float, delay_s: float) -> _Delays:
     """The least delays after one more event."""
@@ -138,8 +120,3 @@ def _after(delays: _Delays, now_s: float, delay_s: float) -> _Delays:
         return (*before, (began_s, min(least_s, delay_s)))
     recent = tuple(one for one in delays if now_s - one[0] < _RECENT_S)
     return (*recent, (now_s, delay_s))
-
-
-def _moved(delays: _Delays, by_s: float) -> _Delays:
-    """The same on another clock."""
-    return tuple((began_s + by_s, least_s + by_s) for began_s, least_s in delays)

@@ -103,7 +103,7 @@ class InterruptedRunError(SurtitleError):
 
 
 class ClusterError(SurtitleError):
-    """Another process of the cluster was lost (``EX_TEMPFAIL`` of sysexits.h)."""
+    """A process of the cluster was lost, or a topic has changed (``EX_TEMPFAIL`` of sysexits.h)."""
 
     exit_code = 75
     event = "cluster_error"

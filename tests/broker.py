@@ -84,16 +84,6 @@ class Broker:
         assert producer.flush(30) == 0
         assert not failed
 
-    def partition_of(self, topic: str, key: bytes) -> int:
-        """Which partition the messages of a key go to; sends one."""
-        found: list[int] = []
-        producer = Producer(self._config)
-        producer.produce(
-            topic, key=key, value=b"", on_delivery=lambda _, message: found.append(message.partition())
-        )
-        producer.flush(20)
-        return found[0]
-
     def messages(self, topic: str) -> list[Message]:
         """All messages of a topic by now; those of a partition in their order."""
         consumer = Consumer({**self._config, "group.id": "tests", "enable.auto.commit": False})

@@ -20,10 +20,9 @@ from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 from operators.extras import needs_extra
 from operators.languages import language
-from operators.notifications import MessageSkipped
 
 if TYPE_CHECKING:
-    from connectors.kafka.source import KafkaEventSource
+    from connectors.kafka import Cluster, KafkaEventSource
 
 #: The events that can be replayed instead of running the stages before them, and their input settings.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
@@ -33,9 +32,7 @@ INPUTS = ("audio", "microphone", "rooms", *REPLAYED.values(), "kafka")
 # Maximum number of events in one batch of a source whose updates may be overtaken.
 _MAX_AT_ONCE = 1000
 
-Source: TypeAlias = (
-    "AudioFileSource | MicrophoneSource | RoomsSource | JsonlSource[Any] | KafkaEventSource[Any]"
-)
+Source: TypeAlias = "AudioFileSource | MicrophoneSource | RoomsSource | JsonlSource[Any] | KafkaEventSource"
 
 
 class Input(NamedTuple):
@@ -56,7 +53,7 @@ class Input(NamedTuple):
 
     def close(self) -> None:
         """Close the source at the end of the flow, because Bytewax closes none after an error."""
-        if not isinstance(self.source, AudioFileSource | JsonlSource | RoomsSource):
+        if isinstance(self.source, MicrophoneSource):
             self.source.close()
 
     def complaint(self) -> str | None:
@@ -114,7 +111,7 @@ def make_input(
     elif name == "microphone":
         source = _microphone(settings, observe, stop)
     elif name == "kafka":
-        source = _topic(event_type, settings, observe, stop)
+        source = _topic(settings, stop)
     elif name == "rooms":
         assert rooms is not None, "a run with rooms as its input makes them first"
         source = RoomsSource(rooms, stop)
@@ -183,15 +180,15 @@ def _replay(
     )
 
 
-def _topic(
-    event_type: type[Event], settings: Settings, observe: Observe, stop: Flag
-) -> "KafkaEventSource[Any]":
+def _topic(settings: Settings, stop: Flag) -> "KafkaEventSource":
     with needs_extra("kafka", "input from Kafka"):
-        from connectors.kafka.source import KafkaEventSource
-    return KafkaEventSource(
-        settings.input.kafka,
-        event_type,
-        stop=stop,
-        interval_s=settings.recovery.interval_s,
-        rejected=lambda: observe(MessageSkipped("unusable")),
-    )
+        from connectors.kafka import KafkaEventSource
+    return KafkaEventSource(kafka_cluster(settings), str(settings.input.kafka.topic), stop)
+
+
+def kafka_cluster(settings: Settings) -> "Cluster":
+    """The brokers of the topics that are read and written."""
+    from connectors.kafka import Cluster
+
+    given = settings.input.kafka
+    return Cluster(given.brokers, {name: value.reveal() for name, value in given.client.items()})

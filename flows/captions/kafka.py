@@ -1,58 +1,77 @@
 """Kafka in the captions flow: events from a topic, without repeats and dead letters, and events to topics."""
 
-import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream
 
+from connectors.jsonl.lines import LineDecoder
 from connectors.messages import tell
+from flows.captions.inputs import kafka_cluster
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
 from operators.clock import LagClock
-from operators.errors import UsageError
+from operators.errors import InputError, OutputError, UsageError
+from operators.events import happened_s
 from operators.extras import needs_extra
 from operators.notifications import MessageSkipped
 from operators.stages.deduplicate import deduplicate
 
-if TYPE_CHECKING:
-    from connectors.kafka.client import Cluster
-    from connectors.kafka.sink import KafkaEventSink
-
 
 def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
     """The events of a topic, each once; messages that cannot be used go to the topic of dead letters."""
-    from connectors.kafka.messages import DeadLetter
+    from connectors.kafka import DeadLetter, KafkaEventSink, event_of
 
-    given = parts.settings.input.kafka
-    parted = op.branch("usable", messages, lambda one: not isinstance(one, DeadLetter))
-    if given.dead_letters:
-        letters = op.map("dead-letter", parted.falses, lambda letter: letter.message())
-        sink = _sink(input_cluster(parts.settings), given.dead_letters, parts.shared.stop, cuts=True)
-        op.output("dead-letters", letters, sink)
+    topic, decoder = parts.settings.input.kafka.dead_letters, LineDecoder(parts.given.event_type)
+
+    is_told = False
+
+    def decoded(message: Any) -> Any:
+        nonlocal is_told
+        event = event_of(decoder, message)
+        if not isinstance(event, DeadLetter):
+            return event
+        if topic is None:
+            raise InputError(
+                f"{event.place}: {event.reason}; name a topic for such messages in input.kafka.dead_letters"
+            )
+        parts.observers.observe(MessageSkipped("unusable"))
+        if not is_told:
+            is_told = True
+            tell("kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}")
+        return event
+
+    events: Stream[Any] = op.map("decode", messages, decoded)
+    parted = op.branch("usable", events, lambda one: not isinstance(one, DeadLetter))
+    if topic is not None:
+        letters = op.map("dead-letter", parted.falses, lambda letter: letter.sent())
+        op.output("dead-letters", letters, KafkaEventSink(kafka_cluster(parts.settings), topic))
     return once(parted.trues, parts)
 
 
 def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
     """The events without repeats, each stream on the worker that translates it."""
     observe, clock = parts.observers.observe, parts.given.clock
-    return deduplicate(
-        "deduplicate",
-        events,
-        lambda _event: observe(MessageSkipped("repeated")),
-        lambda sentence: tell("session_began", sentence),
-        clock if isinstance(clock, LagClock) else None,
-    )
+    new: Stream[Any] = deduplicate("deduplicate", events, lambda _event: observe(MessageSkipped("repeated")))
+    if not isinstance(clock, LagClock):
+        return new
+
+    def heard(event: Any) -> Any:
+        clock.heard(event.stream, happened_s(event))
+        return event
+
+    return op.map("heard", new, heard)
 
 
-def publish(events: Stream[Any], name: str, topic: str | None, parts: Parts) -> None:
-    """Write events to a topic, if one is given."""
+def publish(events: Stream[Any], name: str, parts: Parts) -> None:
+    """Write the events of a step to its topic, if one is given."""
+    topic = getattr(parts.settings.output.kafka, name, None)
     if topic is None:
         return
     with needs_extra("kafka", "output to Kafka"):
-        from connectors.kafka.messages import message_of
-    sink = _sink(output_cluster(parts.settings), topic, parts.shared.stop)
-    op.output(f"publish-{name}", op.map(f"message-{name}", events, message_of), sink)
+        from connectors.kafka import KafkaEventSink, message_of
+    messages = op.map(f"message-{name}", events, message_of)
+    op.output(f"publish-{name}", messages, KafkaEventSink(kafka_cluster(parts.settings), topic))
 
 
 def check_topics(settings: Settings) -> None:
@@ -63,55 +82,18 @@ def check_topics(settings: Settings) -> None:
         InputError: when the one that is read cannot be.
         OutputError: when one that is written cannot be.
     """
-    given, wanted = settings.input.kafka, settings.output.kafka
-    topics = {
-        "input.kafka.topic": (given.brokers, given.topic),
-        "input.kafka.dead_letters": (given.brokers, given.dead_letters if given.topic else None),
-    }
-    brokers = wanted.brokers or given.brokers
-    for name in ("partials", "sentences", "translations", "captions"):
-        topics[f"output.kafka.{name}"] = (brokers, getattr(wanted, name))
-    used = {name: where for name, where in topics.items() if where[1]}
-    if not used:
+    given, written = settings.input.kafka, settings.output.kafka
+    topics = {f"output.kafka.{name}": getattr(written, name) for name in written.__struct_fields__}
+    topics["input.kafka.topic"] = given.topic
+    topics["input.kafka.dead_letters"] = given.dead_letters if given.topic else None
+    names: dict[str, str] = {}
+    for name, topic in sorted(topics.items()):
+        if topic is not None and (other := names.setdefault(topic, name)) != name:
+            raise UsageError(f"{other} and {name} are both {topic}; give each a topic of its own")
+    if not names:
         return
-    names: dict[object, str] = {}
-    for name, where in used.items():
-        other = names.setdefault(where, name)
-        if other != name:
-            raise UsageError(f"{other} and {name} are both {where[1]}; give each a topic of its own")
-    _check_topics(settings, {name: str(topic) for name, (_, topic) in used.items()})
-
-
-def _check_topics(settings: Settings, used: dict[str, str]) -> None:
     with needs_extra("kafka", "Kafka"):
-        from connectors.kafka import client
-    read = [topic for name, topic in used.items() if name == "input.kafka.topic"]
-    letters = [topic for name, topic in used.items() if name == "input.kafka.dead_letters"]
-    written = [topic for name, topic in used.items() if name.startswith("output.")]
-    if read:
-        client.check_topics(input_cluster(settings), read, letters)
-    if written:
-        client.check_topics(output_cluster(settings), [], written)
-
-
-def input_cluster(settings: Settings) -> "Cluster":
-    """The brokers of the topic that is read."""
-    from connectors.kafka.client import Cluster
-
-    return Cluster(settings.input.kafka.brokers, settings.input.kafka.client)
-
-
-def output_cluster(settings: Settings) -> "Cluster":
-    """The brokers of the topics that are written."""
-    from connectors.kafka.client import Cluster
-
-    wanted = settings.output.kafka
-    if wanted.brokers is None:
-        return Cluster(settings.input.kafka.brokers, {**settings.input.kafka.client, **wanted.client})
-    return Cluster(wanted.brokers, wanted.client)
-
-
-def _sink(cluster: "Cluster", topic: str, stop: threading.Event, *, cuts: bool = False) -> "KafkaEventSink":
-    from connectors.kafka.sink import KafkaEventSink
-
-    return KafkaEventSink(cluster, topic, stop, cuts=cuts)
+        from connectors.kafka import check_topics as check
+    cluster, read = kafka_cluster(settings), given.topic
+    check(cluster, [one for one in names if one == read], InputError)
+    check(cluster, [one for one in names if one != read], OutputError)

@@ -32,7 +32,7 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
             code = parts.settings.translate.direction.target.code if several and one.in_one_language else ""
             keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
             op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
-    publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
+    publish(events, step, parts)
 
 
 def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:

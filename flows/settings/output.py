@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from connectors.kafka.settings import KafkaOutput
 from connectors.sinks.part import SINKS, SinkPart, asked_in
 from flows.settings.stage import ELSEWHERE, NotNegative, Stage, extended
 from operators.languages import Direction
@@ -13,6 +12,14 @@ from operators.parts import Option
 from operators.secret import Secret
 from operators.subtitles.writer import Shown
 
+#: Name of a topic, as Kafka allows it.
+Topic = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9._-]{1,249}$",
+        description="names of at most 249 letters, digits, points, hyphens and underscores",
+    ),
+]
 OwnSink = Annotated[str, Meta(pattern=f"^{ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
 
 
@@ -37,6 +44,19 @@ class DisplaySettings(Stage, frozen=True, kw_only=True):
         if self.mask_k is not None:
             return self.mask_k
         return MASK_K if languages.translates else MASKED_WORDS
+
+
+class KafkaOutput(Stage, frozen=True, kw_only=True):
+    """The topics that events are written to, at the brokers of the input; absent ones are not written."""
+
+    #: Topic for what the recogniser said.
+    partials: Topic | None = None
+    #: Topic for what was translated: partials of sentences.
+    sentences: Topic | None = None
+    #: Topic for the translations.
+    translations: Topic | None = None
+    #: Topic for the captions.
+    captions: Topic | None = None
 
 
 class _OutputSettings(Stage, frozen=True, kw_only=True):

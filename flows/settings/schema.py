@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from connectors.http.access import LOCAL
-from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages import Format
 from connectors.rooms.room import RoomLimits
 from connectors.sinks.part import SINKS, SinkPart
 from connectors.web.streams import MAX_CLIENTS
 from flows.settings.lists import words
-from flows.settings.output import DisplaySettings, OutputSettings
+from flows.settings.output import DisplaySettings, KafkaOutput, OutputSettings, Topic
 from flows.settings.stage import ELSEWHERE, Positive, Stage, extended
 from flows.settings.translate import TranslateSettings
 from operators.metrics.health import Rule
@@ -28,6 +27,27 @@ from operators.secret import Secret
 from operators.sentences.joining import Bounds
 
 _LIMITS = RoomLimits()
+
+
+#: ``HOST:PORT`` of a broker.
+Broker = Annotated[
+    str, Meta(pattern=r"^[^\s,/]+:[0-9]{1,5}$", description="addresses such as localhost:9092")
+]
+
+
+class KafkaInput(Stage, frozen=True, kw_only=True):
+    """A topic that events are read from, and the cluster of the topics that are written."""
+
+    #: Some brokers of the cluster; the client finds the others.
+    brokers: Annotated[tuple[Broker, ...], Meta(min_length=1, max_length=100)] = ("localhost:9092",)
+    #: The topic; absent to read none.
+    topic: Topic | None = None
+    #: The type of its events.
+    events: Literal["partials", "translations", "captions"] = "partials"
+    #: Topic for messages that cannot be used, with the reason; without it, the first one ends the job.
+    dead_letters: Topic | None = None
+    #: More properties of librdkafka, such as ``"security.protocol"``; their values are not shown.
+    client: dict[str, Secret] = field(default_factory=dict)
 
 
 class InputSettings(Stage, frozen=True, kw_only=True):

@@ -25,8 +25,7 @@ from connectors.audio.source import AudioFileSource
 from connectors.callback import CallbackSink
 from connectors.files.sink import FileSink
 from connectors.jsonl.source import JsonlSource
-from connectors.kafka.sink import KafkaEventSink
-from connectors.kafka.source import KafkaEventSource
+from connectors.kafka import KafkaEventSink, KafkaEventSource
 from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomsSource
 from connectors.sinks.jsonl import JsonlSink

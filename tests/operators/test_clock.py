@@ -57,23 +57,6 @@ def test_a_delay_of_a_quarter_of_an_hour_is_seen_and_a_clock_that_stood_still_is
     assert clock.done("talk", 4499.0, 0.0) == pytest.approx(4529.0)
 
 
-def test_what_is_known_of_a_stream_is_known_in_the_next_process() -> None:
-    clock = LagClock(lambda: 500.0, wall=lambda: 1_000_000.0)
-    clock.heard("talk", 100.0)
-    kept = clock.snapshot("talk")
-
-    # Killed for a minute, with what was said meanwhile.
-    soon = LagClock(lambda: 3.0, wall=lambda: 1_000_060.0)
-    soon.resume("talk", kept)
-    soon.heard("talk", 105.0)
-    assert soon.done("talk", 105.0, 0.5) == pytest.approx(160.0)
-
-    late = LagClock(lambda: 3.0, wall=lambda: 1_090_000.0)
-    late.resume("talk", kept)
-    late.heard("talk", 105.0)
-    assert late.done("talk", 105.0, 0.5) == pytest.approx(105.5)
-
-
 def test_streams_have_clocks_of_their_own_and_silent_ones_are_forgotten() -> None:
     now = [1000.0]
     clock = LagClock(lambda: now[0])

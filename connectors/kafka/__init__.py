@@ -1,1 +1,0 @@
-"""Events in topics of Kafka: one JSON object per message, as in a line of a file; the key is the stream."""
