@@ -3,7 +3,7 @@
 import math
 from threading import Lock
 
-from connectors.terminal.screen import Screen
+from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.audience import Audience
 from operators.events import ErasureRecord

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
-from connectors.terminal.screen import Lines
+from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.live_status import LiveStatus, RecordingProgress, StatusLine
 from flows.observe.observer import Observers
@@ -30,7 +30,7 @@ from operators.notifications import (
 from tests.flows.talk import captions
 
 
-class SeenStatus(Lines):
+class SeenStatus(Screen):
     """Remembers each status, in order."""
 
     def __init__(self) -> None:

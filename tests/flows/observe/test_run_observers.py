@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from connectors.messages import NOTICE
-from connectors.terminal.screen import Lines
+from connectors.terminal import Screen
 from flows.observe.observer import Observers
 from flows.observe.run_observers import Messages, RunObservers
 from flows.settings.loading import load_settings
@@ -37,7 +37,7 @@ from tests.program import completed
 
 def observers(**raw: dict[str, Any]) -> RunObservers:
     settings = load_settings(None, {"input": {"captions": "talk.jsonl"}, **raw})
-    return RunObservers(settings, Lines(StringIO()))
+    return RunObservers(settings, Screen(StringIO()))
 
 
 @pytest.mark.parametrize(
