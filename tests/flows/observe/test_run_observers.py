@@ -16,7 +16,6 @@ from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from operators.notifications import (
     CaptionShown,
-    Losses,
     ModelAnswered,
     Observed,
     OutputChanged,
@@ -120,7 +119,7 @@ class Failing(Remembering):
 def test_each_is_told_the_events_that_it_takes_in_their_order() -> None:
     both, one, none = Remembering(RunBegan, SoundLost), Remembering(RunBegan), Remembering()
     observers = Observers(both, one, none)
-    lost = SoundLost(Losses(dropped_s=1.0))
+    lost = SoundLost(1.0)
     for event in (RunBegan(), lost, RunEnded()):
         observers.observe(event)
     assert both.told == [RunBegan(), lost]
