@@ -1,4 +1,4 @@
-"""Notifications about a run for its observers: one type for each kind of event, and what was lost. Pure.
+"""Notifications about a run for its observers: one type for each kind of event. Pure.
 
 ``at_s`` is always the time of the notification on the stream's clock, in seconds.
 """
@@ -13,30 +13,6 @@ from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial,
 from operators.models.pool import Usage
 from operators.subtitles.timing import Cue
 from operators.trouble import Trouble
-
-
-class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """Sound that was lost since the run began, by cause."""
-
-    #: How often the device reported lost samples, and how many seconds were lost.
-    overflows: int = 0
-    overflow_s: float = 0.0
-    #: Seconds that were dropped, oldest first, because the flow did not fetch them in time.
-    dropped_s: float = 0.0
-    #: Missing seconds that the device did not report.
-    unreported_s: float = 0.0
-    #: Seconds during which there was no device.
-    absent_s: float = 0.0
-
-    @property
-    def total_s(self) -> float:
-        """All missing seconds."""
-        return self.lost_s + self.absent_s
-
-    @property
-    def lost_s(self) -> float:
-        """The seconds that were lost while there was a device."""
-        return self.overflow_s + self.dropped_s + self.unreported_s
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,10 +116,10 @@ class SoundHeard(Struct, frozen=True):
 
 
 class SoundLost(Struct, frozen=True):
-    """More sound was lost."""
+    """More sound was lost: all seconds so far while there was a device, and those without one."""
 
-    #: All losses so far.
-    losses: Losses
+    lost_s: float = 0.0
+    absent_s: float = 0.0
 
 
 class SourceChanged(Struct, frozen=True):

@@ -135,7 +135,7 @@ def _listen(wav: Path, options: dict[str, Any]) -> None:
 
     def observe(event: SourceChanged | SoundLost) -> None:
         if isinstance(event, SoundLost):
-            say(lost=msgspec.to_builtins(event.losses))
+            say(lost=msgspec.to_builtins(event))
         else:
             say(tell=event.sentence)
 

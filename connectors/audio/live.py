@@ -32,7 +32,7 @@ class Buffer(Protocol):
     def resumed(self, gap_s: float) -> None:
         """What comes next follows what came last, so many seconds after it."""
 
-    def put(self, data: bytes, frames: int, *, overflow: bool) -> None:
+    def put(self, data: bytes, frames: int) -> None:
         """Take int16 samples."""
 
 
@@ -136,7 +136,7 @@ class _Playing:
                 if self._stop.wait(max(0.0, due - time.monotonic())):
                     return
                 seconds = len(block) / 2 / SAMPLE_RATE
-                self._buffer.put(block, len(block) // 2, overflow=False)
+                self._buffer.put(block, len(block) // 2)
                 self._live.heard(seconds, self._decoder.damaged - damaged)
                 damaged = self._decoder.damaged
                 due += seconds / _HASTE

@@ -21,8 +21,6 @@ from operators.notifications import RecordingAt, RecordingTruncated
 
 # In real time, delivers what a microphone would have queued, in small batches.
 _MAX_DUE = 50
-# Shorter differences are not worth a report: encoders round lengths.
-_MIN_MISSING_S = 0.05
 
 
 class AudioPosition(msgspec.Struct, frozen=True):
@@ -148,51 +146,13 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
             self.observe(
                 RecordingTruncated(f"{packets} left out of {shown(recording)}; the others were translated")
             )
-        if decoder.missing_s >= _MIN_MISSING_S:
-            there, promised = decoder.read_s, decoder.read_s + decoder.missing_s
-            sentence = (
-                f"{shown(recording)} ends after {there:.1f} s of the {promised:.1f} s its header promises; "
-                f"those {there:.1f} s were translated"
+        if decoder.is_truncated:
+            self.observe(
+                RecordingTruncated(
+                    f"{shown(recording)} is truncated: its header promises more than the "
+                    f"{decoder.read_s:.1f} s that were translated"
+                )
             )
-            self.observe(RecordingTruncated(sentence))
-
-
-class _Playlist:
-    """Decodes the recordings of a source one after the other."""
-
-    def __init__(self, source: AudioFileSource, position: AudioPosition) -> None:
-        self._source = source
-        #: Where the recordings begin that were begun, in samples of the stream.
-        self._begins = [0, *position.begun_at]
-        while self._begins[-1] > position.samples:
-            del self._begins[-1]
-        self._at = position.samples
-        self._decoder = self._open()
-
-    @property
-    def begun_at(self) -> tuple[int, ...]:
-        return tuple(self._begins[1:])
-
-    def blocks(self) -> Iterator[bytes]:
-        source = self._source
-        while True:
-            for block in self._decoder.blocks():
-                self._at += len(block) // 2
-                yield block
-            if source.stop.is_set():
-                return
-            source.end(source.recordings[len(self._begins) - 1], self._decoder)
-            if len(self._begins) == len(source.recordings):
-                return
-            self._begins.append(self._at)
-            self._decoder = self._open()
-
-    def close(self) -> None:
-        self._decoder.close()
-
-    def _open(self) -> AudioDecoder:
-        recording = self._source.recordings[len(self._begins) - 1]
-        return self._source.open(recording, self._at - self._begins[-1])
 
 
 class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
@@ -200,8 +160,10 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         self._source = source
         self._position = position.samples
         self._is_over = position.is_over
-        self._playlist = _Playlist(source, position)
-        self._blocks = self._playlist.blocks()
+        # Where the recordings begin that were begun, in samples of the stream.
+        self._begins = [0, *(at for at in position.begun_at if at <= position.samples)]
+        self._decoder = self._open(position.samples)
+        self._blocks = self._decode(position.samples)
         self._ahead = bytearray()
         self._has_more = True
 
@@ -234,11 +196,30 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
 
     @override
     def snapshot(self) -> AudioPosition:
-        return AudioPosition(self._position, self._is_over, self._playlist.begun_at)
+        return AudioPosition(self._position, self._is_over, tuple(self._begins[1:]))
 
     @override
     def close(self) -> None:
-        self._playlist.close()
+        self._decoder.close()
+
+    def _open(self, at: int) -> AudioDecoder:
+        recording = self._source.recordings[len(self._begins) - 1]
+        return self._source.open(recording, at - self._begins[-1])
+
+    def _decode(self, at: int) -> Iterator[bytes]:
+        """The blocks of the recordings, one after the other, from a sample of the stream on."""
+        source = self._source
+        while True:
+            for block in self._decoder.blocks():
+                at += len(block) // 2
+                yield block
+            if source.stop.is_set():
+                return
+            source.end(source.recordings[len(self._begins) - 1], self._decoder)
+            if len(self._begins) == len(source.recordings):
+                return
+            self._begins.append(at)
+            self._decoder = self._open(at)
 
     def _due_s(self) -> float:
         """When a microphone would deliver the next chunk: when its last sample was spoken."""

@@ -6,10 +6,8 @@ from typing import Any, ClassVar
 import h11
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
-from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from uvicorn.server import ServerState
 
 from connectors.http.guard import MAX_HEADER_BYTES
 
@@ -21,45 +19,36 @@ _MAX_WAITING_BYTES = 32 * 1024
 # Bytes that may arrive at once. All of them are parsed before anything else, and no valid request is as long.
 _MAX_AT_ONCE = 2 * MAX_HEADER_BYTES
 
-# One part in this many: up to this many connections beyond the maximum get an answer before they are closed.
-_ANSWERED_SHARE = 4
-
 
 class Connection(H11Protocol):
     """A uvicorn connection, closed if the client sends no request in time or does not accept the answer.
 
-    uvicorn waits forever for a request that does not come or stays incomplete, and for a client that reads
-    nothing. It also limits requests, although sockets are the scarce resource: here one connection too many
-    replaces the one that was idle longest.
+    uvicorn waits forever for a request that does not come, holds any number of such connections, and refuses
+    all others meanwhile: here one connection too many replaces the one that has been idle longest.
     """
 
-    #: Seconds to send a request.
+    #: Seconds to send a request, to accept data that exceeds the buffer, and to accept the last data when the
+    #: server stops.
     idle_timeout_s: ClassVar[float] = 10.0
-    #: Seconds to accept data that exceeds the buffer.
     write_timeout_s: ClassVar[float] = 20.0
-    #: Seconds to accept the last data when the server stops.
     shutdown_timeout_s: ClassVar[float] = 1.0
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self._app = self.app
-        self.app = self._abortable
-        self._idle_timer: asyncio.TimerHandle | None = None
-        self._abort_timer: asyncio.TimerHandle | None = None
-        self._idle_since_s = 0.0
+    _timer: asyncio.TimerHandle
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_MAX_WAITING_BYTES)
-        self._start_idle_timer()
-        self._make_room()
+        app = self.app
+
+        async def abortable(scope: Scope, receive: Receive, send: Send) -> None:
+            scope["extensions"] = {ABORT: transport.abort}
+            await app(scope, receive, send)
+
+        self.app = abortable
+        self._timer = self.loop.call_later(self.idle_timeout_s, self._expire)
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            self._make_room()
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -70,30 +59,23 @@ class Connection(H11Protocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_idle_timer()
-        self._cancel_abort()
+        self._timer.cancel()
         super().connection_lost(exc)
 
     @override
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._cancel_abort()
-        self._abort_timer = self.loop.call_later(self.write_timeout_s, self.transport.abort)
-
-    @override
-    def resume_writing(self) -> None:
-        self._cancel_abort()
-        super().resume_writing()
+        self._expire_in(self.write_timeout_s)
 
     @override
     def on_response_complete(self) -> None:
-        self._start_idle_timer()
+        self._expire_in(self.idle_timeout_s)
         super().on_response_complete()
 
     @override
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         # From now on, the WebSocket's own limits apply.
-        self._cancel_idle_timer()
+        self._timer.cancel()
         super().handle_websocket_upgrade(event)
 
     @override
@@ -102,48 +84,26 @@ class Connection(H11Protocol):
         super().shutdown()
         self.loop.call_later(self.shutdown_timeout_s, self.transport.abort)
 
-    async def _abortable(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["extensions"] = {ABORT: self.transport.abort}
-        await self._app(scope, receive, send)
-
     @property
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
+    def _expire_in(self, seconds: float) -> None:
+        self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        if self._is_idle or self.flow.write_paused:
+            self.transport.abort()
+
     def _make_room(self) -> None:
-        limit = self.limit_concurrency
-        if limit is None or len(self.connections) < limit:
-            return
         others = [one for one in self.connections if isinstance(one, Connection) and one is not self]
         idle = [one for one in others if one._is_idle]
         if idle:
-            least = min(idle, key=lambda one: one._idle_since_s)
-        elif len(self.connections) > limit + limit // _ANSWERED_SHARE:
-            least = self
-        else:
-            return
-        # The transport reports this only later, and the next connection may come first.
-        self.connections.discard(least)
-        least.transport.abort()
-
-    def _cancel_abort(self) -> None:
-        """Written data was accepted, or is no longer needed."""
-        if self._abort_timer is not None:
-            self._abort_timer.cancel()
-            self._abort_timer = None
-
-    def _start_idle_timer(self) -> None:
-        self._cancel_idle_timer()
-        self._idle_since_s = self.loop.time()
-        self._idle_timer = self.loop.call_later(self.idle_timeout_s, self._close_idle)
-
-    def _cancel_idle_timer(self) -> None:
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-
-    def _close_idle(self) -> None:
-        if self._is_idle:
-            self.transport.abort()
+            longest = min(idle, key=lambda one: one._timer.when())
+            # The transport reports this only later, and the next connection may come first.
+            self.connections.discard(longest)
+            longest.transport.abort()
 
 
 class Socket(WebSocketsSansIOProtocol):

@@ -1,7 +1,7 @@
 """Buffers recorded audio until the flow fetches it: bounded, and with accurate times.
 
 The stream's clock starts with the first sample, and follows that of the device, which may be slow or fast.
-Consecutive samples belong to one run. A loss ends it, and the next one starts at the time by the wall clock.
+After a loss, the next sample is at the time by the wall clock.
 """
 
 import threading
@@ -9,43 +9,23 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import msgspec
+import numpy as np
+import soxr  # type: ignore[import-untyped] # ships no stubs
+from numpy.typing import NDArray
 
 from operators.events import SAMPLE_RATE
-from operators.notifications import Losses
+from operators.sound import mono
 
-# A reported loss moves the clock from this duration on; smaller gaps are due to irregular callbacks.
-_JITTER_S = 0.05
-# An unreported loss is assumed when even the most punctual of the recent blocks was later than this.
-_MIN_UNREPORTED_S = 0.25
+# A loss is assumed when even the most punctual of the recent blocks was later than this; otherwise callbacks
+# are irregular.
+_MIN_LOSS_S = 0.25
 _RECENT_S = 2.0
 # Seconds per second by which a device's clock may be slow; sound cards are off by up to 300 millionths.
 _MAX_DRIFT = 0.001
 
 
-class SampleRun(msgspec.Struct, frozen=True, eq=False):
-    """Consecutive samples without a gap; compared by identity."""
-
-    #: Position of the first sample on the stream's clock, in 16 kHz samples.
-    start: int
-    #: Samples per second and channel, and channels.
-    rate: int
-    channels: int
-
-
-class Block(msgspec.Struct, frozen=True):
-    """A part of a run, as recorded."""
-
-    run: SampleRun
-    #: Position in the run, in frames: samples per channel.
-    frame: int
-    frames: int
-    #: Interleaved int16 samples.
-    data: bytes
-
-
 class CaptureBuffer:
-    """Receives blocks on the device's thread and passes them to the flow's thread.
+    """Converts what comes on the device's thread to 16 kHz mono, and passes it to the flow's thread.
 
     Args:
         capacity_s: Seconds of audio to keep; beyond that, the oldest are dropped.
@@ -56,29 +36,22 @@ class CaptureBuffer:
     def __init__(
         self, capacity_s: float, start: int = 0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._capacity_s = capacity_s
+        self._capacity = round(capacity_s * SAMPLE_RATE)
         self._clock = clock
         self._lock = threading.Lock()
-        self._blocks: deque[Block] = deque()
-        self._held_s = 0.0
-        self._losses = Losses()
-        self._run = SampleRun(start, SAMPLE_RATE, 1)
-        self._frames = 0
-        self._is_new = True
+        self._pieces: deque[tuple[int, bytes]] = deque()
+        self._held = 0
+        self._resampler: soxr.ResampleStream | None = None
         self._began: float | None = None
-        self._least_late_s = float("inf")
-        self._judged = 0.0
-        self._last: float | None = None
-
-    @property
-    def losses(self) -> Losses:
-        """Everything lost so far."""
-        return self._losses
-
-    @property
-    def last(self) -> float | None:
-        """Time by ``clock`` of the newest block from the current device; None before its first block."""
-        return self._last
+        # When the oldest of the recent blocks came, and how late the most punctual of them was.
+        self._since: float | None = None
+        self._least_late_s = 0.0
+        #: Seconds lost while there was a device, and seconds without one.
+        self.lost_s = self.absent_s = 0.0
+        #: Time by ``clock`` of the newest block from the current device; None before its first block.
+        self.last: float | None = None
+        self._is_new = True
+        self._continue_at(start / SAMPLE_RATE, SAMPLE_RATE, 1)
 
     def now(self) -> float:
         """Seconds on the stream's clock; 0 until the first sample arrives."""
@@ -87,95 +60,94 @@ class CaptureBuffer:
     def opened(self, rate: int, channels: int) -> None:
         """Announce a newly opened device, whose first block comes next."""
         with self._lock:
-            self._begin_run(self._end_s(), rate, channels)
-            self._is_new = True
-            self._last = None
+            self._continue_at(self._end_s(), rate, channels)
+            self._is_new, self.last = True, None
 
     def resumed(self, gap_s: float) -> None:
         """Announce that what comes next follows what came last after a gap, however late it comes."""
         with self._lock:
-            if gap_s * SAMPLE_RATE >= 1:
-                self._begin_run(self._end_s() + gap_s, self._run.rate, self._run.channels)
-                self._losses = _with(self._losses, absent_s=self._losses.absent_s + gap_s)
-            self._last = None
-            self._judge_from(self._clock())
+            if gap_s >= 1 / SAMPLE_RATE:
+                self._skip(gap_s)
+                self.absent_s += gap_s
+            self.last = self._since = None
 
-    def put(self, data: bytes, frames: int, *, overflow: bool) -> None:
-        """Add recorded samples; ``overflow`` means that samples were lost before them."""
+    def put(self, data: bytes, frames: int) -> None:
+        """Add recorded samples: interleaved int16, so many for each channel."""
         now = self._clock()
         with self._lock:
-            gap_s = self._gap_s(now, frames / self._run.rate, overflow=overflow)
-            if gap_s:
-                self._begin_run(self._end_s() + gap_s, self._run.rate, self._run.channels)
-            self._blocks.append(Block(self._run, self._frames, frames, data))
+            if gap_s := self._gap_s(now, frames / self._rate):
+                self._skip(gap_s)
             self._frames += frames
-            self._held_s += frames / self._run.rate
-            self._is_new = False
-            self._last = now
-            self._drop()
+            self._is_new, self.last = False, now
+            if self._resampler is None:
+                self._append(data)
+            else:
+                samples = mono(np.frombuffer(data, "<i2").reshape(frames, -1).astype(np.float32))
+                self._append(_pcm(self._resampler.resample_chunk(samples / np.float32(32768))))
+            while self._held > self._capacity:
+                dropped = len(self._pieces.popleft()[1]) // 2
+                self._held -= dropped
+                self.lost_s += dropped / SAMPLE_RATE
 
-    def take(self) -> list[Block]:
-        """All blocks since the last call."""
+    def take(self, *, is_over: bool = False) -> list[tuple[int, bytes]]:
+        """All samples since the last call: pieces of 16-bit samples, each with its position in samples."""
         with self._lock:
-            blocks = list(self._blocks)
-            self._blocks.clear()
-            self._held_s = 0.0
-        return blocks
+            if is_over:
+                self._continue_at(self._end_s(), self._rate, self._channels)
+            pieces = list(self._pieces)
+            self._pieces.clear()
+            self._held = 0
+        return pieces
 
-    def _gap_s(self, now: float, block_s: float, *, overflow: bool) -> float:
+    def _gap_s(self, now: float, block_s: float) -> float:
         """Seconds missing between the previous block and one that has just arrived."""
         if self._began is None:
             # The clock starts with the first sample, which was recorded before it arrived.
             self._began = now - block_s - self._end_s()
-            self._judge_from(now)
         late_s = now - self._began - self._end_s() - block_s
-        if late_s < 0:
+        if late_s < 1 / SAMPLE_RATE:
             # No sample arrives before it was spoken, so it was the first block that came late.
-            self._began += late_s
+            self._began += min(0.0, late_s)
             late_s = 0.0
-        if self._last is not None and now - self._last > _MIN_UNREPORTED_S:
-            # After a pause, the device's buffered blocks come in a burst, and the first one's lateness is no
-            # evidence of a loss.
-            self._judge_from(now)
-        self._least_late_s = min(self._least_late_s, late_s)
-        gap_s, losses = 0.0, self._losses
         if self._is_new:
-            gap_s = late_s if late_s * SAMPLE_RATE >= 1 else 0.0
-            losses = _with(losses, absent_s=losses.absent_s + gap_s)
-        elif overflow:
-            gap_s = late_s if late_s > _JITTER_S else 0.0
-            losses = _with(losses, overflows=losses.overflows + 1, overflow_s=losses.overflow_s + gap_s)
-        elif now - self._judged > _RECENT_S:
-            gap_s = self._least_late_s if self._least_late_s > _MIN_UNREPORTED_S else 0.0
-            losses = _with(losses, unreported_s=losses.unreported_s + gap_s)
-            if not gap_s:
-                # Nothing is missing: the stream's clock goes as slowly as the device's.
-                self._began += min(self._least_late_s, _MAX_DRIFT * (now - self._judged))
-            self._judge_from(now)
-        self._losses = losses
-        if gap_s:
-            self._judge_from(now)
-        return gap_s
-
-    def _judge_from(self, now: float) -> None:
-        self._judged = now
-        self._least_late_s = float("inf")
+            self.absent_s += late_s
+            self._since = None
+            return late_s
+        if self._since is None:
+            self._since, self._least_late_s = now, late_s
+        self._least_late_s = min(self._least_late_s, late_s)
+        if now - self._since <= _RECENT_S:
+            return 0.0
+        late_s, recent_s, self._since = self._least_late_s, now - self._since, None
+        if late_s > _MIN_LOSS_S:
+            self.lost_s += late_s
+            return late_s
+        # Nothing is missing: the stream's clock goes as slowly as the device's.
+        self._began += min(late_s, _MAX_DRIFT * recent_s)
+        return 0.0
 
     def _end_s(self) -> float:
         """End of the samples so far, on the stream's clock."""
-        return self._run.start / SAMPLE_RATE + self._frames / self._run.rate
+        return self._start_s + self._frames / self._rate
 
-    def _begin_run(self, start_s: float, rate: int, channels: int) -> None:
-        self._run = SampleRun(round(start_s * SAMPLE_RATE), rate, channels)
-        self._frames = 0
+    def _skip(self, gap_s: float) -> None:
+        self._continue_at(self._end_s() + gap_s, self._rate, self._channels)
 
-    def _drop(self) -> None:
-        while self._held_s > self._capacity_s and self._blocks:
-            block = self._blocks.popleft()
-            lost_s = block.frames / block.run.rate
-            self._held_s -= lost_s
-            self._losses = _with(self._losses, dropped_s=self._losses.dropped_s + lost_s)
+    def _continue_at(self, start_s: float, rate: int, channels: int) -> None:
+        if self._resampler is not None:
+            self._append(_pcm(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True)))
+        self._start_s, self._frames, self._rate, self._channels = start_s, 0, rate, channels
+        self._at = round(start_s * SAMPLE_RATE)
+        is_converted = (rate, channels) == (SAMPLE_RATE, 1)
+        self._resampler = None if is_converted else soxr.ResampleStream(rate, SAMPLE_RATE, 1, "float32")
+
+    def _append(self, pcm: bytes) -> None:
+        if pcm:
+            self._pieces.append((self._at, pcm))
+            self._at += len(pcm) // 2
+            self._held += len(pcm) // 2
 
 
-def _with(losses: Losses, **changed: float) -> Losses:
-    return msgspec.structs.replace(losses, **changed)
+def _pcm(samples: NDArray[np.float32]) -> bytes:
+    pcm: bytes = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
+    return pcm

@@ -147,67 +147,51 @@ class Capture:
                 portaudio.abandon()
 
     def _keep(self) -> None:
+        name, wait_s, is_lost = self._live.name, _WAIT_S, False
         try:
-            stream: LiveStream | None = self._open()
-            while stream is not None and self._lasts(stream):
-                self.changes.append(f"the {self._live.name} was disconnected; waiting for it")
-                stream = self._wait()
+            stream: LiveStream | None = self._live.open(self._buffer, self._wake.set)
+            while True:
                 if stream is not None:
-                    self.changes.append(f"the {self._live.name} is back")
-                elif self._live.is_over:
-                    self.changes.append(f"the {self._live.name} has ended")
+                    if self._lasts(stream, is_lost=is_lost):
+                        wait_s, is_lost = _WAIT_S, False
+                    stream.close()
+                if self._is_closing:
+                    return
+                if not is_lost:
+                    self.changes.append(f"the {name} was disconnected; waiting for it")
+                    is_lost = True
+                if self._live.is_over:
+                    self.changes.append(f"the {name} has ended")
+                    return
+                self._wake.clear()
+                self._wake.wait(wait_s)
+                wait_s = min(2 * wait_s, self._live.longest_wait_s)
+                stream = self._again()
         except Exception as error:  # noqa: BLE001 - the flow's thread raises it
             self.error = error
 
-    def _open(self) -> LiveStream:
+    def _again(self) -> LiveStream | None:
         self._wake.clear()
-        return self._live.open(self._buffer, self._wake.set)
+        if self._is_closing:
+            return None
+        try:
+            return self._live.again(self._buffer, self._wake.set)
+        except SurtitleError:
+            return None
 
-    def _lasts(self, stream: LiveStream) -> bool:
-        """Record for as long as the device works; returns False if the recording was closed."""
+    def _lasts(self, stream: LiveStream, *, is_lost: bool) -> bool:
+        """Record for as long as the device works; returns whether it gave any sound."""
         opened = time.monotonic()
         silent = 0
         # Twice in a row: after a pause of the whole process, samples may arrive just after this check.
         while not self._is_closing and stream.is_active and silent < 2:
             self._wake.wait(_WATCH_S)
             silent = silent + 1 if self._is_silent(opened) else 0
-        stream.close()
-        return not self._is_closing
+            if is_lost and self._buffer.last is not None:
+                self.changes.append(f"the {self._live.name} is back")
+                is_lost = False
+        return self._buffer.last is not None
 
     def _is_silent(self, opened: float) -> bool:
-        last = self._buffer.last
-        now = time.monotonic()
+        last, now = self._buffer.last, time.monotonic()
         return now - opened > self._live.first_s if last is None else now - last > self._live.silent_s
-
-    def _wait(self) -> LiveStream | None:
-        """Try to open the device until it records again; None if it is over, or the recording is closed."""
-        wait_s = _WAIT_S
-        while not self._is_closing:
-            stream = self._try_again()
-            if stream is not None:
-                if self._records(stream):
-                    return stream
-                stream.close()
-            if self._live.is_over:
-                return None
-            self._wake.clear()
-            if not self._is_closing:
-                self._wake.wait(wait_s)
-            wait_s = min(2 * wait_s, self._live.longest_wait_s)
-        return None
-
-    def _try_again(self) -> LiveStream | None:
-        self._wake.clear()
-        try:
-            return self._live.again(self._buffer, self._wake.set)
-        except SurtitleError:
-            return None
-
-    def _records(self, stream: LiveStream) -> bool:
-        """Whether an opened device actually delivers samples."""
-        opened = time.monotonic()
-        while self._buffer.last is None:
-            if self._is_closing or not stream.is_active or self._is_silent(opened):
-                return False
-            self._wake.wait(_WATCH_S / 5)
-        return True

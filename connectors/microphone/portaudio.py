@@ -6,11 +6,10 @@ PortAudio makes its list of devices when it is initialised. Devices plugged in l
 
 import atexit
 import contextlib
-import difflib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -20,6 +19,10 @@ from operators.events import SAMPLE_RATE
 
 # Sound cards and PulseAudio buffer this much: enough for a callback that waits for the interpreter.
 _LATENCY_S = 0.1
+
+#: Receives interleaved int16 samples, and how many there are of each channel, on PortAudio's own thread; must
+#: return immediately.
+Take = Callable[[bytes, int], None]
 
 _lock = threading.Lock()
 _open_streams: set["InputStream"] = set()
@@ -100,14 +103,6 @@ def abandon() -> None:
     atexit.unregister(_sounddevice()._exit_handler)
 
 
-class Take(Protocol):
-    """Receives recorded samples on PortAudio's own thread; must return immediately."""
-
-    def __call__(self, data: bytes, frames: int, *, overflow: bool) -> None:
-        """``data`` is interleaved int16; ``overflow`` means that samples were lost before it."""
-        ...
-
-
 class InputStream:
     """An open input device that delivers 16-bit samples.
 
@@ -128,8 +123,8 @@ class InputStream:
     ) -> None:
         sound = _sounddevice()
 
-        def callback(data: Any, frames: int, _time: Any, status: Any) -> None:
-            take(bytes(data), frames, overflow=bool(status.input_overflow))
+        def callback(data: Any, frames: int, _time: Any, _status: Any) -> None:
+            take(bytes(data), frames)
 
         with _lock, _portaudio_errors(f"the microphone {device.name} cannot be recorded from"):
             rate, channels = _layout(sound, device)
@@ -169,9 +164,7 @@ def record(
 ) -> InputStream | MonitorStream:
     """Record from a microphone or a monitor: the arguments and errors are those of `InputStream`."""
     if device.monitor:
-        return MonitorStream(
-            device.monitor, prepare, lambda data, frames: take(data, frames, overflow=False), ended
-        )
+        return MonitorStream(device.monitor, prepare, take, ended)
     return InputStream(device, prepare, take, ended)
 
 
@@ -222,7 +215,6 @@ def _sounddevice() -> Any:
 
 # ALSA numbers cards in order of appearance: a microphone that was plugged in again may have another number.
 _CARD = re.compile(r"\s*\(hw:\d+,\d+\)$")
-_MAX_LISTED = 5
 
 
 def find_device(wanted: str | int | None) -> InputDevice:
@@ -240,14 +232,14 @@ def find_device(wanted: str | int | None) -> InputDevice:
     if isinstance(wanted, int) or re.fullmatch(r"\d{1,6}", wanted):
         matches = [device for device in devices if device.index == int(wanted)]
     else:
-        matches = _named(devices, wanted)
+        text = wanted.casefold()
+        matches = [device for device in devices if device.name.casefold() == text]
+        matches = matches or [device for device in devices if text in device.name.casefold()]
     if not matches:
-        nearest = _names(_nearest(devices, str(wanted)))
-        raise UsageError(
-            f"there is no microphone {wanted!s}; the nearest: {nearest}; `surtitle devices` lists all"
-        )
+        raise UsageError(f"there is no microphone {wanted!s}; `surtitle devices` lists all")
     if len(matches) > 1:
-        raise UsageError(f"{len(matches)} microphones match {wanted}: {_names(matches)}; give an index")
+        names = ", ".join(f"{device.index} ({device.name})" for device in matches)
+        raise UsageError(f"{len(matches)} microphones match {wanted}: {names}; give an index")
     return matches[0]
 
 
@@ -257,20 +249,3 @@ def find_again(before: InputDevice) -> InputDevice | None:
     same = [device for device in devices if device.name == before.name]
     alike = [device for device in devices if _CARD.sub("", device.name) == _CARD.sub("", before.name)]
     return next(iter(same + alike), None)
-
-
-def _named(devices: list[InputDevice], wanted: str) -> list[InputDevice]:
-    text = wanted.casefold()
-    exact = [device for device in devices if device.name.casefold() == text]
-    return exact or [device for device in devices if text in device.name.casefold()]
-
-
-def _nearest(devices: list[InputDevice], wanted: str) -> list[InputDevice]:
-    def likeness(device: InputDevice) -> float:
-        return difflib.SequenceMatcher(None, wanted.casefold(), device.name.casefold()).ratio()
-
-    return sorted(devices, key=likeness, reverse=True)[:_MAX_LISTED]
-
-
-def _names(devices: list[InputDevice]) -> str:
-    return ", ".join(f"{device.index} ({device.name})" for device in devices)

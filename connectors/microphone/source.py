@@ -5,73 +5,16 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 import msgspec
-import numpy as np
-import soxr  # type: ignore[import-untyped] # ships no stubs
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
-from numpy.typing import NDArray
 from typing_extensions import override
 
-from connectors.microphone.buffer import Block, CaptureBuffer
+from connectors.microphone.buffer import CaptureBuffer
 from connectors.microphone.capture import Capture, Device, LiveInput
 from connectors.microphone.portaudio import find_device
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.notifications import SoundLost, SourceChanged
-from operators.sound import mono
-
-
-class Resampler:
-    """Converts blocks into pieces: a position in 16 kHz samples, and 16-bit samples from there on."""
-
-    def __init__(self) -> None:
-        self._last: Block | None = None
-        self._soxr: soxr.ResampleStream | None = None
-        self._position = 0
-
-    def pieces(self, blocks: Iterable[Block]) -> Iterator[tuple[int, bytes]]:
-        """The blocks resampled; their last samples may come with the next blocks."""
-        for block in blocks:
-            if not self._continues(block):
-                yield from self.rest()
-                self._begin(block)
-            self._last = block
-            yield self._piece(block.data if self._soxr is None else self._resampled(block))
-
-    def rest(self) -> Iterator[tuple[int, bytes]]:
-        """The remaining samples of the blocks so far; the next blocks do not continue them."""
-        self._last = None
-        if self._soxr is not None:
-            tail = self._soxr.resample_chunk(np.zeros(0, np.float32), last=True)
-            self._soxr = None
-            yield self._piece(_pcm(tail))
-
-    def _continues(self, block: Block) -> bool:
-        last = self._last
-        return last is not None and last.run is block.run and last.frame + last.frames == block.frame
-
-    def _begin(self, block: Block) -> None:
-        run = block.run
-        self._position = run.start + round(block.frame * SAMPLE_RATE / run.rate)
-        if (run.rate, run.channels) != (SAMPLE_RATE, 1):
-            self._soxr = soxr.ResampleStream(run.rate, SAMPLE_RATE, 1, "float32")
-
-    def _resampled(self, block: Block) -> bytes:
-        assert self._soxr is not None
-        frames = np.frombuffer(block.data, "<i2").reshape(-1, block.run.channels)
-        samples = mono(frames.astype(np.float32)) / np.float32(32768)
-        return _pcm(self._soxr.resample_chunk(samples))
-
-    def _piece(self, pcm: bytes) -> tuple[int, bytes]:
-        at = self._position
-        self._position += len(pcm) // 2
-        return at, pcm
-
-
-def _pcm(samples: NDArray[np.float32]) -> bytes:
-    pcm: bytes = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
-    return pcm
-
 
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
 # Maximum time before recorded samples are fetched: short compared with a chunk.
@@ -166,8 +109,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
         self._is_stopped = False
         self._buffer = buffer
         self._capture = capture
-        self._resampler = Resampler()
-        self._losses = buffer.losses
+        self._lost = SoundLost()
 
     @override
     def next_batch(self) -> list[AudioChunk]:
@@ -179,7 +121,9 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
             self._capture.close()
         else:
             self._capture.start()
-        chunks = [self._chunk(start, pcm) for start, pcm in _joined(self._pieces())]
+        chunks = [
+            self._chunk(start, pcm) for start, pcm in _joined(self._buffer.take(is_over=self._is_stopped))
+        ]
         self._report()
         if not self._is_stopped and self._capture.error is not None:
             raise self._capture.error
@@ -199,11 +143,6 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
     def close(self) -> None:
         self._capture.close()
 
-    def _pieces(self) -> Iterator[tuple[int, bytes]]:
-        yield from self._resampler.pieces(self._buffer.take())
-        if self._is_stopped:
-            yield from self._resampler.rest()
-
     def _chunk(self, start: int, pcm: bytes) -> AudioChunk:
         # The end of a resampled run may extend a sample or two into the next one.
         start = max(start, self._position)
@@ -213,10 +152,10 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
     def _report(self) -> None:
         while self._capture.changes:
             self._source.observe(SourceChanged(self._capture.changes.popleft(), self._source.now()))
-        losses = self._buffer.losses
-        if losses is not self._losses and losses != self._losses:
-            self._losses = losses
-            self._source.observe(SoundLost(losses))
+        lost = SoundLost(self._buffer.lost_s, self._buffer.absent_s)
+        if lost != self._lost:
+            self._lost = lost
+            self._source.observe(lost)
 
 
 def _joined(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
 from connectors.rooms.registry import RoomRegistry
-from connectors.terminal.drawing import open_screen
-from connectors.terminal.screen import Screen
+from connectors.terminal import Screen, open_screen
 from connectors.terminology import read_glossary
 from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input

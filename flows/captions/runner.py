@@ -15,7 +15,7 @@ from bytewax.dataflow import Dataflow
 from connectors.files.atomic import write_atomically
 from connectors.jsonl.files import validate
 from connectors.messages import NOTICE, shown_on, tell
-from connectors.terminal.screen import is_gone
+from connectors.terminal import is_gone
 from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input

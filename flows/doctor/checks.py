@@ -234,7 +234,7 @@ def _heard(wanted: str | None) -> Finding:
         nonlocal bytes_per_second
         bytes_per_second = rate * channels * 2
 
-    def take(data: bytes, frames: int, *, overflow: bool) -> None:  # noqa: ARG001 - of the protocol
+    def take(data: bytes, _frames: int) -> None:
         sound.extend(data)
         if len(sound) >= _LISTEN_S * bytes_per_second:
             has_sound.set()

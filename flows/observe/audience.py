@@ -165,8 +165,8 @@ class Audience:
                 self._speech(event)
             case UpdateMeasured(record):
                 self._hub.record(record, self._lost_s)
-            case SoundLost(losses):
-                self._lost_s = losses.lost_s
+            case SoundLost(lost_s):
+                self._lost_s = lost_s
             case RunEnded():
                 if self._files is not None:
                     self._files.close()

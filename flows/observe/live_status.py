@@ -3,12 +3,11 @@
 import math
 from threading import Lock
 
-from connectors.terminal.screen import Screen
+from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.audience import Audience
 from operators.events import ErasureRecord
 from operators.notifications import (
-    Losses,
     Observed,
     OutputChanged,
     RecognizerChanged,
@@ -54,7 +53,7 @@ class LiveStatus:
         self._absent = absent
         self._now_s = 0.0
         self._wrong = ""
-        self._losses = Losses()
+        self._lost_s = 0.0
         self._is_absent = False
         self._is_troubled = False
         # Files that currently cannot be written.
@@ -72,8 +71,8 @@ class LiveStatus:
                 self._is_absent = False
                 self._now_s = at_s
                 self._meter(level(chunk.pcm).peak_dbfs, chunk.start_s + chunk.duration_s)
-            case SoundLost(losses):
-                self._losses = losses
+            case SoundLost(lost_s):
+                self._lost_s = lost_s
             case SourceChanged(sentence, at_s):
                 self._wrong, self._is_absent, self._now_s = sentence, True, at_s
             case RecognizerChanged(sentence):
@@ -106,7 +105,7 @@ class LiveStatus:
             level_dbfs=self._level_dbfs,
             elapsed_s=self._now_s,
             lag_s=self._lag_s,
-            dropped_s=self._losses.lost_s,
+            dropped_s=self._lost_s,
             overtaken=self._overtaken,
         )
 

@@ -16,7 +16,6 @@ from operators.models.pool import Usage
 from operators.notifications import (
     LoadingBegan,
     LoadingEnded,
-    Losses,
     MessageSkipped,
     ModelLoaded,
     Observed,
@@ -59,7 +58,7 @@ class Monitoring:
         # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.
         self._has_one_source = not settings.input.rooms
         self._is_live = settings.is_live and self._has_one_source
-        self._losses = Losses()
+        self._lost = SoundLost()
         self._usage: Callable[[], Usage] = Usage
         self._told: Verdict | None = None
         self._lock = Lock()
@@ -132,10 +131,10 @@ class Monitoring:
                 peak_dbfs = level(chunk.pcm).peak_dbfs
                 is_last = chunk.is_last or not self._has_one_source
                 self.health.audio(chunk.duration_s, peak_dbfs, is_live=self._is_live, is_last=is_last)
-            case SoundLost(losses):
-                before, self._losses = self._losses, losses
-                self.metrics.lost_s.inc(max(0.0, losses.lost_s - before.lost_s))
-                self.metrics.absent_s.inc(max(0.0, losses.absent_s - before.absent_s))
+            case SoundLost(lost_s, absent_s):
+                self.metrics.lost_s.inc(max(0.0, lost_s - self._lost.lost_s))
+                self.metrics.absent_s.inc(max(0.0, absent_s - self._lost.absent_s))
+                self._lost = event
             case SpeechCut():
                 self.metrics.cut.inc()
             case MessageSkipped(kind):

@@ -9,7 +9,7 @@ from threading import Lock
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
-from connectors.terminal.screen import Screen
+from connectors.terminal import Screen
 from flows.observe.audience import Audience
 from flows.observe.live_status import LiveStatus, StatusLine
 from flows.observe.monitoring import Monitoring

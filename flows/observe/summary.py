@@ -16,7 +16,6 @@ from operators.languages import language
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import Summary, SummaryMeter
 from operators.notifications import (
-    Losses,
     Missing,
     Observed,
     SoundHeard,
@@ -109,7 +108,7 @@ class RunSummary:
         self._settings = settings
         self._lock = Lock()
         self._meter = SummaryMeter()
-        self._losses = Losses()
+        self._lost = SoundLost()
         self._cut = 0
 
     def observe(self, event: Observed) -> None:
@@ -118,8 +117,8 @@ class RunSummary:
             case UpdateMeasured(record):
                 with self._lock:
                     self._meter.add(record)
-            case SoundLost(losses):
-                self._losses = losses
+            case SoundLost():
+                self._lost = event
             case SpeechCut():
                 with self._lock:
                     self._cut += 1
@@ -137,6 +136,6 @@ class RunSummary:
                 for record in read_events(log, ErasureRecord):
                     meter.add(record)
         settings = to_plain(self._settings)
-        lost_s, absent_s = self._losses.lost_s, self._losses.absent_s
+        lost_s, absent_s = self._lost.lost_s, self._lost.absent_s
         with self._lock:
             return meter.summary(settings, lost_s=lost_s, absent_s=absent_s, cut=self._cut, missing=missing)

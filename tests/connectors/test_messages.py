@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from connectors.messages import NOTICE, JsonMessages, TextMessages
-from connectors.terminal.drawing import open_screen
+from connectors.terminal import open_screen
 from connectors.view import Status
 
 EVERYBODY = """

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from connectors.exports.simulstream import write_simulstream
 from connectors.jsonl.files import read_events
 from connectors.sinks.subtitles import VTT_HEADER, srt, vtt
-from connectors.terminal.drawing import open_screen
+from connectors.terminal import open_screen
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
 from flows.captions.graph import build

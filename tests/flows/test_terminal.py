@@ -71,7 +71,7 @@ STUCK = """
 import time
 from threading import Event
 from connectors.view import Status
-from connectors.terminal.drawing import open_screen
+from connectors.terminal import open_screen
 from flows.running.interrupts import interrupt_sets
 
 screen, stop = open_screen(), Event()

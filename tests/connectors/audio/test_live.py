@@ -170,7 +170,7 @@ def test_what_a_broadcast_no_longer_offers_is_a_gap_of_that_length(tmp_path: Pat
     with served(broadcast.answer) as where:
         chunks, events = interrupted(broadcast, f"{where}/live.m3u8", 6)
 
-    losses = [one.losses for one in events if isinstance(one, SoundLost)]
+    losses = [one for one in events if isinstance(one, SoundLost)]
     assert len(losses) == 1
     lost_s = losses[0].absent_s
     at = levels(chunks)

@@ -2,7 +2,6 @@
 
 import io
 import math
-import os
 import struct
 import threading
 import time
@@ -21,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from connectors.audio.decoder import AudioDecoder, probe, read_wav_data
+from connectors.audio.decoder import AudioDecoder, probe
 from connectors.audio.source import AudioFileSource, AudioPosition
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
@@ -199,7 +198,6 @@ def test_probe_tells_what_the_header_says(tmp_path: Path) -> None:
     info = probe(tmp_path / "talk.flac")
 
     assert (info.duration_s, info.rate, info.channels) == (1.5, 48_000, 2)
-    assert info.missing_s == 0
 
 
 WHOLE = wav_bytes(tone(1)[:, 0])
@@ -211,13 +209,12 @@ WHOLE = wav_bytes(tone(1)[:, 0])
         (b"", "it cannot be decoded, because it is empty; record or export it again"),
         (b"this is no sound" * 99, "cannot be decoded"),
         (WHOLE[:44], "no audio"),
-        (WHOLE[:20] + struct.pack("<H", 0x161) + WHOLE[22:], "cannot be decoded"),
+        (wav_bytes(tone(0)[:, 0]) + b"LIST\4\0\0\0abcd", "no audio"),
         (WHOLE[:22] + struct.pack("<H", 0) + WHOLE[24:], "cannot be decoded"),
         (WHOLE[:24] + struct.pack("<I", 1) + WHOLE[28:], "1 samples a second"),
         (WHOLE[:24] + struct.pack("<I", 4_000_000_000) + WHOLE[28:], "cannot be decoded"),
-        (wav_bytes(tone(0)[:, 0]) + b"LIST\4\0\0\0abcd", "no audio"),
     ],
-    ids=["empty", "text", "no frames", "odd codec", "no channels", "slow", "fast", "no frames, but notes"],
+    ids=["empty", "text", "no frames", "no frames, but notes", "no channels", "slow", "fast"],
 )
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "talk.wav"
@@ -240,15 +237,6 @@ def test_a_thousand_channels_at_any_rate_take_little_memory(tmp_path: Path) -> N
         assert tracemalloc.get_traced_memory()[1] < 50e6
     finally:
         tracemalloc.stop()
-
-
-def test_zeros_without_end_are_not_looked_through_for_chunks(tmp_path: Path) -> None:
-    path = tmp_path / "talk.wav"
-    path.write_bytes(b"RIFF\0\0\0\0WAVE")
-    os.truncate(path, 2**33)
-    began = time.process_time()
-    assert read_wav_data(path) is None
-    assert time.process_time() - began < 1
 
 
 def test_a_recording_that_has_become_shorter_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -279,9 +267,8 @@ def test_what_a_truncated_wav_holds_is_heard_and_then_reported(tmp_path: Path) -
     heard = samples_of(run(path, observe=into(reports)))
 
     assert np.array_equal(heard, samples[:51_200])
-    assert probe(path).missing_s == pytest.approx(6.8)
     [report] = reports
-    assert report.startswith(f"{path} ends after 3.2 s of the 10.0 s its header promises")
+    assert report == f"{path} is truncated: its header promises more than the 3.2 s that were translated"
 
 
 @pytest.mark.parametrize("damage", ["cut", "overwritten"])
@@ -301,7 +288,7 @@ def test_what_comes_before_the_damage_in_a_flac_is_heard_and_then_reported(
     assert len(heard) > 5 * SAMPLE_RATE - 2 * 4096
     assert np.array_equal(heard, samples[: len(heard)])
     [report] = reports
-    assert "of the 10.0 s its header promises" in report
+    assert "is truncated: its header promises more than the 4.9 s" in report
 
 
 @pytest.mark.parametrize(
@@ -318,7 +305,6 @@ def test_a_wav_from_a_pipe_is_whole_whatever_its_header_says(tmp_path: Path, rif
     reports: list[str] = []
 
     assert np.array_equal(samples_of(run(path, observe=into(reports))), samples)
-    assert probe(path).missing_s == 0
     assert reports == []
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 DRIVER = """
 import itertools, json, os, sys, time
 from connectors.view import Status
-from connectors.terminal.drawing import open_screen
+from connectors.terminal import open_screen
 from operators.events import Caption
 
 screen = open_screen(int(sys.argv[1]), now=itertools.count().__next__)

@@ -127,7 +127,7 @@ def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
     half.write_bytes(speech.read_bytes()[: speech.stat().st_size // 2])
     done = surtitle("file", half, *small, "--captions", tmp_path / "captions.jsonl", "--quiet")
     assert done.returncode == 3
-    assert "half.wav ends after" in done.stderr
+    assert "half.wav is truncated" in done.stderr
     assert read(tmp_path / "captions.jsonl")[-1]["is_final"]
 
 

@@ -13,7 +13,7 @@ from flows.observe.audience import Audience
 from flows.observe.observer import Observers
 from flows.settings.loading import load_settings
 from operators.metrics.erasure import ErasureMeter
-from operators.notifications import CaptionShown, Losses, RunBegan, RunEnded, SoundLost, UpdateMeasured
+from operators.notifications import CaptionShown, RunBegan, RunEnded, SoundLost, UpdateMeasured
 from tests.connectors.web.browser import follow
 from tests.flows.talk import captions
 
@@ -27,7 +27,7 @@ def test_captions_figures_and_the_end_are_published() -> None:
     one = audience()
     observers = Observers(one)
     caption = captions()[0]
-    observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=4.0)))
+    observers.observe(SoundLost(1.5, 4.0))
     observers.observe(CaptionShown(caption, 1.0))
     observers.observe(UpdateMeasured(ErasureMeter("13a").record(caption), 1.0))
     one.status(Status(state="no microphone"), "the microphone was disconnected; waiting for it")

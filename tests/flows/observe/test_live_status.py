@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
-from connectors.terminal.screen import Lines
+from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.live_status import LiveStatus, RecordingProgress, StatusLine
 from flows.observe.observer import Observers
@@ -18,7 +18,6 @@ from operators.events import AudioChunk, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
 from operators.notifications import (
     LoadingAt,
-    Losses,
     OutputChanged,
     RecognizerChanged,
     RecordingAt,
@@ -30,7 +29,7 @@ from operators.notifications import (
 from tests.flows.talk import captions
 
 
-class SeenStatus(Lines):
+class SeenStatus(Screen):
     """Remembers each status, in order."""
 
     def __init__(self) -> None:
@@ -119,7 +118,7 @@ def test_the_meter_falls_slowly_and_lost_sound_is_told_but_no_absence() -> None:
     live.observe(heard(0.1))
     live.observe(heard(0.2, amplitude=0))
     assert live.status.level_dbfs == pytest.approx(-9.0, abs=0.1)
-    live.observe(SoundLost(Losses(dropped_s=1.5, absent_s=20.0)))
+    live.observe(SoundLost(1.5, 20.0))
     assert live.status.dropped_s == 1.5
 
 
@@ -136,7 +135,7 @@ def test_the_line_is_drawn_with_each_sound_and_when_the_microphone_changes() -> 
     observers = Observers(StatusLine(screen, None))
     observers.observe(heard(0.1))
     observers.observe(UpdateMeasured(record(is_final=False), 0.2))
-    observers.observe(SoundLost(Losses(dropped_s=1.0)))
+    observers.observe(SoundLost(1.0))
     assert [status.state for status in screen.seen] == ["listening"]
     observers.observe(heard(0.3))
     observers.observe(SourceChanged("the microphone was disconnected; waiting for it", 0.4))

@@ -35,7 +35,6 @@ from operators.models.pool import Usage
 from operators.notifications import (
     LoadingBegan,
     LoadingEnded,
-    Losses,
     ModelLoaded,
     PartialHeard,
     RunBegan,
@@ -315,8 +314,8 @@ def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -
     )
     observers.observe(SoundHeard(chunk(0.0), 0.1))
     observers.observe(SoundHeard(chunk(0.1), 0.2))
-    observers.observe(SoundLost(Losses(dropped_s=1.0)))
-    observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=20.0)))
+    observers.observe(SoundLost(1.0))
+    observers.observe(SoundLost(1.5, 20.0))
     names = ("audio", "lost_audio", "absent_audio")
     assert counted(monitoring, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
     observers.observe(SpeechCut("a text was cut"))

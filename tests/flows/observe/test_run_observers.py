@@ -9,14 +9,13 @@ from typing import Any, get_args
 import pytest
 
 from connectors.messages import NOTICE
-from connectors.terminal.screen import Lines
+from connectors.terminal import Screen
 from flows.observe.observer import Observers
 from flows.observe.run_observers import Messages, RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from operators.notifications import (
     CaptionShown,
-    Losses,
     ModelAnswered,
     Observed,
     OutputChanged,
@@ -36,7 +35,7 @@ from tests.program import completed
 
 def observers(**raw: dict[str, Any]) -> RunObservers:
     settings = load_settings(None, {"input": {"captions": "talk.jsonl"}, **raw})
-    return RunObservers(settings, Lines(StringIO()))
+    return RunObservers(settings, Screen(StringIO()))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ class Failing(Remembering):
 def test_each_is_told_the_events_that_it_takes_in_their_order() -> None:
     both, one, none = Remembering(RunBegan, SoundLost), Remembering(RunBegan), Remembering()
     observers = Observers(both, one, none)
-    lost = SoundLost(Losses(dropped_s=1.0))
+    lost = SoundLost(1.0)
     for event in (RunBegan(), lost, RunEnded()):
         observers.observe(event)
     assert both.told == [RunBegan(), lost]

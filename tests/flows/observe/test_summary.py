@@ -13,7 +13,7 @@ from flows.observe.summary import Profile, RunSummary, SoundLevels
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk, Effort, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
-from operators.notifications import Losses, Missing, SoundHeard, SoundLost, Span, SpeechCut, UpdateMeasured
+from operators.notifications import Missing, SoundHeard, SoundLost, Span, SpeechCut, UpdateMeasured
 from tests.flows.talk import captions
 
 AUDIO, MICROPHONE, ROOMS = {"audio": "talks/talk.wav"}, {"microphone": "default"}, {"rooms": True}
@@ -65,8 +65,8 @@ def test_updates_and_losses_are_in_the_summary() -> None:
     observers = Observers(summary)
     for record in records():
         observers.observe(UpdateMeasured(record, 0.0))
-    observers.observe(SoundLost(Losses(dropped_s=1.0)))
-    observers.observe(SoundLost(Losses(dropped_s=1.5, overflow_s=0.5, absent_s=3.0)))
+    observers.observe(SoundLost(1.0))
+    observers.observe(SoundLost(2.0, 3.0))
     observers.observe(SpeechCut("a text was cut"))
     made = summary.summary()
     assert (made.segments, made.updates) == (4, 15)

@@ -1,0 +1,326 @@
+"""Captions on a terminal, or as plain lines where the output is not a terminal.
+
+Finished lines scroll up; the open captions and a status line are below them. The cursor is never hidden and
+the keyboard settings never change, so a killed run leaves a usable terminal; `rich.live` hides it, and leaves
+rows behind when the window becomes narrower.
+"""
+
+import contextlib
+import errno
+import math
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import NamedTuple, Self, TextIO
+
+from typing_extensions import override
+
+from connectors.files.output import WriteError
+from connectors.messages import tell
+from connectors.view import (
+    COLUMNS,
+    ROWS,
+    CaptionRow,
+    Status,
+    encodable,
+    roll_up,
+    row_width,
+    status_text,
+)
+from operators.errors import OutputError
+from operators.events import Caption
+from operators.text import cleaned, settled, wrap
+
+# Captions that wait for their finals; beyond that, the oldest ones count as finished.
+_MAX_OPEN = 1024
+# Seconds between two updates of the status line.
+_STATUS_INTERVAL_S = 0.1
+# Columns to the right of the status line kept free for the echo of Ctrl-C.
+_ECHO = 2
+_ERASE_LINE = "\x1b[K"
+
+
+class Screen:
+    """Shows captions as one line for each final, which begins with its language where there are several.
+
+    Any thread may call any method, but signal handlers must not. Text from outside reaches the terminal only
+    as text, never as control sequences.
+
+    Args:
+        out: Where to.
+        is_logged: Log everything that is not a caption.
+    """
+
+    def __init__(self, out: TextIO, *, is_logged: bool = False) -> None:
+        self._out = out
+        self._is_logged = is_logged
+        self._lock = Lock()
+
+    def draw(self, captions: Sequence[Caption]) -> None:
+        """Show captions that arrived together.
+
+        Raises:
+            OutputError: when nobody reads the output any more or the disk is full.
+        """
+        finals = [(cleaned(caption.shown), caption.language) for caption in captions if caption.is_final]
+        lines = [f"{language}: {text}\n" if language else f"{text}\n" for text, language in finals if text]
+        with self._lock:
+            _write(self._out, "".join(lines))
+
+    def status(self, status: Status) -> None:
+        """Show the run's status, if there is a terminal.
+
+        At most ten times a second; a status in between is shown at the next call of any method. If the
+        output fails, `draw` reports it.
+        """
+
+    def notice(self, sentence: str) -> None:
+        """Show the user a sentence that is not a caption: above the captions, or on standard error."""
+        if self._is_logged:
+            tell("message", cleaned(sentence))
+            return
+        with self._lock, contextlib.suppress(OSError):
+            print(f"surtitle: {cleaned(sentence)}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Finish the open captions as plain lines and remove the status line; may be called more than once.
+
+        Never raises: an error that ended the captions is already being reported.
+        """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+class _Open(NamedTuple):
+    """A caption waiting for its final."""
+
+    text: str
+    language: str
+    #: Number of its characters that were already in the previous caption.
+    stands: int
+    goes_on: bool
+
+
+class Terminal(Screen):
+    """Draws captions; remembers the lowest rows, and the cursor is always in the last of them."""
+
+    def __init__(self, out: TextIO, columns: int, languages: Sequence[str], now: Callable[[], float]) -> None:
+        super().__init__(out)
+        self._columns = columns
+        # What the lines of each language begin with: its code, in a column of its own.
+        length = max(map(len, languages), default=0)
+        self._labels = {code: f"{code:{length}}  " for code in languages} or {"": ""}
+        self._blank = " " * len(next(iter(self._labels.values())))
+        self._now = now
+        # By stream (or a language of it) and segment; what was updated last comes last.
+        self._open: dict[tuple[str, int], _Open] = {}
+        self._drawn = [CaptionRow("")]
+        self._is_closed = False
+        self._newest_status: Status | None = None
+        self._status: Status | None = None
+        self._status_at = -math.inf
+
+    @override
+    def draw(self, captions: Sequence[Caption]) -> None:
+        with self._lock:
+            self._draw(self._take(captions))
+
+    @override
+    def status(self, status: Status) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            self._newest_status = status
+            self._draw()
+
+    @override
+    def notice(self, sentence: str) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            self._draw(notice=self._text(f"surtitle: {sentence}"))
+
+    @override
+    def close(self) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            left = [(one.text, one.language) for one in self._open.values()]
+            self._open.clear()
+            self._is_closed = True
+            self._draw(left)
+
+    def _take(self, captions: Sequence[Caption]) -> list[tuple[str, str]]:
+        """Remember the open captions; return the texts of the finished ones, with their languages."""
+        finished = []
+        for caption in captions:
+            text, language = self._text(caption.shown), caption.language or ""
+            key = caption.channel, caption.segment
+            before = self._open.pop(key, None)
+            if caption.is_final:
+                finished.append((text, language))
+            else:
+                stands = settled(before.text, text) if before else 0
+                self._open[key] = _Open(text, language, stands, bool(caption.withheld))
+            if len(self._open) > _MAX_OPEN:
+                oldest = self._open.pop(next(iter(self._open)))
+                finished.append((oldest.text, oldest.language))
+        return finished
+
+    def _draw(self, finished: Iterable[tuple[str, str]] = (), notice: str = "") -> None:
+        width, height = _size_of(self._out)
+        # The last column stays free: terminals differ in where the cursor goes after writing there.
+        columns = max(2, min(self._columns, width - 1 - len(self._blank)))
+        above = [
+            row
+            for text, language in finished
+            for row in self._labelled([CaptionRow(line) for line in wrap(text, columns)], language)
+        ]
+        above += [CaptionRow("", line) for line in wrap(notice, max(2, width - 1))]
+        below = self._caption_rows(columns, height) + self._status_rows(width, height) or [CaptionRow("")]
+        before, self._drawn = self._drawn, below
+        change = ""
+        if any(row_width(row) >= width for row in before) or len(before) > height:
+            change, before = erase(before, width), [CaptionRow("")]
+        _write(self._out, change + redraw(before, above + below))
+
+    def _caption_rows(self, columns: int, height: int) -> list[CaptionRow]:
+        if not self._open:
+            return []
+        rows = max(1, min(ROWS, (height - 2) // len(self._labels)))
+        newest = {one.language: one for one in self._open.values()}
+        drawn = list[CaptionRow]()
+        for language in self._labels:
+            if one := newest.get(language):
+                shown = roll_up(one.text, columns, stands=one.stands, goes_on=one.goes_on, rows=rows)
+                drawn += self._labelled(shown, language)
+            elif language:
+                # The other languages stay where they are.
+                drawn += self._labelled([CaptionRow("")], language)
+        return drawn
+
+    def _labelled(self, rows: list[CaptionRow], language: str) -> list[CaptionRow]:
+        """The rows of a caption, the first of them behind its language's label."""
+        labels = [self._labels.get(language, self._blank), *[self._blank] * len(rows)]
+        return [CaptionRow(label + row.plain, row.dim) for label, row in zip(labels, rows, strict=False)]
+
+    def _status_rows(self, width: int, height: int) -> list[CaptionRow]:
+        now = self._now()
+        if self._status is not self._newest_status and now - self._status_at >= _STATUS_INTERVAL_S:
+            self._status, self._status_at = self._newest_status, now
+        if self._status is None or self._is_closed or height < 2:
+            return []
+        return [CaptionRow("", status_text(self._status, max(2, width - 1 - _ECHO), _encoding(self._out)))]
+
+    def _text(self, text: str) -> str:
+        return encodable(cleaned(text), _encoding(self._out))
+
+
+def open_screen(
+    columns: int = COLUMNS,
+    out: TextIO | None = None,
+    *,
+    languages: Sequence[str] = (),
+    is_logged: bool = False,
+    now: Callable[[], float] = monotonic,
+) -> Screen:
+    """A screen that draws on a terminal; for any other output it writes one line per final.
+
+    On a terminal, the newest open caption takes at most two lines and becomes plain lines above them when it
+    is final. Its new text is dim until the next update confirms it; so is the ``…`` for withheld text. Of
+    several languages, each has such lines, which begin with its code.
+
+    Args:
+        columns: Width of a caption line, which `operators.languages` defines per language. Lines are
+            narrower if the terminal is.
+        languages: Codes of the languages of captions, if there are several.
+        is_logged: Draw nothing, and log everything that is not a caption.
+        now: Seconds on a monotonic clock.
+    """
+    out = out or sys.stdout
+    if not is_logged and out.isatty() and os.environ.get("TERM") != "dumb":
+        return Terminal(out, columns, languages, now)
+    return Screen(out, is_logged=is_logged)
+
+
+def redraw(before: list[CaptionRow], after: list[CaptionRow]) -> str:
+    """The output that changes a terminal from showing ``before`` to showing ``after``.
+
+    The cursor starts in the last row, and ends at the end of the last row; neither list is empty. Rows that
+    do not fit on the screen scroll up. Rows are overwritten rather than erased, so that nothing flickers.
+    """
+    if before == after:
+        return ""
+    # The last row is always written: typed keys may have left their echo there.
+    rows = ["" if row in before[at:-1][:1] else _styled(row) + _ERASE_LINE for at, row in enumerate(after)]
+    gone = max(0, len(before) - len(after))
+    there = _up(len(before) - 1) + "\r" + "\r\n".join(rows) + f"\r\n{_ERASE_LINE}" * gone
+    end = row_width(after[-1])
+    return f"{there}{_up(gone)}\r" + (f"\x1b[{end}C" if end else "")
+
+
+def erase(drawn: list[CaptionRow], columns: int) -> str:
+    """Erase rows, and leave the cursor where the first one began; it starts in the last row.
+
+    Args:
+        drawn: The drawn rows, never empty.
+        columns: Current columns of the terminal, which has wrapped rows that are wider.
+    """
+    height = sum(max(1, -(-row_width(row) // columns)) for row in drawn)
+    # One by one: a terminal may treat erasing the whole screen as scrolling it into its history.
+    return _up(1).join([f"\r{_ERASE_LINE}"] * height)
+
+
+def _styled(row: CaptionRow) -> str:
+    return row.plain + (f"\x1b[2m{row.dim}\x1b[22m" if row.dim else "")
+
+
+def _up(rows: int) -> str:
+    return f"\x1b[{rows}A" if rows else ""
+
+
+def _size_of(out: TextIO) -> tuple[int, int]:
+    try:
+        columns, rows = os.get_terminal_size(out.fileno())
+    except (OSError, ValueError):
+        return 80, 24
+    # A terminal that does not know its size reports 0.
+    return columns or 80, rows or 24
+
+
+def _encoding(out: TextIO) -> str:
+    return out.encoding or "utf-8"
+
+
+def _write(out: TextIO, text: str) -> None:
+    """Write ``text`` immediately, with question marks for characters that the encoding lacks.
+
+    If the terminal is gone, this text and all later text is silently discarded.
+
+    Raises:
+        OutputError: when nobody reads the output any more or the disk is full.
+    """
+    if not text:
+        return
+    try:
+        out.write(encodable(text, _encoding(out)))
+        out.flush()
+    except OSError as error:
+        if not is_gone(out, error):
+            trouble = WriteError(Path("standard output"), error)
+            raise OutputError(f"{trouble}; add --quiet to print none") from None
+
+
+def is_gone(out: TextIO, error: OSError) -> bool:
+    """Whether an error means that a terminal is gone: its window closed, or its connection lost.
+
+    Nothing can be repaired then, and the run's files still need completing, so later output is discarded.
+    """
+    if error.errno != errno.EIO or not stat.S_ISCHR(os.fstat(out.fileno()).st_mode):
+        return False
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, out.fileno())
+    os.close(nowhere)
+    return True

@@ -1,1 +1,0 @@
-"""Captions on a terminal, or as plain lines where the output is not a terminal."""
