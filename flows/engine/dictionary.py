@@ -24,7 +24,7 @@ def open_lexicon(path: Path | None, direction: Direction, progress: Progress = s
     if path is None:
         return captions_lexicon(direction)
     progress("reading the dictionary", None)
-    return read_dictionary(path, direction)
+    return read_dictionary(path)
 
 
 def open_dictionary(settings: TranslateSettings, opened: OpenLexicon) -> Dictionary | None:
