@@ -1,15 +1,17 @@
 """What a model costs on this machine: measured at its first start, then recalled."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from connectors.machine.resources import others_s, usable_cores
-from connectors.machine.tuning import recalled, remembered, tuning_key
+from connectors.machine.tuning import Measured, recalled, remembered, tuning_key
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, firefox_folder, is_firefox_here
 from connectors.models.resolve import resolve_model
-from flows.engine.candidates import Reference, update_ms
+from flows.engine.choice import Reference, update_ms
 from flows.engine.marian import open_marian
-from flows.engine.serving import largest_fill
+from flows.engine.sessions import largest_fill
 from flows.settings.translate import TranslateSettings
 from operators.decoding.pass_cost import PassCosts
 from operators.languages import Direction
@@ -29,73 +31,80 @@ from operators.models.tuning import LlamaProbe, Tuning, tune
 from operators.notifications import Progress, silent
 
 
+def _recalled(
+    key: str,
+    kind: type[Measured],
+    model: LlamaModel,
+    measure: Callable[[LlamaProbe, Callable[[float], None]], Measured],
+    progress: Callable[[float], None],
+    cells: int = 256,
+) -> Measured:
+    def probed() -> Measured:
+        with LlamaProbe(model, cells) as probe:
+            return measure(probe, progress)
+
+    return recalled(key, kind, probed)
+
+
+def _key(path: Path, context: ContextSettings) -> str:
+    return f"{tuning_key(path)}-{context.threads}-{context.ubatch}"
+
+
 def tuning_of(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
     """The best tuning for this model on this machine: measured at the first start, then cached."""
-
-    def measure() -> Tuning:
-        with LlamaProbe(model) as probe:
-            return tune(
-                probe,
-                usable_cores(),
-                others_s,
-                done=lambda fraction: progress("measuring which number of threads is fastest", fraction),
-            )
-
-    return recalled(tuning_key(path), Tuning, measure)
+    return _recalled(
+        tuning_key(path), Tuning, model,
+        lambda probe, done: tune(probe, usable_cores(), others_s, done=done),
+        partial(progress, "measuring which number of threads is fastest"),
+    )  # fmt: skip
 
 
 def row_step_of(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress) -> int:
     """The step in rows of logits that is fastest with the tuning's threads."""
-
-    def measure() -> RowStep:
-        with LlamaProbe(model) as probe:
-            return measure_row_step(
-                lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows),
-                lambda fraction: progress("measuring the fastest way to compute logits", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
+    return _recalled(
+        f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, model,
+        lambda probe, done: measure_row_step(
+            lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows), done
+        ),
+        partial(progress, "measuring the fastest way to compute logits"),
+    ).rows  # fmt: skip
 
 
 def keep_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> KeepCosts:
     """The cost of keeping tokens behind a longer source with the context's threads."""
-
-    def measure() -> KeepCosts:
-        with LlamaProbe(model, cells=TURNED_CELLS) as probe:
-            return measure_keep(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens, 0),
-                lambda: probe.turned_s(context.threads, context.ubatch),
-                lambda fraction: progress("measuring what keeping tokens saves", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-keep", KeepCosts, measure)
+    threads, ubatch = context.threads, context.ubatch
+    return _recalled(
+        f"{_key(path, context)}-keep", KeepCosts, model,
+        lambda probe, done: measure_keep(
+            lambda tokens: probe.pass_s(threads, ubatch, tokens, 0),
+            lambda: probe.turned_s(threads, ubatch),
+            done,
+        ),
+        partial(progress, "measuring what keeping tokens saves"),
+        TURNED_CELLS,
+    )  # fmt: skip
 
 
 def pass_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
     """The cost of a pass with the context's threads."""
-
-    def measure() -> PassCosts:
-        with LlamaProbe(model) as probe:
-            return measure_costs(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
-                lambda fraction: progress("measuring what a pass costs", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
+    return _recalled(
+        _key(path, context), PassCosts, model,
+        lambda probe, done: measure_costs(partial(probe.pass_s, context.threads, context.ubatch), done),
+        partial(progress, "measuring what a pass costs"),
+    )  # fmt: skip
 
 
 def fill_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
     """The cost of a pass that many segments share."""
-
-    def measure() -> PassCosts:
-        with LlamaProbe(model, cells=2 * BATCH) as probe:
-            return measure_fill(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
-                largest_fill(model),
-                lambda fraction: progress("measuring what a pass of many rooms costs", fraction),
-            )
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-many", PassCosts, measure)
+    largest = largest_fill(model)
+    return _recalled(
+        f"{_key(path, context)}-many", PassCosts, model,
+        lambda probe, done: measure_fill(
+            partial(probe.pass_s, context.threads, context.ubatch), largest, done
+        ),
+        partial(progress, "measuring what a pass of many rooms costs"),
+        2 * BATCH,
+    )  # fmt: skip
 
 
 def measured_costs(path: Path) -> PassCosts | None:
