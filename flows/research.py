@@ -26,7 +26,7 @@ def _check_draft_model(settings: "TranslateSettings") -> None:
 
 def prediction(settings: "TranslateSettings") -> "Prediction":
     """How the draft model drafts."""
-    from flows.engine.draft_model import branches
+    from flows.engine.sessions import branches
     from operators.research.prediction import Prediction
 
     return Prediction(

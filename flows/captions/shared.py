@@ -14,9 +14,9 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from connectors.terminology import read_glossary
-from flows.engine.judge import open_judge
+from flows.engine.marian import open_judge
 from flows.engine.recognition import finals_of, make_recognizer
-from flows.engine.serving import on_thread
+from flows.engine.sessions import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
 from flows.settings.schema import SentencesSettings, Settings

@@ -9,16 +9,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from connectors.gguf.file import read_gguf
 from connectors.machine.resources import available_mb
 from connectors.models.catalog import NamedModel, catalog
 from connectors.models.firefox import FIREFOX, REGISTRY, fetch_firefox
 from connectors.models.opus import fetch_opus
 from connectors.models.resolve import resolve_model
-from flows.engine.candidates import Candidate, advice, best, candidates
+from flows.engine.choice import Candidate, advice, best, candidates
 from flows.engine.costs import measured_here
 from flows.running.waiting import Waiting
 from operators.errors import UsageError, nearest, printable
 from operators.languages import Direction, language
+from operators.recognizers.part import RECOGNIZERS
 
 models_app = typer.Typer(invoke_without_command=True)
 _MAX_LANGUAGES = 6
@@ -54,6 +56,9 @@ def models(
     for one in found:
         if use := _use(one):
             console.print(f"{one.name}: {use}")
+    for part in RECOGNIZERS.values():
+        if direction is not None and (terms := part.terms(direction.source)):
+            console.print(f"{terms[0]}: no commercial use ({terms[1]})")
     console.print(
         "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
     )
@@ -107,6 +112,8 @@ def get(
     print(*(printable(str(one)) for one in paths), sep="\n")
     if named is not None and (use := _use(named)):
         print(f"{named.licence}: {use}.")
+    elif named is None and (licence := read_gguf(paths[0]).text("general.license")):
+        print(f"Its licence: {printable(licence)}.")
 
 
 def _table(found: list[Candidate], *, with_languages: bool) -> Table:

@@ -124,8 +124,7 @@ def processor() -> list[Finding]:
 
 def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"]) -> list[Finding]:
     """Load a model, and add it to the engines."""
-    from flows.engine.candidates import advice, candidates
-    from flows.engine.choice import chosen_model
+    from flows.engine.choice import advice, candidates, chosen_model
     from flows.engine.costs import measured_here
     from flows.engine.translation import open_engine
 

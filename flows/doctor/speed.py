@@ -8,8 +8,7 @@ from connectors.audio.decoder import AudioDecoder
 from connectors.machine.resources import available_mb, others_s, usable_cores
 from connectors.models.catalog import FLOWS_MS, catalog
 from flows.doctor.checks import Finding, advised
-from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, advice, candidates
-from flows.engine.choice import chosen_model
+from flows.engine.choice import WEIGHTS_PER_BYTE, Reference, advice, candidates, chosen_model
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine
 from flows.settings.translate import TranslateSettings

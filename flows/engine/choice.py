@@ -1,10 +1,19 @@
-"""Which model a run takes for a direction, where its settings leave that open."""
+"""Which model a run takes for a direction, the named ones, and how long an update takes with each.
 
-from collections.abc import Sequence
+The time of a model that was not measured here is that of a measured one, scaled by the weights that a pass
+reads. Loads no model.
+"""
 
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from connectors.models.catalog import BESIDES_MB, FLOWS_MS, NamedModel, catalog, languages_of
 from connectors.models.firefox import FIREFOX
 from connectors.models.resolve import default_model, fetch_default, firefox_model, language_model
 from flows.settings.translate import TranslateSettings
+from operators.decoding.pass_cost import PassCosts
 from operators.languages import Direction
 from operators.notifications import Progress
 
@@ -23,3 +32,122 @@ def chosen_model(settings: TranslateSettings, direction: Direction) -> str:
     if settings.model != "default" or settings.needs_language_model:
         return language_model(settings.model, direction)
     return default_model(direction)
+
+
+#: Billions of weights per byte of a file in four bits.
+WEIGHTS_PER_BYTE = 1.35e-9
+# Tokens that an update verifies in one pass, and those that it then decodes one by one. The models for
+# captions take 42 ms an update on two cores, as with the first pair; Qwen2.5-Coder 1.5B 1.2 s, base 0.12 s.
+_CAPTIONS, _OTHERS = (16, 4), (24, 12)
+# Ratio between the two, where only the time of an update is known.
+_MORE = 2.0
+
+
+class Reference(NamedTuple):
+    """What is known of one model on this machine."""
+
+    update_ms: float
+    #: Billions.
+    weights: float
+    is_for_captions: bool
+    #: Whether the machine was quiet enough to measure.
+    is_steady: bool = True
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A named model, and what it takes here."""
+
+    name: str
+    what: str
+    languages: list[str]
+    #: Its file, as ``--model`` takes it; None if it comes with surtitle, its name for one model per pair.
+    file: str | None
+    #: Size of its file, and memory of a run with it.
+    megabytes: int
+    memory_mb: int
+    licence: str
+    commercial: bool
+    terms: str
+    asks: str
+    #: Milliseconds of an update; None if nothing was measured here.
+    update_ms: float | None
+    is_measured: bool
+    is_here: bool
+
+    @property
+    def is_for_every_use(self) -> bool:
+        """Whether its licence says so."""
+        return self.commercial and not self.terms
+
+
+def update_ms(costs: PassCosts, *, is_for_captions: bool) -> float:
+    """Milliseconds of an update by the cost of passes."""
+    verified, decoded = _CAPTIONS if is_for_captions else _OTHERS
+    return costs.of(verified) + decoded * costs.of(1)
+
+
+def candidates(
+    direction: Direction | None, reference: Reference | None, measured: Mapping[str, float]
+) -> list[Candidate]:
+    """The named models for a direction, or all of them, the best translations first.
+
+    Args:
+        direction: What to translate; None for anything.
+        reference: What the time of the others is estimated by.
+        measured: Milliseconds of an update of models that were measured here, by their names.
+    """
+    named = [one for one in catalog().values() if direction is None or one.translates(direction)]
+    return [
+        Candidate(
+            name=one.name,
+            what=one.what,
+            languages=languages_of(one),
+            file=one.name if one.is_per_pair else one.hub_name,
+            megabytes=one.megabytes,
+            memory_mb=one.megabytes + BESIDES_MB,
+            licence=one.licence,
+            commercial=one.commercial,
+            terms=one.terms,
+            asks=one.asks,
+            update_ms=measured.get(one.name) or (reference and _estimated(reference, one)),
+            is_measured=one.name in measured,
+            is_here=one.is_here(direction),
+        )
+        for one in named
+    ]
+
+
+def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
+    """The best one for every use that fits into the memory and whose captions flow; None if there is none."""
+    return next(
+        (
+            one
+            for one in found
+            if one.is_for_every_use
+            and one.update_ms is not None
+            and one.update_ms <= FLOWS_MS
+            and (free_mb is None or one.memory_mb <= free_mb)
+        ),
+        None,
+    )
+
+
+def advice(found: Sequence[Candidate], free_mb: float | None) -> str:
+    """Which of the named models to take, as a phrase."""
+    chosen = best(found, free_mb)
+    if chosen is not None:
+        return f"the best named model that keeps up here is {chosen.name}"
+    usable = [one for one in found if one.is_for_every_use]
+    fastest = min(usable, key=lambda one: one.update_ms or 0.0, default=None)
+    if fastest is None:
+        return "no named model is licensed for every use"
+    return (
+        f"no named model keeps up here; {fastest.name} comes closest, with about "
+        f"{fastest.update_ms or 0:,.0f} ms an update"
+    )
+
+
+def _estimated(reference: Reference, model: NamedModel) -> float:
+    more = {True: 1.0, False: _MORE}
+    ratio = more[model.is_for_captions] / more[reference.is_for_captions]
+    return reference.update_ms * ratio * model.weights / reference.weights

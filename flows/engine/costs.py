@@ -1,15 +1,16 @@
 """What a model costs on this machine: measured at its first start, then recalled."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from connectors.machine.resources import others_s, usable_cores
-from connectors.machine.tuning import recalled, remembered, tuning_key
+from connectors.machine.tuning import Measured, recalled, remembered, tuning_key
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, firefox_folder, is_firefox_here
 from connectors.models.resolve import resolve_model
-from flows.engine.candidates import Reference, update_ms
+from flows.engine.choice import Reference, update_ms
 from flows.engine.marian import open_marian
-from flows.engine.serving import largest_fill
+from flows.engine.sessions import largest_fill
 from flows.settings.translate import TranslateSettings
 from operators.decoding.pass_cost import PassCosts
 from operators.languages import Direction
@@ -31,62 +32,68 @@ from operators.notifications import Progress, silent
 
 def tuning_of(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
     """The best tuning for this model on this machine: measured at the first start, then cached."""
-
-    def measure() -> Tuning:
-        progress("measuring which number of threads is fastest", None)
-        with LlamaProbe(model) as probe:
-            return tune(probe.seconds, usable_cores(), others_s)
-
-    return recalled(tuning_key(path), Tuning, measure)
+    return _recalled(
+        tuning_key(path), Tuning, model, lambda probe: tune(probe.seconds, usable_cores(), others_s),
+        progress, "which number of threads is fastest",
+    )  # fmt: skip
 
 
 def row_step_of(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress) -> int:
     """The step in rows of logits that is fastest with the tuning's threads."""
-
-    def measure() -> RowStep:
-        progress("measuring the fastest way to compute logits", None)
-        with LlamaProbe(model) as probe:
-            return measure_row_step(lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows))
-
-    return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
+    threads, ubatch = tuning.threads, tuning.ubatch
+    return _recalled(
+        f"{tuning_key(path)}-{threads}-rows", RowStep, model,
+        lambda probe: measure_row_step(lambda rows: probe.pass_s(threads, ubatch, ROWS[-1], rows)),
+        progress, "the fastest way to compute logits",
+    ).rows  # fmt: skip
 
 
 def keep_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> KeepCosts:
     """The cost of keeping tokens behind a longer source with the context's threads."""
-
-    def measure() -> KeepCosts:
-        progress("measuring what keeping tokens saves", None)
-        with LlamaProbe(model, cells=TURNED_CELLS) as probe:
-            return measure_keep(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens, 0),
-                lambda: probe.turned_s(context.threads, context.ubatch),
-            )
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-keep", KeepCosts, measure)
+    threads, ubatch = context.threads, context.ubatch
+    return _recalled(
+        f"{_key(path, context)}-keep", KeepCosts, model,
+        lambda probe: measure_keep(
+            lambda tokens: probe.pass_s(threads, ubatch, tokens, 0), lambda: probe.turned_s(threads, ubatch)
+        ),
+        progress, "what keeping tokens saves", TURNED_CELLS,
+    )  # fmt: skip
 
 
 def pass_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
     """The cost of a pass with the context's threads."""
-
-    def measure() -> PassCosts:
-        progress("measuring what a pass costs", None)
-        with LlamaProbe(model) as probe:
-            return measure_costs(lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens))
-
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
+    threads, ubatch = context.threads, context.ubatch
+    return _recalled(
+        _key(path, context), PassCosts, model,
+        lambda probe: measure_costs(lambda tokens: probe.pass_s(threads, ubatch, tokens)),
+        progress, "what a pass costs",
+    )  # fmt: skip
 
 
 def fill_costs_of(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
     """The cost of a pass that many segments share."""
+    threads, ubatch, largest = context.threads, context.ubatch, largest_fill(model)
+    return _recalled(
+        f"{_key(path, context)}-many", PassCosts, model,
+        lambda probe: measure_fill(lambda tokens: probe.pass_s(threads, ubatch, tokens), largest),
+        progress, "what a pass of many rooms costs", 2 * BATCH,
+    )  # fmt: skip
 
-    def measure() -> PassCosts:
-        progress("measuring what a pass of many rooms costs", None)
-        with LlamaProbe(model, cells=2 * BATCH) as probe:
-            return measure_fill(
-                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens), largest_fill(model)
-            )
 
-    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-many", PassCosts, measure)
+def _recalled(
+    key: str, kind: type[Measured], model: LlamaModel, measure: Callable[[LlamaProbe], Measured],
+    progress: Progress, what: str, cells: int = 256,
+) -> Measured:  # fmt: skip
+    def probed() -> Measured:
+        progress(f"measuring {what}", None)
+        with LlamaProbe(model, cells) as probe:
+            return measure(probe)
+
+    return recalled(key, kind, probed)
+
+
+def _key(path: Path, context: ContextSettings) -> str:
+    return f"{tuning_key(path)}-{context.threads}-{context.ubatch}"
 
 
 def measured_costs(path: Path) -> PassCosts | None:

@@ -1,15 +1,16 @@
-"""Builds what an engine needs of an encoder-decoder model: its weights, its prompts, its sessions."""
+"""Encoder-decoder models: weights, prompts and sessions for an engine, and the judge of English sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
 from connectors.machine.resources import usable_cores
 from connectors.machine.tuning import recalled, tuning_key
-from connectors.models.firefox import FIREFOX, firefox_folder
+from connectors.models.firefox import FIREFOX, firefox_folder, packaged_firefox
 from connectors.models.opus import OPUS_MT, fetch_opus
-from flows.engine.serving import OpenModel
+from flows.engine.sessions import OpenModel
 from flows.settings.translate import TranslateSettings
 from operators.decoding.forward import output_limit
 from operators.decoding.pass_cost import PassCosts
@@ -20,6 +21,8 @@ from operators.models.pass_times import measure_costs
 from operators.models.pool import SessionPool
 from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
+from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
+from operators.sentences.seam import Judge
 from operators.seq2seq.contract import EncoderDecoder
 from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
 from operators.seq2seq.folder import is_marian, read_folder
@@ -131,3 +134,34 @@ def open_marian(
     context = ContextSettings(cells=settings.sessions * window, sequences=settings.sessions, threads=threads)
     prompts = {one.code: pair_prompt(model, one) for one in directions}
     return OpenMarian(folder, model, settings, prompts, context)
+
+
+def open_judge(models: Iterable[object]) -> Judge | None:
+    """The judge of English sentences, on the encoder that a probe was trained for.
+
+    Args:
+        models: Those that translate. If one of them has that encoder, it is not loaded once more.
+
+    Returns:
+        None where it is not installed: rules alone then say where sentences end.
+
+    Raises:
+        InputError: the installed one is damaged.
+    """
+    model = next((one for one in models if isinstance(one, FirefoxModel) and _is_known(one.files[0])), None)
+    if model is None:
+        packaged = packaged_firefox(Direction.of("English", "Portuguese"))
+        if packaged is None or not _is_known((folder := read_firefox(packaged)).weights):
+            return None
+        model = FirefoxModel(folder, 1)
+    return english_probe(encoder(model))
+
+
+def encoder(model: FirefoxModel) -> Encoder:
+    """The encoder of a model, as a probe needs it."""
+    end = model.ends[0]
+    return Encoder(model.vocabulary.source.tokenize, lambda tokens: model.read([*tokens, end]).states)
+
+
+def _is_known(weights: Path) -> bool:
+    return hashlib.sha256(weights.read_bytes()).hexdigest() == ENGLISH_ENCODER

@@ -4,11 +4,9 @@ from collections.abc import Set
 
 from msgspec.structs import replace
 
-from connectors.models.terms import tell_limit
 from flows.settings.schema import RecognizeSettings
 from operators.extras import require_extra
 from operators.languages import language
-from operators.models.terms import NON_COMMERCIAL, Limit
 from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Expects, Recognizer
 
@@ -42,7 +40,7 @@ def make_recognizer(
     observe: Observe,
     words: Set[str] = frozenset(),
 ) -> Recognizer:
-    """A recogniser for one stream; its terms are told if it is not for every use.
+    """A recogniser for one stream.
 
     Args:
         spoken: Name or code of the spoken language.
@@ -52,16 +50,7 @@ def make_recognizer(
     Raises:
         SurtitleError: if the engine, its model or a setting that it needs is missing.
     """
-    tell_terms(settings.engine, spoken)
     made = RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
     if words and isinstance(made, Expects):
         made.expect(words)
     return made
-
-
-def tell_terms(engine: str, spoken: str) -> None:
-    """Tell the terms of an engine's model for a language, if there are any."""
-    terms = RECOGNIZERS[engine].terms(language(spoken))
-    if terms is not None:
-        model, licence = terms
-        tell_limit(model, Limit(NON_COMMERCIAL, licence))

@@ -3,22 +3,29 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
+from connectors.models.captions_folder import captions_lexicon
 from connectors.models.resolve import models_for, resolve_model, steps
-from connectors.terminology import read_glossary
+from connectors.terminology import read_dictionary, read_glossary
 from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
-from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
-from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.marian import UNSHARED, OpenMarian, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
-from flows.engine.serving import OpenModel, make_scheduler, share_passes
+from flows.engine.sessions import (
+    DraftModel,
+    OpenModel,
+    make_scheduler,
+    open_draft_model,
+    open_sessions,
+    sequences,
+    share_passes,
+)
 from flows.settings.methods import METHODS
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
@@ -32,7 +39,7 @@ from operators.decoding.pivot import PivotTranslator
 from operators.decoding.translator import Translates, Translator, TranslatorSettings
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
-from operators.glossary import Dictionary, Glossary
+from operators.glossary import Dictionary, Glossary, Lexicon
 from operators.languages import ENGLISH, Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
@@ -45,6 +52,9 @@ from operators.prompts.template import Template, template_of
 from operators.seq2seq.contract import EncoderDecoder
 from operators.serving.rooms import Rooms
 from operators.trouble import ModelTrouble
+
+#: Opens the lexicon in a file; that which comes with the captions model of the direction without one.
+OpenLexicon = Callable[[Path | None, Direction], Lexicon | None]
 
 
 class Engine(NamedTuple):
@@ -141,6 +151,26 @@ class Engine(NamedTuple):
         return method(settings, costs, self.of_methods, knows_unfinished=knows_unfinished, beam=beam)
 
 
+def open_lexicon(path: Path | None, direction: Direction) -> Lexicon | None:
+    """The lexicon in a file, or the shipped one; None if none is shipped. Raises `InputError`."""
+    return captions_lexicon(direction) if path is None else read_dictionary(path)
+
+
+def open_dictionary(settings: TranslateSettings, opened: OpenLexicon) -> Dictionary | None:
+    """The dictionary that ``settings`` name; None if there is none for them."""
+    direction, words = settings.direction, settings.words
+    is_file = words not in ("auto", "none")
+    if words == "none" or not (is_file or chosen_model(settings, direction) == "captions"):
+        return None
+    # What is known with its probability is better.
+    shipped = opened(None, direction)
+    own = opened(Path(words).expanduser(), direction) if is_file else None
+    # Without a lexicon of common words each first word of a title would be a name.
+    copies = shipped is not None and {*direction.source.scripts} <= {*direction.target.scripts}
+    lexicons = [one for one in (shipped, own) if one is not None]
+    return Dictionary(lexicons, copies_names=copies) if lexicons else None
+
+
 @contextmanager
 def _usable(path: Path) -> Iterator[None]:
     """Report trouble with the model in this file as an error that the user can fix."""
@@ -189,7 +219,7 @@ def open_engines(
     for part in METHODS.values():
         part.check(settings)
     glossary = cache(read_glossary)
-    lexicon = cache(partial(open_lexicon, progress=progress))
+    lexicon = cache(open_lexicon)
     for own in (to_direction(settings, one) for one in directions):
         if own.terms is not None:
             glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
@@ -238,7 +268,6 @@ def _load(
     settings = replace(own, glossary=settings.glossary)
     with _usable(path):
         model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
-        tell_terms(model.metadata, model.path)
         template = _template(settings.template)
         prompts = {
             one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions

@@ -77,8 +77,8 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         default="none",
     )] = None  # fmt: skip
     dictionary: Annotated[str | tuple[str, ...], Option(
-        "Translations of rarer words: auto (those of the model for captions), none, or a file, tab-separated "
-        "or of dict.cc, Ding or FreeDict; fr=FILE as for --glossary.",
+        "Translations of rarer words: auto (those of the model for captions), none, or a file of "
+        "`term<TAB>translation[<TAB>percent]`; fr=FILE as for --glossary.",
     )] = "auto"  # fmt: skip
     context: Annotated[Annotated[int, Meta(ge=0, le=16)], Option(
         "Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).",

@@ -11,40 +11,13 @@ import pytest
 from connectors import terminology
 from connectors.terminology import read_dictionary, read_glossary
 from operators.errors import InputError
-from operators.languages import Direction
 
-EN_DE, DE_EN = Direction.of("en", "de"), Direction.of("de", "en")
-TABS = """# mine
+WORDS = """# mine
 feral\twild\tadj
 Feral\tverwildert
 \t nobody
-to harvest\ternten
+harvest\ternten
 the whole length of the way\tzu lang
-"""
-DICT_CC = """# DE-EN vocabulary database\tcompiled by dict.cc
-verwildert [Tier] {adj}\tferal\tadj\t[zool.]
-etw.  ernten\tto harvest sth. [crops]\tverb
-Ernte {f} (von etw.)\tharvest\tnoun
-"""
-DING = """# Version :: devel
-verwildert {adj} [zool.]; wild (von Tieren; Pflanzen) :: feral
-Ernte {f}; Lese {f} [agr.] | Ernten {pl} :: harvest | harvests
-"""
-DICTD = """
-00-database-short
- English - German
-feral /fˈiəɹəl/ <adj>
-wild, verwildert
-      "feral cats"  - verwilderte Katzen
-harvest /hˈɑːvɪst/
-Ernte <fem, sg>
-"""
-TEI = """<?xml version="1.0" encoding="UTF-8"?>
-<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
-<entry><form><orth>feral</orth></form><sense><cit type="trans"><quote>wild</quote></cit></sense></entry>
-<entry><form><orth>harvest</orth></form><sense><cit type="trans"><quote>Ernte</quote></cit>
-<cit type="example"><quote>a rich harvest</quote></cit></sense></entry>
-</body></text></TEI>
 """
 
 
@@ -52,10 +25,6 @@ def written(folder: Path, content: bytes | str, name: str = "words") -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
-
-
-def as_dictionary(path: Path) -> Any:
-    return read_dictionary(path, EN_DE)
 
 
 def refused(path: Path, read: Callable[[Path], Any]) -> str:
@@ -66,7 +35,7 @@ def refused(path: Path, read: Callable[[Path], Any]) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("read", [read_glossary, as_dictionary])
+@pytest.mark.parametrize("read", [read_glossary, read_dictionary])
 def test_a_file_that_is_missing_none_or_too_large_when_unpacked_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], Any]
 ) -> None:
@@ -136,37 +105,19 @@ def test_of_twenty_thousand_terms_those_in_a_text_are_found(tmp_path: Path) -> N
 # Dictionaries
 
 
-def found(path: Path, word: str, direction: Direction = EN_DE) -> list[str]:
-    return [one.text for one in read_dictionary(path, direction).find(word) or ()]
+def found(path: Path, word: str) -> list[str]:
+    return [one.text for one in read_dictionary(path).find(word) or ()]
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "feral", "harvest"),
-    [
-        (TABS, "words.tsv", ["wild", "verwildert"], ["ernten"]),
-        (DICT_CC, "words.txt", ["verwildert"], ["ernten", "Ernte"]),
-        (DING, "de-en", ["verwildert", "wild"], ["Ernte", "Lese"]),
-        (DICTD, "eng-deu.dict", ["wild", "verwildert"], ["Ernte"]),
-        (TEI, "eng-deu.tei", ["wild"], ["Ernte"]),
-    ],
-)
-def test_the_words_of_each_format_are_read_without_the_notes_for_readers(
-    tmp_path: Path, content: str, name: str, feral: list[str], harvest: list[str]
-) -> None:
-    path = written(tmp_path, content, name)
-    assert (found(path, "feral"), found(path, "harvest")) == (feral, harvest)
-    packed = written(tmp_path, gzip.compress(content.encode()), f"{name}.dz")
-    assert found(packed, "feral") == feral
-
-
-def test_a_dictionary_that_names_its_direction_is_read_in_both(tmp_path: Path) -> None:
-    for content, name in ((DICT_CC, "words.txt"), (DING, "de-en")):
-        assert found(written(tmp_path, content, name), "verwildert", DE_EN) == ["feral"]
+def test_the_words_of_a_dictionary_are_read(tmp_path: Path) -> None:
+    for content in (WORDS, gzip.compress(WORDS.encode())):
+        path = written(tmp_path, content)
+        assert (found(path, "feral"), found(path, "harvest")) == (["wild", "verwildert"], ["ernten"])
 
 
 def test_a_probability_in_the_third_column_counts(tmp_path: Path) -> None:
     path = written(tmp_path, "feral\twild\t70\nferal\tverwildert\tadj\n")
-    translations = read_dictionary(path, EN_DE).find("feral")
+    translations = read_dictionary(path).find("feral")
     assert translations is not None
     assert [one.probability for one in translations] == [0.7, 1.0]
 
@@ -180,13 +131,10 @@ def test_a_probability_in_the_third_column_counts(tmp_path: Path) -> None:
         ("x" * 20_000 + "\ty", "is not a dictionary"),
         (b"feral\twild\ncaf\xe9\tx\n", "line 2: it is not UTF-8; save the file as UTF-8"),
         (gzip.compress(b"feral\twild\n", mtime=0)[:-6], "is damaged"),
-        ("<TEI><entry>", "is damaged XML"),
-        ('<!DOCTYPE a [<!ENTITY a "aaaa">]><TEI>&a;</TEI>', "defines entities"),
-        ("<TEI></TEI>", "is not a dictionary"),
     ],
 )
 def test_what_is_no_dictionary_is_refused_in_one_sentence(
     tmp_path: Path, content: bytes | str, sentence: str
 ) -> None:
     path = written(tmp_path, content)
-    assert sentence in refused(path, as_dictionary)
+    assert sentence in refused(path, read_dictionary)

@@ -25,6 +25,8 @@ def test_licences_that_are_not_for_every_use_are_said() -> None:
     assert "hy-mt1.5-1.8b: not in the European Union, the United Kingdom and South Korea" in table
     assert "tower-plus-2b: no commercial use" in table
     assert "opus-mt: commercial use with attribution" in table
+    korean = " ".join(surtitle("models", "--from", "ko", "--to", "en").stdout.split())
+    assert "Moonshine's model for Korean: no commercial use (Moonshine Community License" in korean
 
 
 def test_what_is_mistyped_is_told_in_one_sentence() -> None:

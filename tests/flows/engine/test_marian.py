@@ -6,9 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from connectors.models.firefox import firefox_folder
+from flows.engine import marian
 from flows.engine.translation import open_engine
 from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError
+from operators.languages import Direction
+from operators.seq2seq.firefox import FirefoxModel, read_firefox
 from tests.flows.engine.segments import pieces_of
 from tests.program import surtitle
 from tests.tiny_marian import write_tiny
@@ -86,3 +90,13 @@ def test_what_such_a_model_cannot_do_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=what):
         open_engine(settings(write_tiny(tmp_path), **options))
+
+
+def test_a_model_that_is_loaded_is_not_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    into, back = (
+        FirefoxModel(read_firefox(firefox_folder(Direction.of(*pair))), 1)
+        for pair in (("en", "pt"), ("pt", "en"))
+    )
+    monkeypatch.setattr(marian, "packaged_firefox", lambda _direction: None)
+    assert marian.open_judge([object(), back]) is None, "no other encoder fits"
+    assert marian.open_judge([back, into]) is not None

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from flows.engine import translation
-from flows.engine.draft_model import beams
-from flows.engine.serving import on_thread
+from flows.engine.sessions import beams, on_thread
 from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings

@@ -1,22 +1,16 @@
 """A translator from its settings: any model file, any template, one way to translate."""
 
-import logging
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from connectors.models.terms import tell_limit
-from flows.engine.dictionary import open_dictionary, open_lexicon
-from flows.engine.recognition import tell_terms
-from flows.engine.translation import open_engine, translator_settings
+from flows.engine.translation import open_dictionary, open_engine, open_lexicon, translator_settings
 from flows.measuring.plan import row_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError, UsageError
 from operators.glossary import Wanted
-from operators.models.terms import Limit
 from operators.prompts.prompt import Prompt
 from tests.flows.talk import read
 from tests.program import surtitle
@@ -185,59 +179,3 @@ def test_a_file_adds_words_and_without_a_list_of_common_words_no_name_is_copied(
     assert found("prices", dictionary=own)[0] == "Preise"
     assert found("feral", dictionary=own, model="base", target="French") == ["wild"]
     assert found("Pohamba", dictionary=own, target="Japanese") == []
-
-
-PARTIALS = Path(__file__).parents[2] / "samples" / "partials.jsonl"
-
-
-def test_the_terms_of_a_language_model_are_told_once(tmp_path: Path) -> None:
-    model = write_model(
-        tmp_path / "x.gguf", pieces({}), general_name="Tower Plus 2B", general_license="cc-by-nc-sa-4.0"
-    )
-    command = ["replay", PARTIALS, "--model", model, "--threads", 1, "--quiet"]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    said = [surtitle(*command, env=environment).stderr for _start in range(2)]
-    sentence = "surtitle: Tower Plus 2B is for non-commercial use (cc-by-nc-sa-4.0); read its terms"
-    assert said[0].startswith(sentence)
-    assert said[0].count("\n") == 1
-    assert said[1] == ""
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.mark.usefixtures("cache")
-def test_the_terms_of_moonshines_models_are_told_once_for_each_language(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.INFO)
-    for spoken in ("English", "Korean", "ko", "Spanish", "French"):
-        tell_terms("moonshine", spoken)
-    assert [message.partition(" is for non-commercial")[0] for message in caplog.messages] == [
-        "Moonshine's model for Korean",
-        "Moonshine's model for Spanish",
-    ]
-    assert "(Moonshine Community License, www.moonshine.ai/license)" in caplog.text
-
-
-def test_terms_are_told_again_where_nothing_can_be_remembered(
-    cache: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    cache.write_text("a file in the place of the folder")
-    for _start in range(2):
-        tell_limit("Tower", Limit("is for nobody", "CC BY-NC"))
-    assert len(caplog.messages) == 2
-
-
-def test_terms_that_nobody_could_read_are_told_later(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.CRITICAL, logger="connectors.models.terms")
-    tell_limit("Tower", Limit("is for nobody", "CC BY-NC"))
-    assert not cache.exists()
-    caplog.set_level(logging.INFO)
-    caplog.set_level(logging.INFO, logger="connectors.models.terms")
-    tell_limit("Tower", Limit("is for nobody", "CC BY-NC"))
-    assert len(caplog.messages) == 1

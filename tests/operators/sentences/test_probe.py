@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from flows.engine.judge import open_judge
+from flows.engine.marian import open_judge
 from operators.sentences.probe import Encoder, Probe, pooled
 from operators.sentences.seam import Judge, Opinion
 

@@ -1,5 +1,6 @@
-"""What the model and its draft model share when opened: terms, sessions; the draft model itself."""
+"""The sessions of the model and of its draft model, and the scheduler that rooms share."""
 
+import atexit
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,23 +9,18 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.models.resolve import resolve_model
-from connectors.models.terms import tell_limit
 from flows.settings.translate import BEAM, TranslateSettings
+from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.errors import InputError
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama import BATCH, ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
 from operators.models.pool import SessionPool
-from operators.models.terms import licence_limit
+from operators.models.shared_sessions import SharedSessions
 from operators.notifications import Progress
+from operators.seq2seq.store import PairStore
+from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
+from operators.serving.scheduler import Scheduler, fill_of
 from operators.trouble import ModelTrouble
-
-
-def tell_terms(metadata: Callable[[str], str | None], path: Path) -> None:
-    """Tell the user the terms of a language model: the values of its header, and its file."""
-    limit = licence_limit(metadata, path.name)
-    if limit is not None:
-        tell_limit(metadata("general.name") or path.stem, limit)
-
 
 #: Maximum number of sequences in llama.cpp.
 MAX_SEQUENCES = 256
@@ -116,7 +112,6 @@ def open_draft_model(
     path = resolve_model(settings.draft_model, settings.direction, progress=progress)
     loading = partial(progress, "loading the draft model")
     draft = model if path == model.path else LlamaModel(path, loading)
-    tell_terms(draft.metadata, draft.path)
     difference = first_difference(model, draft)
     if difference is not None:
         raise InputError(
@@ -130,3 +125,49 @@ def open_draft_model(
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None
     return DraftModel(path, draft, opened, pool)
+
+
+#: Maximum bytes of the logits of a pass of many rooms: 256 positions for a vocabulary of 262,144 tokens.
+_LOGITS_BYTES = 1 << 28
+
+
+class OpenModel(NamedTuple):
+    """A loaded model: its context, and the sessions in it."""
+
+    context: LlamaContext | PairStore
+    pool: SessionPool
+
+
+def largest_fill(model: LlamaModel) -> int:
+    """Maximum number of tokens of a pass of many rooms, if all of them need logits."""
+    return max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
+
+
+def make_scheduler(opened: OpenModel, draft: DraftModel | None, costs: PassCosts) -> Scheduler:
+    """A scheduler with exclusive use of the sessions of both models.
+
+    Requests share passes where that saves time by ``costs``.
+    """
+    return share_passes(opened, draft, fill=fill_of(costs), costs=costs)
+
+
+def share_passes(
+    opened: OpenModel, draft: DraftModel | None, *, fill: int, costs: PassCosts = FLAT
+) -> Scheduler:
+    """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
+    second = None if draft is None else SharedSessions(_shares(draft.context), draft.pool)
+    first = SharedSessions(_shares(opened.context), opened.pool)
+    return Scheduler(first, second, fill=fill, costs=costs)
+
+
+def _shares(context: LlamaContext | PairStore) -> LlamaContext | None:
+    """What evaluates several sessions in one pass; None if nothing does."""
+    return context if isinstance(context, LlamaContext) and not context.is_recurrent else None
+
+
+def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:
+    """The rooms on a thread of their own, which alone may use them from now on."""
+    served = RoomsThread(rooms)
+    # The program must not end in the middle of a pass.
+    atexit.register(served.stop)
+    return served

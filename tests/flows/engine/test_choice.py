@@ -1,6 +1,6 @@
 """Which named models one can take, and what an update takes with each."""
 
-from flows.engine.candidates import Candidate, Reference, advice, best, candidates, update_ms
+from flows.engine.choice import Candidate, Reference, advice, best, candidates, update_ms
 from operators.decoding.pass_cost import PassCosts
 from operators.languages import Direction
 
