@@ -2,19 +2,14 @@
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from threading import Event as Flag
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
-from bytewax.connectors.kafka import (
-    KafkaSink,
-    KafkaSinkMessage,
-    KafkaSource,
-    KafkaSourceMessage,
-    _KafkaSourcePartition,
-)
+from bytewax.connectors.kafka import KafkaSink, KafkaSinkMessage, KafkaSourceMessage, _KafkaSourcePartition
+from bytewax.inputs import FixedPartitionedSource
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from typing_extensions import override
@@ -76,10 +71,11 @@ class Cluster(NamedTuple):
             tell("kafka_unreachable", f"no broker of Kafka answers at {self.name}; trying again")
 
 
-def check_topics(cluster: Cluster, topics: Iterable[str], kind: type[SurtitleError]) -> None:
-    """Check that the brokers answer and have these topics; a broker may make them now.
+def partitions_of(cluster: Cluster, topic: str, kind: type[SurtitleError]) -> list[int]:
+    """The partitions of a topic; a broker may make it now.
 
-    Raises an error of this ``kind`` otherwise, and `UsageError` for properties that librdkafka does not know.
+    Raises an error of this ``kind`` if no broker answers or has it, and `UsageError` for properties that
+    librdkafka does not know.
     """
     # Of a wrong password, librdkafka only tells its callback, and goes on trying.
     errors: list[KafkaError] = []
@@ -90,23 +86,23 @@ def check_topics(cluster: Cluster, topics: Iterable[str], kind: type[SurtitleErr
         raise UsageError(
             f"Kafka's client cannot be made: {error.args[0].str()}; see the properties of client"
         ) from None
-    for topic in topics:
-        try:
-            found = admin.list_topics(topic, timeout=ANSWER_S).topics[topic]
-        except KafkaException as error:
-            admin.poll(0)
-            reason = (errors or error.args)[0].str()
-            raise kind(
-                f"Kafka cannot be reached at {cluster.name}: {reason}; check that it runs, the addresses and "
-                "the client's properties"
-            ) from None
-        if found.error is not None or not found.partitions:
-            reason = found.error.str() if found.error else "it has no partitions"
-            raise kind(f"the topic {topic} at {cluster.name} cannot be used: {reason}; create it first")
+    try:
+        found = admin.list_topics(topic, timeout=ANSWER_S).topics[topic]
+    except KafkaException as error:
+        admin.poll(0)
+        reason = (errors or error.args)[0].str()
+        raise kind(
+            f"Kafka cannot be reached at {cluster.name}: {reason}; check that it runs, the addresses and "
+            "the client's properties"
+        ) from None
+    if found.error is not None or not found.partitions:
+        reason = found.error.str() if found.error else "it has no partitions"
+        raise kind(f"the topic {topic} at {cluster.name} cannot be used: {reason}; create it first")
+    return sorted(found.partitions)
 
 
-class KafkaEventSource(KafkaSource):
-    """The messages of a topic.
+class KafkaEventSource(FixedPartitionedSource[Any, int | None]):
+    """The messages of a topic, each of whose partitions Bytewax reads.
 
     A broker that is away is waited for. When the topic has changed, the job ends, to be started again.
 
@@ -123,11 +119,11 @@ class KafkaEventSource(KafkaSource):
 
     def __init__(self, cluster: Cluster, topic: str, stop: Flag) -> None:
         ours = {
-            "auto.offset.reset": "error", "enable.auto.commit": False, "queued.max.messages.kbytes": 16_384,
-            "topic.metadata.refresh.interval.ms": 10_000,
+            "bootstrap.servers": ",".join(cluster.brokers), "group.id": "surtitle",
+            "enable.auto.commit": False, "auto.offset.reset": "error", "queued.max.messages.kbytes": 16_384,
+            "topic.metadata.refresh.interval.ms": 10_000, "statistics.interval.ms": 5000,
         }  # fmt: skip
         self.config = cluster.config(InputError, ours)
-        super().__init__(cluster.brokers, [topic], add_config=self.config)
         self.cluster, self.topic, self.stop = cluster, topic, stop
         #: Whether a job without a stored position begins with what comes from now on.
         self.at_end = cluster.properties.get("auto.offset.reset") in ("latest", "end", "largest")
@@ -140,9 +136,9 @@ class KafkaEventSource(KafkaSource):
 
     @override
     def list_parts(self) -> list[str]:
-        parts = super().list_parts()
-        self.partitions = len(parts)
-        return parts
+        found = partitions_of(self.cluster, self.topic, InputError)
+        self.partitions = len(found)
+        return [f"{number}-{self.topic}" for number in found]
 
     @override
     def build_part(self, step_id: str, for_part: str, resume_state: int | None) -> "_Partition":
@@ -152,11 +148,9 @@ class KafkaEventSource(KafkaSource):
 
 class _Partition(_KafkaSourcePartition):
     def __init__(self, source: KafkaEventSource, step_id: str, number: int, resume: int | None) -> None:
-        config = {
-            "bootstrap.servers": ",".join(source.cluster.brokers), "group.id": "surtitle",
-            "statistics.interval.ms": 5000, **source.config,
-        }  # fmt: skip
-        super().__init__(step_id, config, source.topic, number, OFFSET_BEGINNING, resume, 1000, False)
+        super().__init__(
+            step_id, {**source.config}, source.topic, number, OFFSET_BEGINNING, resume, 1000, False
+        )
         self._source, self._left = source, _MAX_AHEAD
         where = TopicPartition(source.topic, number)
         try:

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from connectors import kafka
-from connectors.kafka import Cluster, DeadLetter, KafkaEventSink, KafkaEventSource, Received, check_topics
+from connectors.kafka import Cluster, DeadLetter, KafkaEventSink, KafkaEventSource, Received, partitions_of
 from operators.errors import ClusterError, InputError, OutputError, UsageError
 from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker
 from tests.connectors.jsonl.partials import partial
@@ -125,17 +125,19 @@ def test_an_error_that_waiting_does_not_heal_ends_the_job() -> None:
 
 def test_what_cannot_be_used_is_named_before_the_job(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     here = Cluster((broker.address,))
-    check_topics(here, [broker.topic("in")], InputError)
+    assert partitions_of(here, broker.topic("in", 2), InputError) == [0, 1]
     # This broker would make others.
     with pytest.raises(InputError, match=r"the topic no such at .* cannot be used: .*; create it first"):
-        check_topics(here, ["no such"], InputError)
+        partitions_of(here, "no such", InputError)
     with pytest.raises(UsageError, match="No such configuration property"):
-        check_topics(Cluster(here.brokers, {"no.such.property": "true"}), [], InputError)
+        partitions_of(Cluster(here.brokers, {"no.such.property": "true"}), "in", InputError)
     monkeypatch.setattr(kafka, "ANSWER_S", 0.5)
     with pytest.raises(
         OutputError, match=r"Kafka cannot be reached at 127\.0\.0\.1:1: .*; check that it runs"
     ):
-        check_topics(NOWHERE, ["out"], OutputError)
+        partitions_of(NOWHERE, "out", OutputError)
+    with pytest.raises(InputError, match="Kafka cannot be reached"):
+        KafkaEventSource(NOWHERE, "in", Flag()).list_parts()
 
 
 def test_a_message_that_cannot_be_written_ends_the_job(
