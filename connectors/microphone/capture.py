@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from connectors.microphone import portaudio
+from connectors.microphone import devices
 from connectors.microphone.buffer import CaptureBuffer
-from connectors.microphone.portaudio import InputDevice, find_again, find_device, record
+from connectors.microphone.devices import InputDevice, find_again, find_device, record
 from operators.errors import SurtitleError
 
 # Devices call back many times a second; one that is silent for this long is gone.
@@ -90,7 +90,7 @@ class Device:
 
     def again(self, buffer: CaptureBuffer, ended: Callable[[], None]) -> LiveStream | None:
         """Begin to record again, if it is there."""
-        portaudio.refresh()
+        devices.refresh()
         device = find_again(self._device) if self._by_name else find_device(None)
         if device is None:
             return None
@@ -144,7 +144,7 @@ class Capture:
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
             if self._thread.is_alive() and isinstance(self._live, Device):
-                portaudio.abandon()
+                devices.abandon()
 
     def _keep(self) -> None:
         name, wait_s, is_lost = self._live.name, _WAIT_S, False

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from connectors.microphone.buffer import CaptureBuffer
 from connectors.microphone.capture import Capture, Device, LiveInput
-from connectors.microphone.portaudio import find_device
+from connectors.microphone.devices import find_device
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from connectors.machine.resources import available_mb, cpu_name, limits, usable_cores
 from connectors.machine.trial import require_library
-from connectors.microphone.portaudio import abandon, find_device, list_devices, record
+from connectors.microphone.devices import abandon, find_device, list_devices, record
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, has_firefox
 from connectors.models.hub import HUB_PREFIX, is_fetched
