@@ -255,10 +255,11 @@ def redraw(before: list[CaptionRow], after: list[CaptionRow]) -> str:
         return ""
     # The last row is always written: typed keys may have left their echo there.
     rows = ["" if row in before[at:-1][:1] else _styled(row) + _ERASE_LINE for at, row in enumerate(after)]
-    gone = max(0, len(before) - len(after))
-    there = _up(len(before) - 1) + "\r" + "\r\n".join(rows) + f"\r\n{_ERASE_LINE}" * gone
-    end = row_width(after[-1])
-    return f"{there}{_up(gone)}\r" + (f"\x1b[{end}C" if end else "")
+    text = _up(len(before) - 1) + "\r" + "\r\n".join(rows)
+    if gone := max(0, len(before) - len(after)):
+        end = row_width(after[-1])
+        text += f"\r\n{_ERASE_LINE}" * gone + _up(gone) + "\r" + (f"\x1b[{end}C" if end else "")
+    return text
 
 
 def erase(drawn: list[CaptionRow], columns: int) -> str:

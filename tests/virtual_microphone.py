@@ -22,7 +22,7 @@ from tests.waiting import until
 NAME = "stage"
 _PACKAGES = "apt-get install libportaudio2 pulseaudio pulseaudio-utils libasound2-plugins"
 _LIST = (
-    "from connectors.microphone.portaudio import list_devices; "
+    "from connectors.microphone.devices import list_devices; "
     "print([device.name for device in list_devices()])"
 )
 

@@ -23,8 +23,8 @@ from operators.events import ErasureRecord
 
 #: Upper bounds in seconds: from an instant caption to one that comes too late for anybody.
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
-# Maximum number of distinct kinds of trouble, outputs, or events; further ones are counted as "other".
-_MAX_VALUES = 50
+# Maximum number of distinct outputs; further ones are counted as "other".
+_MAX_OUTPUTS = 50
 
 
 class RunMetrics:
@@ -70,7 +70,7 @@ class RunMetrics:
         for kind in ("partial", "final"):
             self._captions.labels(kind)
         self._open: set[tuple[str, int]] = set()
-        self._values: dict[Counter, set[str]] = {}
+        self._outputs: set[str] = set()
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"surtitle_{name}", text, labels, registry=self.registry)
@@ -100,25 +100,21 @@ class RunMetrics:
         for field, counter in self._effort.items():
             counter.inc(getattr(record.effort, field))
         if record.trouble is not None:
-            self._labelled(self._troubles, record.trouble.value).inc()
+            self._troubles.labels(record.trouble.value).inc()
         self._from_partial.observe(record.latency_from_arrival_s)
         # Negative for a hypothesis that claims to cover more than was said, as some recognisers round.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
     def write_failed(self, output: str) -> None:
         """Count a write that failed."""
-        self._labelled(self._failures, output).inc()
+        if len(self._outputs | {output}) > _MAX_OUTPUTS:
+            output = "other"
+        self._outputs.add(output)
+        self._failures.labels(output).inc()
 
     def message(self, level: str) -> None:
         """Count a message."""
-        self._labelled(self._messages, level).inc()
-
-    def _labelled(self, counter: Counter, value: str) -> Counter:
-        known = self._values.setdefault(counter, set())
-        if value not in known and len(known) >= _MAX_VALUES:
-            value = "other"
-        known.add(value)
-        return counter.labels(value)
+        self._messages.labels(level).inc()
 
 
 class CountMessages(logging.Handler):

@@ -3,9 +3,9 @@
 Separate from the audience's server: another port, another thread, and no captions.
 """
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -22,43 +22,32 @@ from connectors.http.listener import listen, max_sockets, shown
 from operators.errors import UsageError
 from operators.metrics.health import Verdict
 
-# A scraper or two, a probe, and a person.
-_MAX_CONNECTIONS = 32
-# The part of the process's file limit that connections may use if the limit is low: an eighth.
-_FILE_SHARE = 8
+# A scraper or two, a probe, and a person; and the part of the process's file limit, an eighth, that they may
+# use if the limit is low.
+_MAX_CONNECTIONS, _FILE_SHARE = 32, 8
 _BACKLOG = 128
 # Seconds that connections get to end.
 _STOP_S = 1.0
 _NOT_KEPT = {"cache-control": "no-store"}
 
 
-class Address(NamedTuple):
-    """The address to listen on."""
-
-    host: str
-    port: int
-
-
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> tuple[str, int]:
     """Parse ``[HOST:]PORT``; without a host it is an address on this machine only.
 
     Raises:
         UsageError: when the text is not an address.
     """
-    host, colon, port = text.strip().rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    # Only plain decimal ports, and a host wherever there is a colon.
-    is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535
-    if not is_port or (colon and not host):
+    match = re.fullmatch(r"(?:(\[[^\]]+\]|[^\[\]].*):)?([0-9]{1,5})", text.strip())
+    if match is None or int(match[2]) > 65535:
         raise UsageError(
             f"{text!r} is not [HOST:]PORT; give --metrics an address such as 9464 or 127.0.0.1:9464"
         )
-    return Address(host or LOCAL, int(port))
+    return (match[1] or LOCAL).strip("[]"), int(match[2])
 
 
 @contextmanager
 def served_metrics(
-    address: Address, registry: CollectorRegistry, verdict: Callable[[], Verdict]
+    address: tuple[str, int], registry: CollectorRegistry, verdict: Callable[[], Verdict]
 ) -> Iterator[tuple[str, bool]]:
     """Serve ``/metrics`` and ``/healthz`` inside the block.
 
@@ -71,14 +60,6 @@ def served_metrics(
     Raises:
         OutputError: when the port is in use or may not be opened.
     """
-    host = address.host
-    listener = listen(
-        host, address.port, what="metrics", instead="choose another --metrics [HOST:]PORT", backlog=_BACKLOG
-    )
-    port = listener.getsockname()[1]
-    # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
-    # On other addresses, scrapers use names that are not known here.
-    guard = [Middleware(Guard, access=Access(host, port, None), token=None)] if is_local(host) else []
 
     async def metrics(request: Request) -> Response:
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
@@ -98,6 +79,13 @@ def served_metrics(
         routes = [Route("/metrics", metrics), Route("/healthz", healthz)]
         return Starlette(routes=routes, middleware=guard, lifespan=lifespan)
 
+    host, port = address
+    instead = "choose another --metrics [HOST:]PORT"
+    listener = listen(host, port, what="metrics", instead=instead, backlog=_BACKLOG)
+    port = listener.getsockname()[1]
+    # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
+    # On other addresses, scrapers use names that are not known here.
+    guard = [Middleware(Guard, access=Access(host, port, None), token=None)] if is_local(host) else []
     server = BackgroundServer(
         listener,
         app,

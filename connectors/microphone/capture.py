@@ -6,19 +6,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from connectors.microphone import portaudio
+from connectors.microphone import devices
 from connectors.microphone.buffer import CaptureBuffer
-from connectors.microphone.portaudio import InputDevice, find_again, find_device, record
+from connectors.microphone.devices import InputDevice, find_again, find_device, record
 from operators.errors import SurtitleError
 
-# Devices call back many times a second; one that is silent for this long is gone.
-_SILENT_S = 1.0
-# The first samples may take longer: a sound server wakes up, a headset connects.
-_FIRST_S = 5.0
-_WATCH_S = 0.25
-# The intervals between attempts to find a missing device increase.
-_WAIT_S = 0.25
-_MAX_WAIT_S = 3.0
+# Seconds between two looks at a device, and before the first attempt to find a missing one; the others
+# follow at growing intervals.
+_WATCH_S = _WAIT_S = 0.25
 # Closing a device that is gone may hang in its driver; it is abandoned after this time.
 _CLOSE_S = 2.0
 
@@ -33,7 +28,6 @@ class LiveStream(Protocol):
 
     def close(self) -> None:
         """End it; may be called more than once."""
-        ...
 
 
 class LiveInput(Protocol):
@@ -51,7 +45,7 @@ class LiveInput(Protocol):
     #: Packets that could not be decoded so far, and became silence.
     damaged: int
 
-    def open(self, buffer: CaptureBuffer, ended: Callable[[], None]) -> LiveStream:
+    def open(self, buffer: CaptureBuffer, ended: Callable[[], None], /) -> LiveStream:
         """Let the sound come into a buffer; ``ended`` is called on another thread when no more will.
 
         Raises:
@@ -59,24 +53,19 @@ class LiveInput(Protocol):
         """
         ...
 
-    def again(self, buffer: CaptureBuffer, ended: Callable[[], None]) -> LiveStream | None:
+    def again(self, buffer: CaptureBuffer, ended: Callable[[], None], /) -> LiveStream | None:
         """The same after it was lost; None while it is away."""
-        ...
 
     def close(self) -> None:
         """Stop waiting in `open` or `again`, on another thread."""
-        ...
 
 
 class Device:
-    """A microphone as a live input.
+    """A microphone as a live input; if it was chosen by its name, it is waited for when it is gone."""
 
-    Args:
-        device: The device to record from.
-        by_name: If the device is gone, wait for this device instead of using the current default device.
-    """
-
-    first_s, silent_s, longest_wait_s = _FIRST_S, _SILENT_S, _MAX_WAIT_S
+    # Devices call back many times a second. The first samples may take longer: a sound server wakes up, a
+    # headset connects.
+    first_s, silent_s, longest_wait_s = 5.0, 1.0, 3.0
     is_over, damaged = False, 0
 
     def __init__(self, device: InputDevice, *, by_name: bool) -> None:
@@ -90,7 +79,7 @@ class Device:
 
     def again(self, buffer: CaptureBuffer, ended: Callable[[], None]) -> LiveStream | None:
         """Begin to record again, if it is there."""
-        portaudio.refresh()
+        devices.refresh()
         device = find_again(self._device) if self._by_name else find_device(None)
         if device is None:
             return None
@@ -102,12 +91,7 @@ class Device:
 
 
 class Capture:
-    """Keeps a live input open from `start` to `close`, and writes its samples to a buffer.
-
-    Args:
-        live: What to record.
-        buffer: Receives the samples.
-    """
+    """Keeps a live input open from `start` to `close`, and writes its samples to a buffer."""
 
     def __init__(self, live: LiveInput, buffer: CaptureBuffer) -> None:
         self._live = live
@@ -144,7 +128,7 @@ class Capture:
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
             if self._thread.is_alive() and isinstance(self._live, Device):
-                portaudio.abandon()
+                devices.abandon()
 
     def _keep(self) -> None:
         name, wait_s, is_lost = self._live.name, _WAIT_S, False

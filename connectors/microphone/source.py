@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from connectors.microphone.buffer import CaptureBuffer
 from connectors.microphone.capture import Capture, Device, LiveInput
-from connectors.microphone.portaudio import find_device
+from connectors.microphone.devices import find_device
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
@@ -94,21 +94,17 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
     def build_part(
         self, step_id: str, for_part: str, resume_state: MicrophonePosition | None
     ) -> "_MicrophonePartition":
-        position = resume_state or MicrophonePosition()
-        self._buffer = CaptureBuffer(self.buffer_s, position.samples)
+        at = resume_state.samples if resume_state else 0
+        self._buffer = CaptureBuffer(self.buffer_s, at)
         self._capture = Capture(self._live, self._buffer)
-        return _MicrophonePartition(self, position, self._buffer, self._capture)
+        return _MicrophonePartition(self, self._buffer, self._capture, at)
 
 
 class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePosition]):
-    def __init__(
-        self, source: MicrophoneSource, position: MicrophonePosition, buffer: CaptureBuffer, capture: Capture
-    ) -> None:
-        self._source = source
-        self._position = position.samples
+    def __init__(self, source: MicrophoneSource, buffer: CaptureBuffer, capture: Capture, at: int) -> None:
+        self._source, self._buffer, self._capture = source, buffer, capture
+        self._position = at
         self._is_stopped = False
-        self._buffer = buffer
-        self._capture = capture
         self._lost = SoundLost()
 
     @override
@@ -121,9 +117,8 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
             self._capture.close()
         else:
             self._capture.start()
-        chunks = [
-            self._chunk(start, pcm) for start, pcm in _joined(self._buffer.take(is_over=self._is_stopped))
-        ]
+        pieces = self._buffer.take(is_over=self._is_stopped)
+        chunks = [self._chunk(start, pcm) for start, pcm in _joined(pieces)]
         self._report()
         if not self._is_stopped and self._capture.error is not None:
             raise self._capture.error
@@ -144,7 +139,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
         self._capture.close()
 
     def _chunk(self, start: int, pcm: bytes) -> AudioChunk:
-        # The end of a resampled run may extend a sample or two into the next one.
+        # The end of converted samples may extend a sample or two into what comes after a gap.
         start = max(start, self._position)
         self._position = start + len(pcm) // 2
         return AudioChunk(stream=self._source.stream, start_s=start / SAMPLE_RATE, pcm=pcm)

@@ -9,7 +9,7 @@ import typer
 from msgspec.structs import replace
 
 from connectors.jsonl.files import event_type_of
-from connectors.microphone.portaudio import InputDevice, list_devices
+from connectors.microphone.devices import InputDevice, list_devices
 from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.doctor import doctor

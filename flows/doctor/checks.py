@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec.structs import replace
 
 from connectors.machine.resources import available_mb, core_quota, cpu_name, usable_cores
-from connectors.microphone.portaudio import abandon, find_device, list_devices, record
+from connectors.microphone.devices import abandon, find_device, list_devices, record
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, has_firefox
 from connectors.models.hub import HUB_PREFIX, is_fetched

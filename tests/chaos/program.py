@@ -96,7 +96,7 @@ def with_toys() -> None:
     """Put toys where the models and the microphone are."""
     import flows.captions.parts
     import flows.captions.runner
-    from connectors.microphone import portaudio
+    from connectors.microphone import devices
     from operators.recognizers.protocol import Recognizer
     from tests.recovering import ToyShared
 
@@ -108,7 +108,7 @@ def with_toys() -> None:
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
         (flows.captions.runner, "Shared", _Shared),
         (flows.captions.parts, "check_recognizer", lambda *_given, **_how: None),
-        (portaudio, "_sounddevice", lambda: sound),
+        (devices, "_sounddevice", lambda: sound),
     ]
     for module, name, toy in replaced:
         assert hasattr(module, name)

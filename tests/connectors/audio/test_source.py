@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from connectors.audio.decoder import AudioDecoder, probe
-from connectors.audio.source import AudioFileSource, AudioPosition
+from connectors.audio.source import AudioFileSource
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.notifications import RecordingAt, RecordingTruncated
@@ -108,14 +108,6 @@ def test_inverted_channels_are_heard(tmp_path: Path, rate: int) -> None:
     assert np.abs(heard).max() == pytest.approx(8000, rel=0.01)
 
 
-def test_resampling_keeps_the_sound(tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "talk.flac", tone(2, 44_100, 2), 44_100)
-
-    heard = samples_of(run(tmp_path / "talk.flac"))[800:31_200].astype(int)
-
-    assert np.abs(heard - tone(2)[800:31_200, 0]).max() < 10
-
-
 @pytest.mark.parametrize("extension", ["wav", "flac"])
 @pytest.mark.parametrize("rate", [16_000, 44_100])
 def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path, rate: int, extension: str) -> None:
@@ -130,21 +122,6 @@ def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path, rate: int,
     assert resumed.start_s == expected.start_s == pytest.approx(before[-1].start_s + 0.3)
     difference = samples_of([resumed]).astype(int) - samples_of([expected])
     assert np.abs(difference).max() <= (0 if rate == SAMPLE_RATE else 1)
-
-
-def test_a_stream_that_is_over_stays_over(tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "talk.wav", tone(0.2), SAMPLE_RATE)
-    source = AudioFileSource(tmp_path / "talk.wav", stream="talk")
-
-    with pytest.raises(StopIteration):
-        source.build_part("in", "talk", AudioPosition(3200, is_over=True)).next_batch()
-
-
-def test_a_batch_is_one_chunk_so_that_partials_flow_on(tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "talk.wav", tone(1), SAMPLE_RATE)
-    partition = AudioFileSource(tmp_path / "talk.wav", stream="talk").build_part("in", "talk", None)
-
-    assert len(partition.next_batch()) == 1
 
 
 def test_in_real_time_no_chunk_comes_before_it_was_spoken(tmp_path: Path) -> None:

@@ -87,17 +87,6 @@ def test_records_are_counted() -> None:
     assert found["speech_to_caption_seconds_sum"] == pytest.approx(2.1)
 
 
-def test_sound_is_counted_in_seconds() -> None:
-    metrics = RunMetrics()
-    metrics.heard_s.inc(0.1)
-    metrics.lost_s.inc(1.5)
-    metrics.absent_s.inc(20.0)
-    found = counted(metrics)
-    assert [found[f"{name}_seconds_total"] for name in ("audio", "lost_audio", "absent_audio")] == [
-        0.1, 1.5, 20.0,
-    ]  # fmt: skip
-
-
 def test_trouble_of_the_model_is_counted_by_its_kind() -> None:
     metrics = RunMetrics()
     for kind in (Trouble.EMPTY, None, Trouble.FAILED_PASS, Trouble.EMPTY):

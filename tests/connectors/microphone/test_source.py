@@ -80,19 +80,6 @@ def test_stopping_hands_over_the_rest_lets_the_device_go_and_ends(sound: FakeSou
     assert sound.calls == ["abort", "close"]
 
 
-def test_a_resumed_run_goes_on_at_the_snapshot_s_time(sound: FakeSound) -> None:
-    first = Microphone(sound)
-    first.speak(0.2)
-    first.partition.next_batch()
-    snapshot = first.partition.snapshot()
-    first.end()
-    sound.opened = {}
-    second = Microphone(sound, snapshot)
-    second.speak(0.1)
-
-    assert [chunk.start_s for chunk in second.end()] == pytest.approx([0.2])
-
-
 def test_a_run_after_one_that_was_stopped_goes_on_where_that_ended(sound: FakeSound) -> None:
     first = Microphone(sound)
     first.speak(0.25)

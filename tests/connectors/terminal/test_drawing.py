@@ -1,12 +1,7 @@
 """Captions on the terminal, looked at through a small terminal and a real pty."""
 
-import fcntl
 import io
-import os
-import pty
-import struct
-import termios
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -48,9 +43,7 @@ def test_only_rows_that_changed_are_written() -> None:
     old = [CaptionRow("Es war"), CaptionRow("die"), CaptionRow("", "speech")]
     assert redraw(old, old) == ""
     new = [CaptionRow("Es war"), CaptionRow("die", " beste"), CaptionRow("", "speech")]
-    assert redraw(old, new) == (
-        "\x1b[2A\r\r\ndie\x1b[2m beste\x1b[22m\x1b[K\r\n\x1b[2mspeech\x1b[22m\x1b[K\r\x1b[6C"
-    )
+    assert redraw(old, new) == ("\x1b[2A\r\r\ndie\x1b[2m beste\x1b[22m\x1b[K\r\n\x1b[2mspeech\x1b[22m\x1b[K")
 
 
 def caption(shown: str, *, is_final: bool = False, **fields: Any) -> Caption:
@@ -183,33 +176,11 @@ def test_what_is_new_is_dim_until_the_next_update_leaves_it_standing() -> None:
         assert terminal.dim == [dim]
 
 
-def test_another_segment_settles_nothing() -> None:
-    terminal, _ = screen_after([caption("Es war")], [caption("Es war die", segment=1)])
-    assert terminal.dim == ["Es war die"]
-
-
-def test_a_final_is_plain_even_when_it_comes_first() -> None:
-    terminal, _ = screen_after([caption("Es")], [caption("Es war die beste", is_final=True)])
-    assert (terminal.rows, terminal.dim) == (["Es war die beste", ""], ["", ""])
-
-
-def test_captions_that_come_together_are_drawn_once() -> None:
-    terminal, out = screen_after([caption("Es"), caption("Es war"), caption("Es war die")])
-    assert len(out.sent) == 1
-    assert "".join(terminal.written) == "Es war die"
-
-
 def test_the_final_of_an_older_segment_does_not_disturb_the_newer_one() -> None:
     terminal, _ = screen_after(
         [caption("eins"), caption("zwei", segment=1)], [caption("eins, aus", is_final=True)]
     )
     assert terminal.rows == ["eins, aus", "zwei"]
-
-
-def test_segments_that_never_end_neither_pile_up_nor_get_lost() -> None:
-    captions = [caption(f"Satz {number}", segment=number) for number in range(20)]
-    terminal, _ = screen_after(*[[shown] for shown in captions], close=True)
-    assert terminal.rows == [*(shown.shown for shown in captions), ""]
 
 
 def test_open_captions_of_many_streams_are_not_taken_for_finished_ones() -> None:
@@ -220,18 +191,6 @@ def test_open_captions_of_many_streams_are_not_taken_for_finished_ones() -> None
     assert terminal.rows == ["eins, zwei"]
     terminal, _ = screen_after(*rounds, *finals)
     assert terminal.rows == [*(f"{stream}." for stream in streams), ""]
-
-
-def test_wide_characters_become_question_marks_as_narrow_as_they_are_drawn() -> None:
-    class AsciiTty(Tty):
-        encoding = "ascii"
-
-    out, terminal = AsciiTty(), SmallTerminal()
-    screen = open_screen(20, out)
-    for text in ("最好", "最好 a", "最好 b"):
-        screen.draw([caption(text)])
-    terminal.send(out.getvalue())
-    assert terminal.rows == ["?? b"]
 
 
 @given(
@@ -311,42 +270,3 @@ def test_a_notice_scrolls_up_dim_like_history() -> None:
     stage.screen.draw([caption("Es war", is_final=True)])
     assert stage.rows() == ["surtitle: the microphone is gone", "Es war", "listening"]
     assert stage.terminal.dim == ["surtitle: the microphone is gone", "", "listening"]
-
-
-# Real terminals
-
-
-@pytest.fixture
-def terminal() -> Iterator[tuple[int, Any]]:
-    ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "w") as out:
-        yield ours, out
-    os.close(ours)
-
-
-def resize(fd: int, columns: int, rows: int = 24) -> None:
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-
-def seen(sent: str) -> list[str]:
-    small = SmallTerminal()
-    small.send(sent.replace("\r\r\n", "\r\n"))
-    return small.rows
-
-
-def test_a_terminal_that_became_narrower_is_drawn_anew(terminal: tuple[int, Any]) -> None:
-    ours, out = terminal
-    resize(ours, 40)
-    screen = open_screen(42, out)
-    screen.draw([caption("one two three four five")])
-    assert seen(os.read(ours, 1000).decode()) == ["one two three four five"]
-    resize(ours, 11)
-    screen.draw([caption("one two three four five six")])
-    # 23 columns had become three rows of eleven.
-    erasing = "\r\x1b[K\x1b[1A\r\x1b[K\x1b[1A\r\x1b[K"
-    sent = os.read(ours, 1000).decode()
-    assert sent.startswith(erasing)
-    assert seen(sent.removeprefix(erasing)) == ["three four", "five six"]
-    resize(ours, 1, 1)
-    screen.draw([caption("one")])
-    screen.close()

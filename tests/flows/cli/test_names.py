@@ -8,7 +8,7 @@ import pytest
 import soundfile
 from rich.console import Console
 
-from connectors.microphone.portaudio import InputDevice
+from connectors.microphone.devices import InputDevice
 from flows.cli.app import print_devices
 from flows.cli.doctor import print_result
 from flows.doctor.checks import Finding, Result

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from connectors.microphone import portaudio
-from connectors.microphone.portaudio import (
+from connectors.microphone import devices
+from connectors.microphone.devices import (
     InputDevice,
     InputStream,
     find_again,
@@ -25,7 +25,7 @@ def sound(monkeypatch: pytest.MonkeyPatch) -> FakeSound:
         device("HDMI 0", channels=0), device("Laptop Mic"), device("USB Mic: Audio (hw:1,0)", channels=1)
     )
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
-    monkeypatch.setattr(portaudio, "monitors", list)
+    monkeypatch.setattr(devices, "monitors", list)
     return fake
 
 
@@ -147,4 +147,4 @@ def test_without_portaudio_the_package_to_install_is_named(monkeypatch: pytest.M
     monkeypatch.setattr(builtins, "__import__", imported)
 
     with pytest.raises(InputError, match="sudo apt-get install libportaudio2"):
-        portaudio.list_devices()
+        devices.list_devices()
