@@ -9,6 +9,7 @@ from flows.settings.schema import RecognizeSettings
 from operators.extras import require_extra
 from operators.languages import language
 from operators.models.terms import NON_COMMERCIAL, Limit
+from operators.recognizers.moonshine import COMMUNITY
 from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Expects, Recognizer
 
@@ -61,7 +62,7 @@ def make_recognizer(
 
 def tell_terms(engine: str, spoken: str) -> None:
     """Tell the terms of an engine's model for a language, if there are any."""
-    terms = RECOGNIZERS[engine].terms(language(spoken))
-    if terms is not None:
-        model, licence = terms
-        tell_limit(model, Limit(NON_COMMERCIAL, licence))
+    heard = language(spoken)
+    if engine == "moonshine" and heard.code in COMMUNITY:
+        licence = "Moonshine Community License, www.moonshine.ai/license"
+        tell_limit(f"Moonshine's model for {heard.name}", Limit(NON_COMMERCIAL, licence))

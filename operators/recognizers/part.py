@@ -2,9 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -62,38 +61,21 @@ def unobserved(_event: RecognizerChanged | SpeechCut | SpeechDoubted) -> None:
     """Nobody observes."""
 
 
-Make = Callable[[RecognizerSettings, Language, Observe], Recognizer]
-
-
 class RecognizerPart(NamedTuple):
     """A recogniser that ``--recognizer NAME`` names."""
 
     name: str
     #: Makes it for one stream, and imports what only it needs. A process loads a model once.
-    make: Make
+    make: Callable[[RecognizerSettings, Language, Observe], Recognizer]
     #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
     check: Callable[[RecognizerSettings, Language, bool], None] = lambda *_asked: None
-    #: What ``doctor`` says of it, a sentence without a full stop, found out in a process of its own after
-    #: `check`; raises `SurtitleError` with what to do. Without this, the recogniser is made and closed.
-    examine: Callable[[RecognizerSettings, Language], str] | None = None
     #: Settings of its own, in the table ``[recognize.NAME]``.
     settings: type[msgspec.Struct] | None = None
-    #: Variables of the environment that it reads, and what for.
-    variables: Mapping[str, str] = MappingProxyType({})
     extra: Extra | None = None
-    #: A recording of speech that comes with it.
-    recording: Callable[[], Path] | None = None
     #: Whether it decodes growing windows, so that ``bench-speech`` can measure it.
     is_windowed: bool = False
     #: Whether rooms may be in different languages.
     is_multilingual: bool = False
-    #: Its model for a language and the licence, if that model is not for every use.
-    terms: Callable[[Language], tuple[str, str] | None] = lambda _spoken: None
-
-
-def recognizer(name: str, **about: Any) -> Callable[[Make], RecognizerPart]:
-    """Decorate what makes a recogniser; ``about`` are other fields of `RecognizerPart`."""
-    return lambda make: RecognizerPart(name, make, **about)
 
 
 RECOGNIZERS = Parts(

@@ -20,17 +20,14 @@ from typing_extensions import override
 from operators.errors import InputError, is_visible_file
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.extras import Extra
-from operators.languages import Language
 from operators.recognizers.part import (
     MIN_GAP_S,
     USUAL,
-    Observe,
-    RecognizerSettings,
+    RecognizerPart,
     check_folder,
     check_interval,
     check_published,
     named_model,
-    recognizer,
 )
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
@@ -171,10 +168,14 @@ class VoskRecognizer(Recognizer):
         return [final]
 
 
-@recognizer("vosk", check=check_published, extra=Extra("vosk", "recognition by Vosk", ("vosk",)))
-def part(settings: RecognizerSettings, _spoken: Language, _observe: Observe) -> Recognizer:
-    """The part for the settings."""
-    return VoskRecognizer(model_path=named_model(settings), update_interval_s=settings.update_interval_s)
+part = RecognizerPart(
+    "vosk",
+    lambda settings, *_others: VoskRecognizer(
+        model_path=named_model(settings), update_interval_s=settings.update_interval_s
+    ),
+    check=check_published,
+    extra=Extra("vosk", "recognition by Vosk", ("vosk",)),
+)
 
 
 def _library() -> Any:

@@ -1,15 +1,13 @@
 """Moonshine: a small encoder-decoder speech model, decoded with its last hypothesis as the draft."""
 
-from pathlib import Path
-
 from operators.errors import UsageError
 from operators.languages import Language, language
-from operators.recognizers.part import Observe, RecognizerSettings, check_published, recognizer
+from operators.recognizers.part import Observe, RecognizerPart, RecognizerSettings, check_published
 from operators.recognizers.protocol import Recognizer
 
-# The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
-# those that stream, which surtitle refuses.
-_COMMUNITY = ("ar", "zh", "ja", "ko", "es", "uk", "vi")
+#: The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
+#: those that stream, which surtitle refuses.
+COMMUNITY = ("ar", "zh", "ja", "ko", "es", "uk", "vi")
 
 
 def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> None:
@@ -22,22 +20,10 @@ def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> Non
         )
 
 
-def _terms(spoken: Language) -> tuple[str, str] | None:
-    if spoken.code not in _COMMUNITY:
-        return None
-    licence = "Moonshine Community License, www.moonshine.ai/license"
-    return f"Moonshine's model for {spoken.name}", licence
-
-
-def _recording() -> Path:
-    from operators.recognizers.moonshine.recognizer import bundled_recording
-
-    return bundled_recording()
-
-
-@recognizer("moonshine", check=_check, is_windowed=True, terms=_terms, recording=_recording)
-def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
-    """The part for the settings."""
+def _make(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 
     return moonshine_recognizer(settings, spoken, observe)
+
+
+part = RecognizerPart("moonshine", _make, check=_check, is_windowed=True)

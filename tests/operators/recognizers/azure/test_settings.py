@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from operators.errors import UsageError
-from operators.recognizers.azure.settings import AzureSettings, service
+from operators.recognizers.azure import AzureSettings, service
 from operators.secret import Secret, decode_secret, to_plain
 
 KEY = "4f0f2a6b5d314b6c8f6be2b8b0b7c9de"
