@@ -15,7 +15,7 @@ from flows.engine.translation import Engine
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.events import AudioChunk
-from operators.recognizers.moonshine.recognizer import bundled_recording
+from operators.recognizers.moonshine import bundled_recording
 from operators.recognizers.part import USUAL, unobserved
 from operators.recognizers.protocol import Hypothesis
 

@@ -11,7 +11,8 @@ from operators.languages import language
 from operators.models.terms import NON_COMMERCIAL, Limit
 from operators.recognizers.moonshine import COMMUNITY
 from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings
-from operators.recognizers.protocol import Expects, Recognizer
+from operators.recognizers.protocol import Recognizer
+from operators.recognizers.windowed import WindowedRecognizer
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
@@ -55,7 +56,7 @@ def make_recognizer(
     """
     tell_terms(settings.engine, spoken)
     made = RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
-    if words and isinstance(made, Expects):
+    if words and isinstance(made, WindowedRecognizer):
         made.expect(words)
     return made
 

