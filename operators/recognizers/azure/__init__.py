@@ -19,11 +19,8 @@ from operators.secret import Secret, sendable
 KEY_VARIABLE = "AZURE_SPEECH_KEY"
 REGION_VARIABLE = "AZURE_SPEECH_REGION"
 
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 # The longest region name has 18 letters; a key has 32 or more.
 _REGION = re.compile(r"[a-z][a-z0-9]{1,29}")
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
-_NO_VARIABLE = "(no name of a variable)"
 _SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
 _TAGS = """
 af-ZA am-ET ar-EG as-IN az-AZ bg-BG bn-IN bs-BA ca-ES cs-CZ cy-GB da-DK de-DE el-GR en-US es-ES et-EE
@@ -42,7 +39,7 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     #: The spoken language in the form of a region, as a BCP 47 tag (``de-AT``); absent for the usual one of
     #: ``translate.from``.
-    language: str | None = None
+    language: Annotated[str, msgspec.Meta(pattern="^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = None
     #: Azure's name of the key's region; absent for the one in AZURE_SPEECH_REGION.
     region: str | None = None
     #: Full address of the service, instead of a region: ``wss://NAME.cognitiveservices.azure.com``.
@@ -50,7 +47,7 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     #: Scheme, name and port of a self-hosted service, such as a speech container: ``ws://localhost:5000``.
     host: str | None = None
     #: Name of the environment variable that holds the key; empty for a service that needs none.
-    key_variable: str = KEY_VARIABLE
+    key_variable: Annotated[str, msgspec.Meta(pattern="^([A-Z_][A-Z0-9_]*)?$")] = KEY_VARIABLE
     #: The key itself, which takes precedence over the variable.
     key: Secret | None = None
     #: Updates in which a word must appear before Azure shows it; absent for Azure's default.
@@ -61,11 +58,6 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     answer_s: Annotated[float, msgspec.Meta(ge=0.1, le=600)] = 10.0
     #: Seconds to wait for the last results when the audio is over.
     finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
-
-    def __post_init__(self) -> None:
-        # It may be the key, entered in the wrong place.
-        if not _VARIABLE.fullmatch(self.key_variable):
-            msgspec.structs.force_setattr(self, "key_variable", _NO_VARIABLE)
 
 
 class Service(NamedTuple):
@@ -88,8 +80,6 @@ class Service(NamedTuple):
 
 def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ) -> Service:
     """The service named by the settings and the environment; raises `UsageError` if there is none."""
-    if settings.language is not None and not _LANGUAGE.fullmatch(settings.language):
-        raise UsageError(f"azure.language is {settings.language!r}; give a language tag such as en-US")
     key = _key(settings, environment)
     if settings.endpoint and settings.host:
         raise UsageError("azure.endpoint and azure.host are both given; give the one that you use")
@@ -115,11 +105,6 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
 
 
 def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | None:
-    if settings.key_variable == _NO_VARIABLE:
-        raise UsageError(
-            "azure.key_variable is not the name of an environment variable; give a name in capital letters, "
-            "or put the key itself into azure.key"
-        )
     where, text = "azure.key", None if settings.key is None else settings.key.reveal()
     if not text and settings.key_variable:
         where, text = settings.key_variable, environment.get(settings.key_variable)

@@ -28,7 +28,7 @@ from operators.recognizers.azure import AzureSettings, Service, locale, service
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
 
-class AudioBuffer:
+class _AudioBuffer:
     """The latest ``longest_s`` seconds of a stream's audio, for sending again, and its clock."""
 
     def __init__(self, longest_s: float) -> None:
@@ -41,7 +41,6 @@ class AudioBuffer:
         self.lost = 0
 
     def append(self, chunk: AudioChunk) -> None:
-        """Keep a chunk, and drop the oldest ones beyond the limit."""
         pcm = chunk.pcm[: len(chunk.pcm) // 2 * 2]
         if not pcm:
             return
@@ -56,7 +55,6 @@ class AudioBuffer:
             self._drop()
 
     def rewind(self, position: int) -> None:
-        """Send again from a position on, or from the oldest sample left."""
         self.sent = max(position, self.begin)
 
     def take_unsent(self) -> list[bytes]:
@@ -66,7 +64,6 @@ class AudioBuffer:
         return [pcm for pcm in pieces if pcm]
 
     def start_s(self, position: int) -> float:
-        """When the sample at a position sounded, on the stream's clock."""
         at, time_s, _ = next((one for one in reversed(self._pieces) if one[0] <= position), self._pieces[0])
         return max(0.0, time_s + (position - at) / SAMPLE_RATE)
 
@@ -81,14 +78,14 @@ class AudioBuffer:
         self.sent = max(self.sent, self.begin)
 
 
-class Utterances:
+class _Utterances:
     """Numbers one stream's utterances, and delivers each of them once.
 
     After a lost connection the service hears the audio since the last final again. The open segment continues
     under its number once the new connection has come as far as the old one.
     """
 
-    def __init__(self, audio: AudioBuffer) -> None:
+    def __init__(self, audio: _AudioBuffer) -> None:
         self._audio = audio
         self._next = 0
         self._open: Hypothesis | None = None
@@ -133,7 +130,6 @@ class Utterances:
         return hypotheses
 
     def finish(self) -> list[Hypothesis]:
-        """The final of the open segment, with its last text."""
         if self._open is None:
             return []
         last, self._open = self._open, None
@@ -141,7 +137,7 @@ class Utterances:
         return [replace(last, is_final=True)]
 
 
-class Failure(Enum):
+class _Failure(Enum):
     """Why a connection is over before its audio is."""
 
     LOST = "connection to Azure lost"
@@ -153,11 +149,11 @@ class Failure(Enum):
 
 
 _FAILURES = {
-    sdk.CancellationErrorCode.AuthenticationFailure: Failure.KEY,
-    sdk.CancellationErrorCode.Forbidden: Failure.KEY,
-    sdk.CancellationErrorCode.BadRequest: Failure.REQUEST,
-    sdk.CancellationErrorCode.TooManyRequests: Failure.BUSY,
-    sdk.CancellationErrorCode.ServiceUnavailable: Failure.BUSY,
+    sdk.CancellationErrorCode.AuthenticationFailure: _Failure.KEY,
+    sdk.CancellationErrorCode.Forbidden: _Failure.KEY,
+    sdk.CancellationErrorCode.BadRequest: _Failure.REQUEST,
+    sdk.CancellationErrorCode.TooManyRequests: _Failure.BUSY,
+    sdk.CancellationErrorCode.ServiceUnavailable: _Failure.BUSY,
 }
 _TICKS_PER_SAMPLE = 10_000_000 // SAMPLE_RATE
 _PROPERTIES = {
@@ -173,7 +169,7 @@ _CONNECT_S, _REASON_S, _PROVEN_S = 10.0, 0.3, 60.0
 _SILENCE = 200.0
 
 
-class Connection:
+class _Connection:
     """One connection through Azure's SDK (1.53), opened without waiting for it. Its peculiarities:
 
     - It can reconnect by itself, four times without waiting, and repeats earlier results: turned off.
@@ -183,12 +179,8 @@ class Connection:
     - A recogniser and its callbacks, which run on the SDK's threads, reference each other.
     - It starts on a thread of its own, and crashes the process if the recogniser is released meanwhile.
 
-    Args:
-        changed: Guards its attributes, and is notified of changes.
-        receive: Called with each result: text, positions of its begin and end, and whether it is final.
-
-    Raises:
-        InputError: when the SDK cannot be used.
+    ``changed`` guards its attributes, and is notified of changes; ``receive`` gets each result: its text, the
+    positions of its begin and end, and whether it is final.
     """
 
     def __init__(
@@ -206,7 +198,7 @@ class Connection:
         #: Position of the first sample that is sent, known before that.
         self.base: int | None = None
         self.is_connected = self.is_audio_over = self.is_over = self.has_answered = False
-        self.failure: Failure | None = None
+        self.failure: _Failure | None = None
         try:
             self._open(service, settings)
         except (RuntimeError, ValueError, OSError):
@@ -238,7 +230,7 @@ class Connection:
         self._recognizer.recognizing.connect(lambda event: self._on_result(event.result, is_final=False))
         self._recognizer.recognized.connect(lambda event: self._on_result(event.result, is_final=True))
         self._recognizer.canceled.connect(lambda event: self._end(_failure(event.result)))
-        self._recognizer.session_stopped.connect(lambda _event: self._end(Failure.STOPPED))
+        self._recognizer.session_stopped.connect(lambda _event: self._end(_Failure.STOPPED))
         self._started = self._recognizer.start_continuous_recognition_async()
 
     @property
@@ -247,22 +239,20 @@ class Connection:
         return self.has_answered or monotonic() - self._connected_s >= _PROVEN_S
 
     def look_at_clock(self) -> None:
-        """End the connection if what should have come has not."""
         now_s = monotonic()
         if now_s >= self._deadline_s:
-            self._end(Failure.LOST)
+            self._end(_Failure.LOST)
         elif min(now_s - self._answered_s, self._unanswered_s) >= self._answer_s:
-            self._end(Failure.SILENT)
+            self._end(_Failure.SILENT)
 
     def write(self, pcm: bytes) -> None:
-        """Send audio, which must not be empty: that would end it."""
+        # It must not be empty: that would end the audio.
         samples = np.frombuffer(pcm, "<i2").astype(np.float32)
         if np.sqrt(np.mean(samples * samples)) > _SILENCE:
             self._unanswered_s += len(samples) / SAMPLE_RATE
         self._stream.write(pcm)
 
     def end_audio(self) -> None:
-        """Signal the end of the audio."""
         self.is_audio_over = True
         self._stream.close()
 
@@ -302,20 +292,20 @@ class Connection:
                 begin, end = (self.base + max(0, one // _TICKS_PER_SAMPLE) for one in ticks)
                 self._receive(result.text.strip(), begin, end, is_final)
 
-    def _end(self, failure: Failure | None) -> None:
+    def _end(self, failure: _Failure | None) -> None:
         with self._changed:
             if not self.is_over:
                 self.is_over = True
                 # The results are complete only if all audio was heard.
-                self.failure = failure or (None if self.is_audio_over else Failure.STOPPED)
+                self.failure = failure or (None if self.is_audio_over else _Failure.STOPPED)
                 self._changed.notify_all()
 
 
-def _failure(result: Any) -> Failure | None:
+def _failure(result: Any) -> _Failure | None:
     details = result.cancellation_details
     if details.reason == sdk.CancellationReason.EndOfStream:
         return None
-    return _FAILURES.get(details.code, Failure.LOST)
+    return _FAILURES.get(details.code, _Failure.LOST)
 
 
 # How often the clock is checked while nothing else happens.
@@ -329,15 +319,11 @@ _EXIT_S, _LAST_CALLBACK_S = 30.0, 0.1
 
 
 class AzureRecognizer(Recognizer):
-    """Recognises one stream in the cloud. Nothing is sent before the first chunk.
+    """Recognises one stream in the cloud; English, if nothing says otherwise.
 
-    Args:
-        settings: Which service, and how long to wait for it; its language, if set, is recognised.
-        observe: Called when the connection's state changes, on the recogniser's own thread.
-        spoken: The spoken language; English by default.
-
-    Raises:
-        UsageError: if the settings and the environment do not name a possible service.
+    Nothing is sent before the first chunk. ``observe`` is called on the recogniser's own thread. Raises
+    `UsageError` if the settings and the environment do not name a possible service, and later `InputError`
+    when Azure refuses the key or the request.
     """
 
     def __init__(
@@ -352,8 +338,8 @@ class AzureRecognizer(Recognizer):
         self._observe = observe
         #: Guards what follows, and is notified whenever there is something to do.
         self._changed = Condition()
-        self._audio = AudioBuffer(settings.replay_s)
-        self._utterances = Utterances(self._audio)
+        self._audio = _AudioBuffer(settings.replay_s)
+        self._utterances = _Utterances(self._audio)
         self._hypotheses: list[Hypothesis] = []
         self._error: Exception | None = None
         self._is_finishing = self._is_closing = self._is_done = False
@@ -364,7 +350,6 @@ class AzureRecognizer(Recognizer):
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
-        """As in the protocol. Raises `InputError` when Azure refuses the key or the request."""
         with self._changed:
             self._audio.append(chunk)
             if self._thread is None:
@@ -376,10 +361,6 @@ class AzureRecognizer(Recognizer):
 
     @override
     def finish(self) -> Sequence[Hypothesis]:
-        """As in the protocol; waits for the last results for as long as the settings say.
-
-        Raises `InputError` when Azure refuses the key or the request.
-        """
         if self._thread is None:
             return []
         with self._changed:
@@ -407,10 +388,7 @@ class AzureRecognizer(Recognizer):
             atexit.unregister(self._close_at_exit)
 
     def _close_at_exit(self) -> None:
-        """Close while the process exits, as after an error elsewhere.
-
-        Python ends threads that ask for the interpreter while it exits, and the SDK's abort the process then.
-        """
+        # An exiting Python ends threads that ask for the interpreter, and the SDK's abort the process then.
         self.close()
         if self._thread is not None:
             self._thread.join(_EXIT_S)
@@ -440,12 +418,12 @@ class AzureRecognizer(Recognizer):
             self._is_done = True
             self._changed.notify_all()
 
-    def _converse(self) -> Failure | None:
+    def _converse(self) -> _Failure | None:
         """Run one connection until it fails, is complete, or the recogniser is closed."""
         with self._changed:
             self._hypotheses += self._utterances.resume()
             self._audio.rewind(self._utterances.confirmed)
-        connection = Connection(self._service, self._settings, self._changed, self._receive)
+        connection = _Connection(self._service, self._settings, self._changed, self._receive)
         try:
             while self._attend(connection):
                 pass
@@ -463,7 +441,7 @@ class AzureRecognizer(Recognizer):
         if begin <= heard:
             self._hypotheses += self._utterances.take(text, begin, min(end, heard), is_final=is_final)
 
-    def _attend(self, connection: Connection) -> bool:
+    def _attend(self, connection: _Connection) -> bool:
         """Wait for something to do, and do it; false when the connection is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._has_work(connection), _TICK_S)
@@ -475,46 +453,46 @@ class AzureRecognizer(Recognizer):
                 return False
             if not connection.is_connected:
                 return True
-            is_first = connection.base is None
+            is_first, lost_s = connection.base is None, 0.0
             if connection.base is None:
                 # While it connected, audio with which it should begin may have been dropped.
                 connection.base = self._audio.sent
+                lost_s, self._audio.lost = self._audio.lost / SAMPLE_RATE, 0
             pieces, is_last = self._audio.take_unsent(), self._is_finishing
         if is_first:
-            self._tell_connected()
+            self._tell_connected(lost_s)
         for pcm in pieces:
             connection.write(pcm)
         if is_last and not connection.is_audio_over:
             connection.end_audio()
         return True
 
-    def _has_work(self, connection: Connection) -> bool:
+    def _has_work(self, connection: _Connection) -> bool:
         if self._is_closing or connection.is_over or not connection.is_connected:
             return self._is_closing or connection.is_over
         return self._audio.sent < self._audio.heard or self._is_finishing != connection.is_audio_over
 
-    def _tell_connected(self) -> None:
+    def _tell_connected(self, lost_s: float) -> None:
         sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
-        lost_s, self._audio.lost = self._audio.lost / SAMPLE_RATE, 0
         if lost_s:
             sentence += f"; {lost_s:.1f} s of audio are lost, more than azure.replay_s keeps"
         self._was_connected, self._is_outage_told = True, False
         self._tell(sentence)
 
-    def _wait(self, failure: Failure) -> None:
+    def _wait(self, failure: _Failure) -> None:
         """Wait for the next attempt. Raises `InputError` when it cannot help."""
         place = self._service.place
-        if failure is Failure.KEY:
+        if failure is _Failure.KEY:
             raise InputError(
                 f"Azure refused the key for {place}; check the key, and that it belongs to that region"
             )
-        if failure is Failure.REQUEST and not self._was_connected:
+        if failure is _Failure.REQUEST and not self._was_connected:
             raise InputError(f"{place}: Azure refused the request; check azure.language and the address")
         # Many recognisers that lost the same service do not return at the same moment.
         wait_s = min(_FIRST_WAIT_S * 2**self._failed, _LONGEST_WAIT_S) * uniform(0.8, 1.2)
         self._failed = min(self._failed + 1, 10)
         if not self._is_outage_told:
-            is_new = failure is Failure.LOST and not self._was_connected
+            is_new = failure is _Failure.LOST and not self._was_connected
             what = f"no connection to Azure, {place}, yet" if is_new else failure.value
             self._tell(f"{what}, trying again in {wait_s:.2g} s, then less and less often")
             self._is_outage_told = True

@@ -10,7 +10,7 @@ OPEN_AND_CLOSE = """
 import os
 from queue import SimpleQueue
 from threading import Condition, Thread, get_native_id
-from operators.recognizers.azure.recognizer import Connection
+from operators.recognizers.azure.recognizer import _Connection
 from operators.recognizers.azure import AzureSettings, service
 
 settings = AzureSettings(host="ws://127.0.0.1:1")
@@ -19,7 +19,7 @@ wanted, opened = SimpleQueue(), SimpleQueue()
 def open_some():
     os.setpriority(os.PRIO_PROCESS, get_native_id(), 19)
     while wanted.get():
-        opened.put(Connection(service(settings), settings, Condition(), lambda *result: None))
+        opened.put(_Connection(service(settings), settings, Condition(), lambda *result: None))
 
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 Thread(target=open_some, daemon=True).start()

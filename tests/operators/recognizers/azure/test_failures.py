@@ -78,18 +78,6 @@ def test_a_connection_lost_again_and_again_loses_and_repeats_nothing() -> None:
     assert len(server.sessions) == 6
 
 
-def test_a_connection_lost_between_utterances_repeats_nothing() -> None:
-    with running(ending(Session.drop, 1.4), Session.recognize) as server:
-        listener = Listener(server)
-        listener.hear(chunks(TALK), pace_s=0.005)
-        segments(listener.finish())
-
-        again = server.sessions[1].audio
-    assert listener.finals == SAID
-    # What had its final is not sent again.
-    assert len(again) <= len(TALK) - 2 * 0.9 * SAMPLE_RATE
-
-
 def test_a_service_that_falls_silent_counts_as_lost() -> None:
     def fall_silent(session: Session) -> None:
         session.recognize(0.9)
@@ -161,23 +149,6 @@ def test_a_service_that_is_busy_is_asked_again_with_growing_waits() -> None:
     busy, connected = listener.told
     assert busy.startswith("Azure accepts no more requests for now, trying again in 0.")
     assert connected.startswith("connected to Azure")
-
-
-def test_an_outage_that_outlasts_the_buffer_says_what_it_cost() -> None:
-    with running(ending(Session.drop, 1.4), Session.recognize) as server:
-        listener = Listener(server, replay_s=1.0)
-        first, rest = chunks(TALK)[:29], chunks(TALK)[29:]
-        listener.hear(first)
-        server.wait_for_session(1).over.wait(60)
-        server.refusals.append(HTTPStatus.SERVICE_UNAVAILABLE)
-        listener.hear(rest)
-        server.refusals.clear()
-        listener.wait_until(lambda: len(listener.told) == 3)
-        listener.finish()
-
-    assert listener.finals == [SAID[0], SAID[2]]
-    assert listener.told[-1].startswith("connected again; 1.")
-    assert "s of audio are lost" in listener.told[-1]
 
 
 def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repeated() -> None:
