@@ -25,7 +25,6 @@ from operators.recognizers.part import (
     USUAL,
     RecognizerPart,
     check_folder,
-    check_interval,
     check_published,
     named_model,
 )
@@ -55,18 +54,10 @@ class VoskRecognizer(Recognizer):
 
     The hypotheses depend only on the audio, not on how it is cut into chunks. The start of a segment's speech
     is known only with its final; until then, ``start_s`` is the start of the update that brought its first
-    text, which is slightly late.
-
-    Args:
-        model_path: Folder of the model, which contains the folders ``am``, ``conf`` and ``graph``.
-        update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-
-    Raises:
-        InputError: if the folder is not such a model.
+    text, which is slightly late. Raises `InputError` if the folder is not a Vosk model.
     """
 
     def __init__(self, *, model_path: str | Path, update_interval_s: float = USUAL.update_interval_s) -> None:
-        check_interval(update_interval_s)
         self._library = _library()
         path = Path(model_path)
         _check(path)

@@ -26,7 +26,6 @@ from operators.recognizers.part import (
     USUAL,
     Observe,
     RecognizerSettings,
-    check_interval,
     unobserved,
 )
 from operators.recognizers.protocol import Hypothesis, Recognizer
@@ -272,9 +271,6 @@ class WindowedRecognizer(Recognizer, ABC):
 
     Args:
         observe: Told what goes wrong, and of each final that was cut or left out.
-
-    Raises:
-        UsageError: if the interval of the settings makes no sense.
     """
 
     #: When an utterance is over.
@@ -283,7 +279,6 @@ class WindowedRecognizer(Recognizer, ABC):
     margin: float
 
     def __init__(self, settings: RecognizerSettings = USUAL, observe: Observe = unobserved) -> None:
-        check_interval(settings.update_interval_s)
         #: Partials end early with words that are not shown.
         self.method = SpeechMethod(bias=settings.bias, stop_below=settings.certainty)
         self._settings = settings

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from operators.decoding.forward import Forward, Logits
+from operators.decoding.forward import Logits
 from operators.decoding.session import PrefixSession
 from operators.decoding.speech import SpeechMethod, WindowResult
 from operators.errors import InputError
@@ -31,8 +31,7 @@ from operators.recognizers.moonshine import (
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed import Samples, Window
-from operators.trouble import ModelTrouble
-from tests.near_ties import NOISE, agree, gap_where_they_part
+from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm, voiced
 from tests.operators.recognizers.test_protocol import hear as heard_by_any
 from tests.toy import ToyCache
@@ -123,21 +122,6 @@ def test_finals_are_greedy_decodings_whatever_the_partials_leant_towards(
     assert drafted_passes < passes
 
 
-def test_several_tokens_in_one_pass_are_judged_as_one_by_one() -> None:
-    """Up to the rounding of activations, which a pass over one token does by other ranges."""
-    window = voiced("two_cities.wav", 5)[-1]
-    greedy = decode(SpeechMethod(use_draft=False), model().encode(window.samples), (), window)
-    output = [BEGIN, *greedy.tokens]
-    together = PrefixSession(model().encode(window.samples)).forward(Forward(output, 0)).copy()
-    one_by_one = PrefixSession(model().encode(window.samples))
-    alone = np.stack(
-        [one_by_one.forward(Forward(output[: end + 1], end))[0].copy() for end in range(len(output))]
-    )
-
-    assert len(output) > 8
-    assert agree(together, alone)
-
-
 def test_what_is_no_english_is_left_out_and_english_is_not() -> None:
     forwards = pcm("two_cities.wav")
     backwards = np.frombuffer(forwards, "<i2")[::-1].tobytes()
@@ -223,8 +207,3 @@ def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:
     assert tokenizer.text([1, 3, 4, 5, 6, 2]) == "soé."
     assert tokenizer.text([999]) == ""
     assert Tokenizer([b"<s>", "▁a".encode()]).text([0, 1]) == "a"
-
-
-def test_a_pass_that_fails_is_trouble_and_no_defect() -> None:
-    with pytest.raises(ModelTrouble):
-        model().decoder.run(dict.fromkeys(model().decoder.inputs, np.zeros(0)))

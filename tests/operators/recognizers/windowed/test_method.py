@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from operators.decoding.drive import Cost
 from operators.decoding.forward import Logits
 from operators.decoding.speech import (
     SpeechMethod,
@@ -29,7 +28,7 @@ from operators.recognizers.moonshine import (
     load_model,
 )
 from operators.recognizers.part import RecognizerSettings, unobserved
-from operators.recognizers.windowed import Samples, Window, WindowedRecognizer
+from operators.recognizers.windowed import Window
 from tests.operators.recognizers.speaking import voiced
 
 SAID = [b" I", b" have", b" a", b" dr", b"eam", b"."]
@@ -99,46 +98,6 @@ def test_a_window_is_decoded_to_its_end_where_words_were_left_out_twice_before()
     assert doubt_of(METHOD, (1,), 1, PIECES.__getitem__) is not None
     assert doubt_of(METHOD, (1,), 2, PIECES.__getitem__) is None
     assert doubt_of(SpeechMethod(), (1,), 0, PIECES.__getitem__) is None
-
-
-class Doubtful(WindowedRecognizer):
-    """Hears two words more in each window, and doubts the first of them wherever it may."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard = 0
-
-    @override
-    def encode(self, samples: Samples) -> None:
-        return None
-
-    @override
-    def decode(
-        self, method: SpeechMethod, encoded: None, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> WindowResult:
-        self.heard += 2
-        may_end = not window.is_final and doubt_of(METHOD, draft, stopped, lambda _token: b"a") is not None
-        tokens = range(len(draft) + 1 if may_end else self.heard)
-        # All but the name in the middle of it is certain as soon as more is heard.
-        return WindowResult(tuple(tokens), lambda place: 1.0 - (place == len(draft)), Cost(), not may_end)
-
-    @override
-    def piece(self, token: int) -> bytes:
-        return f" {token}".encode()
-
-    @override
-    def text(self, tokens: Sequence[int]) -> str:
-        return b"".join(map(self.piece, tokens)).decode().strip()
-
-
-def test_what_follows_words_that_stay_doubtful_is_hidden_for_two_updates_at_most() -> None:
-    transcriber = Doubtful()
-    silence = np.zeros(16_000, np.float32)
-    behind = []
-    for _update in range(12):
-        transcriber.transcribe(Window(segment=0, start=0, samples=silence, end=16_000, is_final=False))
-        behind.append(transcriber.heard - len(transcriber._draft))
-    assert behind == [1, 2, 0] * 4
 
 
 class Compared(MoonshineRecognizer):
