@@ -7,12 +7,11 @@ from importlib.metadata import version
 from typer.main import get_command
 
 from flows.cli.app import app
-from operators.recognizers.part import RECOGNIZERS
 from reference.command_line import OTHER_EXITS, Command, commands_of, exit_codes
 
 _ENVIRONMENT = {
     "SURTITLE_WEB_TOKEN": "Access token of the web pages and of rooms.",
-    **{name: use for part in RECOGNIZERS.values() for name, use in part.variables.items()},
+    "AZURE_SPEECH_KEY, AZURE_SPEECH_REGION": "Key and region for --recognizer azure.",
     "XDG_CACHE_HOME": "Folder whose surtitle/ keeps models and measurements; by default ~/.cache.",
     "LLAMA_CPP_LIB_PATH": "Folder of another build of llama.cpp's library.",
 }

@@ -20,7 +20,7 @@ from flows.engine.costs import measured_here
 from flows.running.waiting import Waiting
 from operators.errors import UsageError, nearest, printable
 from operators.languages import Direction, language
-from operators.recognizers.part import RECOGNIZERS
+from operators.recognizers.moonshine import COMMUNITY
 
 models_app = typer.Typer(invoke_without_command=True)
 _MAX_LANGUAGES = 6
@@ -56,9 +56,9 @@ def models(
     for one in found:
         if use := _use(one):
             console.print(f"{one.name}: {use}")
-    for part in RECOGNIZERS.values():
-        if direction is not None and (terms := part.terms(direction.source)):
-            console.print(f"{terms[0]}: no commercial use ({terms[1]})")
+    if direction is not None and direction.source.code in COMMUNITY:
+        terms = "no commercial use (Moonshine Community License, www.moonshine.ai/license)"
+        console.print(f"Moonshine's model for {direction.source.name}: {terms}")
     console.print(
         "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
     )

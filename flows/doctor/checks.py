@@ -184,11 +184,8 @@ def recognizer(settings: Settings) -> str:
 
     wanted, spoken = settings.recognize, language(settings.translate.source)
     check_recognizer(wanted, spoken=spoken.name, is_live=True)
-    part = RECOGNIZERS[wanted.engine]
-    if part.examine:
-        return part.examine(wanted, spoken)
     make_recognizer(wanted, spoken=spoken.name, observe=unobserved).close()
-    return f"{part.name.capitalize()} can be loaded; it recognises {spoken.name}"
+    return f"{wanted.engine.capitalize()} can be loaded; it recognises {spoken.name}"
 
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.

@@ -14,7 +14,8 @@ from flows.engine.translation import Engine
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.events import AudioChunk
-from operators.recognizers.part import RECOGNIZERS, USUAL, unobserved
+from operators.recognizers.moonshine import bundled_recording
+from operators.recognizers.part import USUAL, unobserved
 from operators.recognizers.protocol import Hypothesis
 
 #: Seconds of the recording, and of its chunks: those of a microphone.
@@ -61,9 +62,7 @@ def measure(engine: Engine | None, settings: TranslateSettings) -> Speed:
 
 def _speech() -> bytes:
     """The beginning of the recording, 16 kHz mono."""
-    recording = RECOGNIZERS[USUAL.engine].recording
-    assert recording is not None, "the default recogniser comes with one"
-    return b"".join(AudioDecoder(recording()).blocks())[: int(_SPEECH_S * _BYTES_PER_SECOND)]
+    return b"".join(AudioDecoder(bundled_recording()).blocks())[: int(_SPEECH_S * _BYTES_PER_SECOND)]
 
 
 def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:

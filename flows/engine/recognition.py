@@ -8,7 +8,8 @@ from flows.settings.schema import RecognizeSettings
 from operators.extras import require_extra
 from operators.languages import language
 from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings
-from operators.recognizers.protocol import Expects, Recognizer
+from operators.recognizers.protocol import Recognizer
+from operators.recognizers.windowed import WindowedRecognizer
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
@@ -51,6 +52,6 @@ def make_recognizer(
         SurtitleError: if the engine, its model or a setting that it needs is missing.
     """
     made = RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
-    if words and isinstance(made, Expects):
+    if words and isinstance(made, WindowedRecognizer):
         made.expect(words)
     return made

@@ -14,7 +14,7 @@ from connectors.files.contents import DAMAGED, open_regular, read_lines
 from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
-from operators.recognizers.windowed.segmenter import Samples
+from operators.recognizers.windowed import Samples
 
 # Maximum characters of all updates together: they are kept in memory.
 _MAX_CHARACTERS = 300_000_000

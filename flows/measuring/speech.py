@@ -10,13 +10,12 @@ from flows.measuring.corpus import Clip, samples
 from flows.measuring.results import Results, running
 from flows.measuring.signature import of_clips
 from flows.measuring.speech_scores import RecordingTrial, WindowUpdate, rows_of, tables
+from operators.decoding.speech import SpeechMethod, steady_text
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from operators.recognizers.part import RecognizerSettings, unobserved
-from operators.recognizers.windowed.method import DraftingTranscriber, SpeechMethod, steady_text
-from operators.recognizers.windowed.recognizer import WindowedRecognizer
-from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
+from operators.recognizers.windowed import Samples, Segmenter, Window, WindowedRecognizer, silero
 
 
 class SpeechJob(NamedTuple):
@@ -36,13 +35,13 @@ class SpeechJob(NamedTuple):
 def run_speech(job: SpeechJob) -> Results:
     """Measure all ways on all recordings. Raises `SurtitleError` if that cannot be done."""
     with running() as runner:
-        transcriber = _open(job)
+        recognizer = _open(job)
         methods = _methods(job.biases, job.certainties)
         trials = []
         for clip in runner.each(job.clips, "measuring", "recordings"):
             # As it was decoded, and as it is shown.
             certainties = [0.0, *job.certainties]
-            trials.append(_trial(transcriber, samples(clip), methods, certainties, job.interval_s))
+            trials.append(_trial(recognizer, samples(clip), methods, certainties, job.interval_s))
     if not any(trial.encoder_s for trial in trials):
         raise InputError(
             f"{job.clips[0].path}: no speech was found; give recordings in which somebody speaks"
@@ -54,20 +53,19 @@ def run_speech(job: SpeechJob) -> Results:
         job.clips,
         job.threads,
         interval_s=job.interval_s,
-        margin=transcriber.margin,
+        margin=recognizer.margin,
         aggregation="wer,ne:pooled|times:mean-over-updates,ways-in-turns",
     )
     return Results(signature, {"rows": rows}, tables(rows))
 
 
-def _open(job: SpeechJob) -> DraftingTranscriber:
+def _open(job: SpeechJob) -> WindowedRecognizer:
     model = None if job.model is None else str(job.model)
     settings = RecognizerSettings(engine=job.recognizer, model=model, threads=job.threads)
     check_recognizer(settings, spoken=job.spoken, is_live=False)
     recognizer = make_recognizer(settings, spoken=job.spoken, observe=unobserved)
     assert isinstance(recognizer, WindowedRecognizer), "it says so"
-    assert isinstance(recognizer.transcriber, DraftingTranscriber), "it decodes with drafts"
-    return recognizer.transcriber
+    return recognizer
 
 
 def _methods(biases: Sequence[float], certainties: Sequence[float]) -> list[SpeechMethod]:
@@ -81,7 +79,7 @@ class _Variant:
     """One way of decoding, and the state of its open utterance."""
 
     def __init__(
-        self, engine: DraftingTranscriber, method: SpeechMethod, certainties: Sequence[float]
+        self, engine: WindowedRecognizer, method: SpeechMethod, certainties: Sequence[float]
     ) -> None:
         self._engine = engine
         self._method = method
@@ -119,7 +117,7 @@ class _Variant:
 
 
 def _trial(
-    engine: DraftingTranscriber,
+    engine: WindowedRecognizer,
     audio: Samples,
     methods: Sequence[SpeechMethod],
     certainties: Sequence[float],

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import regex
 
 from flows.pages.table import Column, Table, tabulated
+from operators.decoding.speech import SpeechMethod
 from operators.metrics.erasure import erasure
-from operators.recognizers.windowed.method import SpeechMethod
 from operators.text import common_prefix
 
 _WORDS = regex.compile(r"[\p{L}\p{N}']+")

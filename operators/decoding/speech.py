@@ -1,51 +1,76 @@
-"""What only windows of speech need that grow: how probable each token is, and where an output may end.
+"""How windows of speech are decoded: the last hypothesis of an utterance is the draft of its next one.
 
-Greedy decoding with a draft meets passes that are not batch-invariant. A pass over many tokens gives slightly
-different logits than passes over one token each: if activations are quantised together with the rest of the
-batch, even the draft's rejected end changes the rows before it. A draft verified in one pass therefore equals
-greedy decoding's output only up to near ties. Here an output is accepted if every decision in it was clearer
-than that noise; otherwise it is decoded from scratch (`certain`).
-
-Unfinished windows end with the first new doubtful token, because more would be a guess based on a guess:
-the rest is decoded at the next update, which has more input (`until_doubtful`). A recogniser ends each of
-them with a full stop, and does so again a few words later. Drafting the last output's last token after each
-new word saves the pass in which the model would output it: the row after it already says that the output
-ends (`Closing`).
+A recogniser of growing windows decodes the whole utterance again at each update, just as re-translation does.
+So it uses the same generators of forward passes (SSBD; Zeng et al., section 3). Partials are biased towards
+the last hypothesis; a final is that of greedy decoding (`certain`). Unfinished windows end with the first new
+doubtful token, because more would be a guess based on a guess (`until_doubtful`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
+import regex
 
+from operators.decoding.acceptance import BIAS, BiasedAcceptance
+from operators.decoding.adjustment import Adjust, adjusted
 from operators.decoding.blockwise import decode
+from operators.decoding.conditioning import Conditioning
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
+from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Session, Task
 from operators.decoding.greedy import retranslate
+from operators.decoding.pass_cost import BlockLength, PassCosts
+from operators.decoding.pieces import Piece, decode_pieces
+from operators.decoding.recycling import recycling
+from operators.decoding.session import KvCache, PrefixSession
+from operators.decoding.ssbd import ssbd
+from operators.languages import UNSPACED
+from operators.trouble import Trouble
+
+#: Windows in a row that may end early.
+_MAX_STOPPED = 2
+_WORD = regex.compile(r"\w")
 
 
-class Certainty:
-    """A `Session` that wraps another one and keeps its answers, for one task."""
+class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to decode windows."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        #: Tokens of the last request that were already in the cache.
-        self.reused = self.kept = 0
-        # The row that judges each place; a later pass replaces it.
-        self._rows: dict[int, Logits] = {}
+    #: Whether the last hypothesis is the draft; without it, each window is decoded from scratch.
+    use_draft: bool = True
+    #: Beta of partials: the bias towards the last hypothesis.
+    bias: float = BIAS
+    #: A partial may end with its first less probable new word, which would not be shown: the next update
+    #: knows more. 0 decodes every window to its end.
+    stop_below: float = 0.0
 
-    def forward(self, request: Forward) -> Logits:
-        """Answer ``request``, and keep the rows: the next pass may overwrite them."""
-        rows = self._session.forward(request)
-        self.reused, self.kept = self._session.reused, self._session.kept
-        self._rows.update(enumerate(rows.copy(), start=request.logits_from + 1))
-        return rows
 
-    def of(self, place: int, token: int) -> float:
-        """The probability of ``token`` at a place of the prompt and output; a softmax takes 0.1 ms."""
-        row = self._rows[place]
-        top = row.max()
-        return float(np.exp(row[token] - top) / np.exp(row - top).sum())
+class WindowResult(NamedTuple):
+    """The result of decoding a window."""
+
+    tokens: tuple[int, ...]
+    #: The model's own probability of the token at a place.
+    probability: Callable[[int], float]
+    cost: Cost
+    #: Whether the whole window was decoded, not only up to a doubtful word.
+    is_whole: bool
+    #: Whether it was cut at its limit.
+    is_cut: bool = False
+    #: Whether it may be shown; otherwise the model is lost.
+    is_credible: bool = True
+    #: Whether its words are probably invented: the speech is no speech, or in another language.
+    is_doubtful: bool = False
+
+    @property
+    def mean_log_probability(self) -> float:
+        """The mean log probability of the tokens; 0 without tokens."""
+        return mean_log_probability([self.probability(place) for place in range(len(self.tokens))])
+
+
+def mean_log_probability(probabilities: Sequence[float]) -> float:
+    """The mean of the logarithms; 0 without probabilities."""
+    return float(np.mean(np.log(np.maximum(probabilities, 1e-30)))) if probabilities else 0.0
 
 
 class Doubt(NamedTuple):
@@ -57,6 +82,90 @@ class Doubt(NamedTuple):
     begin: int
     #: Whether a token can be doubtful; punctuation says nothing about the audio.
     counts: Callable[[int], bool]
+
+
+def doubt_of(method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Piece) -> Doubt | None:
+    """Where a window may end early: after the last hypothesis ``draft``; None if it may not.
+
+    Args:
+        stopped: How many windows before it did. Speech that stays doubtful is not hidden any longer.
+        piece: The bytes of a token.
+    """
+    if not method.stop_below or stopped >= _MAX_STOPPED:
+        return None
+
+    def is_word(token: int) -> bool:
+        return _WORD.search(piece(token).decode("utf-8", "replace")) is not None
+
+    heard = len(draft)
+    while heard and not is_word(draft[heard - 1]):
+        heard -= 1
+    # An utterance continues after its first token, however doubtful: otherwise nothing would be shown.
+    return Doubt(method.stop_below, max(heard, 1), is_word)
+
+
+def hear(
+    method: SpeechMethod,
+    task: Task,
+    cache: KvCache,
+    *,
+    margin: float,
+    costs: PassCosts,
+    doubt: Doubt | None = None,
+    adjust: Adjust | None = None,
+) -> WindowResult:
+    """Decode one window. Raises `ModelTrouble` if the model fails.
+
+    Args:
+        cache: Holds the window's encoder states.
+        margin: Smallest gap between two logits that passes over many tokens can distinguish; see `certain`.
+        costs: The cost of the model's passes, against which drafts after a divergence are weighed.
+        doubt: Where it may end early.
+        adjust: Changes the logits, and thus what is doubted.
+    """
+    session = Certainty(PrefixSession(cache))
+    if not method.use_draft:
+        decoding = retranslate(task)
+    elif task.is_final:
+        decoding = certain(task, margin)
+    else:
+        others = recycling(task, BlockLength(costs)), Closing(task)
+        decoding = ssbd(task, BiasedAcceptance(method.bias), None, *others)
+    if adjust is not None:
+        decoding = adjusted(decoding, task, adjust)
+    if doubt is not None and method.use_draft and not task.is_final:
+        decoding = until_doubtful(decoding, task, doubt, session.of)
+    decoded, cost = drive(decoding, session)
+    return WindowResult(
+        decoded.tokens,
+        lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
+        cost,
+        decoded.is_whole,
+        decoded.cut is Trouble.LONG_ANSWER,
+    )
+
+
+class Certainty:
+    """A `Session` that wraps another one and keeps its answers, for one task."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.reused = self.kept = 0
+        # The row that judges each place; a later pass replaces it.
+        self._rows: dict[int, Logits] = {}
+
+    def forward(self, request: Forward) -> Logits:
+        """Answer ``request``, and keep the rows, with all later changes: the next pass may overwrite them."""
+        rows = self._session.forward(request).copy()
+        self.reused, self.kept = self._session.reused, self._session.kept
+        self._rows.update(enumerate(rows, start=request.logits_from + 1))
+        return rows
+
+    def of(self, place: int, token: int) -> float:
+        """The probability of ``token`` at a place of the prompt and output; a softmax takes 0.1 ms."""
+        row = self._rows[place]
+        top = row.max()
+        return float(np.exp(row[token] - top) / np.exp(row - top).sum())
 
 
 def until_doubtful(
@@ -87,7 +196,11 @@ def until_doubtful(
 
 
 class Closing:
-    """Drafts the last token of the last output, unless the model has just output it."""
+    """Drafts the last token of the last output, a full stop, unless the model has just output it.
+
+    A recogniser ends each window with it, and does so again a few words later. The row after it already says
+    that the output ends, which saves the pass in which the model would output it.
+    """
 
     def __init__(self, task: Task) -> None:
         self._last = tuple(task.draft[-1:])
@@ -104,8 +217,10 @@ class Closing:
 def certain(task: Task, margin: float) -> Method:
     """Verify ``task.draft`` against greedy decoding and continue from the first divergence.
 
-    ``margin`` is the noise of a pass: the smallest gap between the logits of the best token and the next one
-    at which a decision is certain. The prompt is evaluated separately from the draft, as in greedy decoding.
+    A pass over many tokens gives slightly different logits than passes over one token each: if activations
+    are quantised together with the rest of the batch, even the draft's rejected end changes the rows before
+    it. So if the logits of the best token and the next one were closer than ``margin`` at any decision, the
+    output is decoded from scratch. The prompt is evaluated separately from the draft.
     """
     drafter = _Apart(task)
     decoded = yield from decode(task, drafter)
@@ -125,7 +240,8 @@ class _Apart:
     def learn(self, verified: Verified) -> None:
         """Look at the rows of the accepted tokens, and of the model's own next token."""
         if self._is_used:
-            self.least = min(self.least, *gaps_to_next(verified.rows[: verified.accepted_length + 1]))
+            top = np.partition(verified.rows[: verified.accepted_length + 1], -2, axis=1)[:, -2:]
+            self.least = min([self.least, *(top[:, 1] - top[:, 0])])
 
     def draft(self, output: Sequence[int]) -> Drafting:
         """The rest of the last output, if the model itself started in the same way."""
@@ -135,8 +251,33 @@ class _Apart:
         return at_once(Draft(self._draft[1:], Origin.DRAFT))
 
 
-def gaps_to_next(rows: Logits) -> list[float]:
-    """The gap between the best logit of each row and the next best; ``rows`` has shape (n, vocabulary)."""
-    top = np.partition(rows, -2, axis=1)[:, -2:]
-    gaps: list[float] = (top[:, 1] - top[:, 0]).tolist()
-    return gaps
+_UNCLOSED = Conditioning(strip_punctuation=True)
+# Scripts that put no space between words: there each token is one.
+_UNSPACED = regex.compile(f"[{UNSPACED}]")
+
+
+def steady_text(
+    pieces: Sequence[bytes], probability: Callable[[int], float], least: float, shown: str = ""
+) -> str:
+    """The text of a window's tokens without words at its end that are less probable than ``least``.
+
+    Args:
+        pieces: The bytes of each token.
+        probability: The model's probability of the token at a place; called only for those at the end.
+        least: From 0, which removes only the closing punctuation.
+        shown: The shown text of the window before; parts that are still the same are not taken back.
+    """
+    texts = decode_pieces(list(pieces))
+    end = len(texts)
+    while end and least:
+        # Punctuation belongs to the word before it, and does not make it doubtful.
+        begin = end - 1
+        while begin > 0 and not (texts[begin].startswith(" ") or _UNSPACED.match(texts[begin])):
+            begin -= 1
+        if min((probability(n) for n in range(begin, end) if _WORD.search(texts[n])), default=0.0) >= least:
+            break
+        end = begin
+    whole = "".join(texts).strip()
+    steady = _UNCLOSED.prepare("".join(texts[:end]).strip(), is_final=False)
+    is_still_said = whole.startswith(shown) and not _WORD.match(whole[len(shown) : len(shown) + 1])
+    return shown if len(shown) > len(steady) and is_still_said else steady

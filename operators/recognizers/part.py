@@ -2,9 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -35,7 +34,7 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         str | None, Option("Folder of the speech model.", "--speech-model", "moonshine's English one")
     ] = None
     #: Seconds of speech between two hypotheses.
-    update_interval_s: Annotated[float, Meta(gt=0.0, le=60.0)] = 0.5
+    update_interval_s: Annotated[float, Meta(ge=0.1, le=MAX_INTERVAL_S)] = 0.5
     #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
     #: hypothesis. Finals are not biased.
     bias: Annotated[float, Meta(ge=0.0, le=1.0)] = BIAS
@@ -62,38 +61,21 @@ def unobserved(_event: RecognizerChanged | SpeechCut) -> None:
     """Nobody observes."""
 
 
-Make = Callable[[RecognizerSettings, Language, Observe], Recognizer]
-
-
 class RecognizerPart(NamedTuple):
     """A recogniser that ``--recognizer NAME`` names."""
 
     name: str
     #: Makes it for one stream, and imports what only it needs. A process loads a model once.
-    make: Make
+    make: Callable[[RecognizerSettings, Language, Observe], Recognizer]
     #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
     check: Callable[[RecognizerSettings, Language, bool], None] = lambda *_asked: None
-    #: What ``doctor`` says of it, a sentence without a full stop, found out in a process of its own after
-    #: `check`; raises `SurtitleError` with what to do. Without this, the recogniser is made and closed.
-    examine: Callable[[RecognizerSettings, Language], str] | None = None
     #: Settings of its own, in the table ``[recognize.NAME]``.
     settings: type[msgspec.Struct] | None = None
-    #: Variables of the environment that it reads, and what for.
-    variables: Mapping[str, str] = MappingProxyType({})
     extra: Extra | None = None
-    #: A recording of speech that comes with it.
-    recording: Callable[[], Path] | None = None
     #: Whether it decodes growing windows, so that ``bench-speech`` can measure it.
     is_windowed: bool = False
     #: Whether rooms may be in different languages.
     is_multilingual: bool = False
-    #: Its model for a language and the licence, if that model is not for every use.
-    terms: Callable[[Language], tuple[str, str] | None] = lambda _spoken: None
-
-
-def recognizer(name: str, **about: Any) -> Callable[[Make], RecognizerPart]:
-    """Decorate what makes a recogniser; ``about`` are other fields of `RecognizerPart`."""
-    return lambda make: RecognizerPart(name, make, **about)
 
 
 RECOGNIZERS = Parts(
@@ -106,15 +88,6 @@ RECOGNIZERS = Parts(
 _NAME = re.compile(r"(?:^|[-_])(?:tiny|base|vosk-model(?:-small|-big)?)-([a-z]{2})(?:[-_]|$)", re.IGNORECASE)
 # Vosk names these by their countries.
 _COUNTRIES = {"cn": "zh", "vn": "vi"}
-
-
-def published_language(folder: Path) -> Language | None:
-    """The language that the name of a model's folder tells; None if it tells none that surtitle knows."""
-    name = _NAME.search(folder.name)
-    if name is None:
-        return None
-    code = _COUNTRIES.get(name[1].lower(), name[1].lower())
-    return language(code) if is_language(code) else None
 
 
 def named_model(settings: RecognizerSettings) -> Path:
@@ -135,17 +108,13 @@ def check_folder(folder: Path, files: Iterable[str], what: str) -> None:
         raise InputError(f"{folder}: it holds no {', '.join(missing)}; name the folder of {what}")
 
 
-def check_interval(seconds: float) -> None:
-    """Raise `UsageError` if hypotheses cannot be so far apart."""
-    if not 0.1 <= seconds <= MAX_INTERVAL_S:
-        raise UsageError(f"update_interval_s is {seconds}; give a value from 0.1 to 10 seconds")
-
-
 def check_published(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> None:
-    """Raise `UsageError` if no model is named, or one of another language by its name."""
+    """Raise `UsageError` if no model is named, or one of another language by the name of its folder."""
     folder = named_model(settings)
-    named = published_language(folder)
-    if named is not None and named != spoken:
+    name = _NAME.search(folder.name)
+    code = "" if name is None else name[1].lower()
+    code = _COUNTRIES.get(code, code)
+    if is_language(code) and (named := language(code)) != spoken:
         raise UsageError(
             f"{folder}: by its name, this model recognises {named.name}, and {spoken.name} is to be spoken; "
             "name another one with --speech-model, or the language with --from"

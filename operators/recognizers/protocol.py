@@ -1,11 +1,16 @@
-"""The contract between speech engines and the recognize stage."""
+"""The contract between speech engines and the recognize stage, and the numbers that their hypotheses get."""
 
-from collections.abc import Sequence, Set
-from typing import Protocol, runtime_checkable
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 
-from operators.events import AudioChunk
+from operators.events import AudioChunk, Partial
+from operators.text import cleaned
+
+_log = logging.getLogger(__name__)
 
 
 class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +50,123 @@ class Recognizer(Protocol):
         ...
 
 
-@runtime_checkable
-class Expects(Protocol):
-    """A recogniser that may be told what will be said."""
+# A mark that is repeated, and a comma or semicolon before another mark: speech models write both. Three dots
+# are an ellipsis, and a dot before a digit may begin a number.
+_REPEATED = re.compile(r"([!?。！？؟])\1+|(?<!\.)(\.)\.(?!\.)")
+_OVERRULED = re.compile(r"[,;،؛、，；]+(?=[,;،؛、，；!?…。！？؟]|\.(?!\d))")
+# Halves of a surrogate pair cannot be written as UTF-8, and NUL ends a string in C.
+_UNWRITABLE = dict.fromkeys([0, *range(0xD800, 0xE000)])
 
-    def expect(self, words: Set[str]) -> None:
-        """Lean towards these words where they are names; called before any sound."""
-        ...
+
+def clean(text: str) -> str:
+    """The text without lone surrogates, NULs and doubled punctuation, its white space made single spaces."""
+    return _REPEATED.sub(r"\1\2", _OVERRULED.sub("", " ".join(text.translate(_UNWRITABLE).split())))
+
+
+class NumberingState(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a stream between two chunks; small, and all that a snapshot needs."""
+
+    #: Name of the stream.
+    stream: str
+    #: Number of the next segment.
+    next_segment: int = 0
+    #: The last partial of each segment that has no final yet, in the order of speech.
+    unfinished: tuple[Partial, ...] = ()
+    #: End of the audio heard so far, on the stream's clock.
+    heard_s: float = 0.0
+
+
+class PartialNumbering:
+    """Makes a stream's hypotheses `Partial` events: numbers, clean text, and exactly one final each.
+
+    A segment begins with its first text, so numbers have no gaps. A final without text keeps the last text: a
+    viewer has read it, and it is probably better than nothing; a doubtful one takes it back. Hypotheses for a
+    segment after its final are dropped, because nobody could show them, and a message says so.
+
+    Args:
+        state: That of a new stream or of an earlier run. Segments that the earlier run left unfinished get
+            their final from `finish_resumed`, because no recogniser will return to them.
+    """
+
+    def __init__(self, state: NumberingState) -> None:
+        self.stream = state.stream
+        #: End of the audio heard so far; kept up to date by the caller that feeds the recogniser.
+        self.heard_s = state.heard_s
+        self._next_segment = state.next_segment
+        self._resumed = list(state.unfinished)
+        self._open: dict[int, Partial] = {}
+        # The recogniser's numbers of the newest segment, and of the one whose hypotheses were dropped last.
+        self._newest = self._dropped = -1
+
+    @property
+    def state(self) -> NumberingState:
+        """What a later run needs to continue."""
+        unfinished = (*self._resumed, *self._open.values())
+        return NumberingState(self.stream, self._next_segment, unfinished, self.heard_s)
+
+    def number(self, hypotheses: Iterable[Hypothesis], arrival_s: float) -> list[Partial]:
+        """Partials for the hypotheses that changed something, all arriving at ``arrival_s``."""
+        partials = (self._number(hypothesis, arrival_s) for hypothesis in hypotheses)
+        return [partial for partial in partials if partial is not None]
+
+    def finish_resumed(self, arrival_s: float) -> list[Partial]:
+        """A final, with its last text, for each segment that an earlier run left unfinished."""
+        finals = [_as_final(partial, arrival_s) for partial in self._resumed]
+        self._resumed.clear()
+        return finals
+
+    def finish(self, arrival_s: float) -> list[Partial]:
+        """A final, with its last text, for each segment that has none yet."""
+        finals = self.finish_resumed(arrival_s)
+        finals += [_as_final(partial, arrival_s) for partial in self._open.values()]
+        self._open.clear()
+        return finals
+
+    def _number(self, hypothesis: Hypothesis, arrival_s: float) -> Partial | None:
+        last = self._open.get(hypothesis.segment)
+        text = clean(hypothesis.text) or (last.text if last else "")
+        if not text:
+            return None
+        if last is None and hypothesis.segment <= self._newest:
+            self._drop(hypothesis)
+            return None
+        partial = Partial(
+            stream=self.stream,
+            segment=last.segment if last else self._next_segment,
+            revision=last.revision + 1 if last else 0,
+            text="" if hypothesis.is_doubtful else text,
+            is_final=hypothesis.is_final,
+            start_s=hypothesis.start_s,
+            end_s=max(hypothesis.start_s, min(hypothesis.end_s, self.heard_s)),
+            arrival_s=arrival_s,
+        )
+        if last is None:
+            self._next_segment += 1
+            self._newest = hypothesis.segment
+        if partial.is_final:
+            self._open.pop(hypothesis.segment, None)
+        elif last is not None and text == last.text:
+            return None
+        else:
+            self._open[hypothesis.segment] = partial
+        return partial
+
+    def _drop(self, hypothesis: Hypothesis) -> None:
+        # Each segment is reported once.
+        if hypothesis.segment != self._dropped:
+            self._dropped = hypothesis.segment
+            _log.warning(
+                "the recogniser continued a segment of %s after its end; its text from %.1f s on is left out",
+                cleaned(self.stream),
+                hypothesis.start_s,
+                extra={"event": "hypothesis_dropped", "stream": self.stream},
+            )
+
+
+def _as_final(partial: Partial, arrival_s: float) -> Partial:
+    return msgspec.structs.replace(
+        partial,
+        revision=partial.revision + 1,
+        is_final=True,
+        arrival_s=max(partial.arrival_s, arrival_s),
+    )

@@ -7,6 +7,7 @@ that the same audio gives the same hypotheses.
 """
 
 import atexit
+import shutil
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -20,17 +21,13 @@ from typing_extensions import override
 from operators.errors import InputError, is_visible_file
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.extras import Extra
-from operators.languages import Language
 from operators.recognizers.part import (
     MIN_GAP_S,
     USUAL,
-    Observe,
-    RecognizerSettings,
+    RecognizerPart,
     check_folder,
-    check_interval,
     check_published,
     named_model,
-    recognizer,
 )
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
@@ -58,29 +55,15 @@ class VoskRecognizer(Recognizer):
 
     The hypotheses depend only on the audio, not on how it is cut into chunks. The start of a segment's speech
     is known only with its final; until then, ``start_s`` is the start of the update that brought its first
-    text, which is slightly late.
-
-    Args:
-        model_path: Folder of the model, which contains the folders ``am``, ``conf`` and ``graph``.
-        update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-
-    Raises:
-        InputError: if the folder is not such a model.
+    text, which is slightly late. Raises `InputError` if the folder is not a Vosk model.
     """
 
     def __init__(self, *, model_path: str | Path, update_interval_s: float = USUAL.update_interval_s) -> None:
-        check_interval(update_interval_s)
         self._library = _library()
-        path = Path(model_path)
-        _check(path)
-        self._model = _load(self._library, str(path.resolve()))
+        self._model = _load(self._library, str(_checked(Path(model_path))))
         self._piece_bytes = 2 * round(update_interval_s * SAMPLE_RATE)
         self._decoder: Any = None
-        self._noise = np.random.default_rng(0)
         self._pending = b""
-        #: Time of the decoder's first sample, and the end of the audio that it got.
-        self._base_s = 0.0
-        self._heard_bytes = 0
         self._segment = 0
         #: The open segment's last hypothesis.
         self._open: Hypothesis | None = None
@@ -88,7 +71,8 @@ class VoskRecognizer(Recognizer):
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
-        if self._decoder is None or abs(chunk.start_s - self._next_s()) > MIN_GAP_S:
+        next_s = None if self._decoder is None else self._heard_s() + len(self._pending) / (2 * SAMPLE_RATE)
+        if next_s is None or abs(chunk.start_s - next_s) > MIN_GAP_S:
             hypotheses += self.finish()
             self._begin(chunk.start_s)
         self._pending += chunk.pcm
@@ -115,66 +99,56 @@ class VoskRecognizer(Recognizer):
         self._decoder = self._library.KaldiRecognizer(self._model, SAMPLE_RATE)
         self._decoder.SetWords(True)
         self._noise = np.random.default_rng(0)
-        self._base_s = base_s
-        self._heard_bytes = 0
-
-    def _dithered(self, piece: bytes) -> bytes:
-        samples = np.frombuffer(piece, "<i2") + self._noise.standard_normal(len(piece) // 2)
-        return np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes()
+        #: Time of the decoder's first sample, and the end of the audio that it got.
+        self._base_s, self._heard_bytes = base_s, 0
 
     def _heard_s(self) -> float:
         return self._base_s + self._heard_bytes / (2 * SAMPLE_RATE)
 
-    def _next_s(self) -> float:
-        return self._heard_s() + len(self._pending) / (2 * SAMPLE_RATE)
-
     def _update(self, piece: bytes) -> list[Hypothesis]:
-        piece_start_s = self._heard_s()
-        is_over = self._decoder.AcceptWaveform(self._dithered(piece))
+        start_s = self._heard_s()
+        samples = np.frombuffer(piece, "<i2") + self._noise.standard_normal(len(piece) // 2)
+        dithered = np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes()
+        is_over = self._decoder.AcceptWaveform(dithered)
         self._heard_bytes += len(piece)
         if is_over:
             return self._final(self._decoder.Result())
         text = msgspec.json.decode(self._decoder.PartialResult(), type=_Result).partial
-        before = self._open
         # What was taken for speech may turn out to be none: there is no empty hypothesis until the final.
-        if not text or (before and text == before.text):
+        if not text or (self._open and text == self._open.text):
             return []
+        if self._open:
+            start_s = self._open.start_s
         self._open = Hypothesis(
-            segment=self._segment,
-            text=text,
-            is_final=False,
-            start_s=before.start_s if before else piece_start_s,
-            end_s=self._heard_s(),
+            segment=self._segment, text=text, is_final=False, start_s=start_s, end_s=self._heard_s()
         )
         return [self._open]
 
     def _final(self, answer: str) -> list[Hypothesis]:
         """The end of a segment, or of a silence without speech."""
         said = msgspec.json.decode(answer, type=_Result)
-        before, self._open = self._open, None
-        if not said.text and before is None:
+        last, self._open = self._open, None
+        if not said.text and last is None:
             return []
-        start_s = before.start_s if before else self._heard_s()
-        end_s = before.end_s if before else start_s
+        start_s, end_s = (last.start_s, last.end_s) if last else (self._heard_s(), self._heard_s())
         if said.result:
             start_s = self._base_s + said.result[0].start
             end_s = max(end_s, self._base_s + said.result[-1].end)
         end_s = min(end_s, self._heard_s())
-        final = Hypothesis(
-            segment=self._segment,
-            text=said.text,
-            is_final=True,
-            start_s=min(start_s, end_s),
-            end_s=end_s,
-        )
+        start_s = min(start_s, end_s)
+        final = Hypothesis(segment=self._segment, text=said.text, is_final=True, start_s=start_s, end_s=end_s)
         self._segment += 1
         return [final]
 
 
-@recognizer("vosk", check=check_published, extra=Extra("vosk", "recognition by Vosk", ("vosk",)))
-def part(settings: RecognizerSettings, _spoken: Language, _observe: Observe) -> Recognizer:
-    """The part for the settings."""
-    return VoskRecognizer(model_path=named_model(settings), update_interval_s=settings.update_interval_s)
+part = RecognizerPart(
+    "vosk",
+    lambda settings, *_others: VoskRecognizer(
+        model_path=named_model(settings), update_interval_s=settings.update_interval_s
+    ),
+    check=check_published,
+    extra=Extra("vosk", "recognition by Vosk", ("vosk",)),
+)
 
 
 def _library() -> Any:
@@ -189,11 +163,16 @@ def _library() -> Any:
 def _load(library: Any, path: str) -> Any:
     try:
         with TemporaryDirectory(prefix="surtitle-vosk-") as folder:
-            model = library.Model(_without_dither(Path(path), Path(folder)))
+            # The model in a new folder, configured to add no random noise of its own.
+            copy, link = Path(folder, "model"), lambda source, to: Path(to).symlink_to(source)
+            shutil.copytree(path, copy, copy_function=link)
+            options = copy / "conf" / "mfcc.conf"
+            given = options.read_bytes()
+            options.unlink()
+            options.write_bytes(given + b"\n--dither=0\n")
+            model = library.Model(str(copy))
             # Some broken files are detected only when a decoder is made.
             library.KaldiRecognizer(model, SAMPLE_RATE)
-    except OSError as error:
-        raise InputError(f"{path}: the speech model cannot be read: {error}; check its files") from error
     except Exception as error:  # the library has no exception class of its own
         raise InputError(
             f"{path}: the speech model cannot be loaded; check that its files are whole"
@@ -205,20 +184,7 @@ def _load(library: Any, path: str) -> Any:
 atexit.register(_load.cache_clear)
 
 
-def _without_dither(model: Path, folder: Path) -> str:
-    """The model in a new folder, configured to add no random noise of its own."""
-    for entry in model.iterdir():
-        if entry.name != "conf":
-            (folder / entry.name).symlink_to(entry)
-    (folder / "conf").mkdir()
-    for entry in (model / "conf").iterdir():
-        if entry.name != "mfcc.conf":
-            (folder / "conf" / entry.name).symlink_to(entry)
-    options = (model / "conf" / "mfcc.conf").read_bytes()
-    (folder / "conf" / "mfcc.conf").write_bytes(options + b"\n--dither=0\n")
-    return str(folder)
-
-
-def _check(path: Path) -> None:
+def _checked(path: Path) -> Path:
     graph = _WHOLE_GRAPH if is_visible_file(path / _WHOLE_GRAPH[0]) else _GRAPH_IN_PARTS
     check_folder(path, (*_NEEDED, *graph), "a Vosk model, in which 'am', 'conf' and 'graph' are folders")
+    return path.resolve()

@@ -10,8 +10,7 @@ from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.events import AudioChunk, Partial
-from operators.recognizers.numbering import NumberingState, PartialNumbering
-from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering, Recognizer
 from operators.stages.snapshots import pack, unpack
 
 
@@ -66,7 +65,7 @@ def recognize(
         >>> from pathlib import Path
         >>> from connectors import AudioFileSource
         >>> from operators import recognize
-        >>> from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+        >>> from operators.recognizers.moonshine import moonshine_recognizer
         >>> flow, partials = Dataflow("example"), []
         >>> audio = op.input("in", flow, AudioFileSource(Path("talk.wav"), stream="talk"))
         >>> heard = recognize("recognize", audio, lambda stream: moonshine_recognizer())

@@ -19,7 +19,7 @@ from operators.decoding.translator import SegmentState, Window
 from operators.errors import InputError
 from operators.events import Event
 from operators.metrics.erasure import ErasureState
-from operators.recognizers.numbering import NumberingState
+from operators.recognizers.protocol import NumberingState
 from operators.sentences.joining import SentencesState
 from operators.stages.display import ShownState
 from operators.stages.snapshots import unpack

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+from operators.recognizers.moonshine import moonshine_recognizer
 from tests.flows.talk import read
 from tests.operators.recognizers.speaking import chunks
 from tests.program import SURTITLE, Program

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from tests.program import SURTITLE, Program
 
 SPEECH = bundled_model().parent / "two_cities.wav"

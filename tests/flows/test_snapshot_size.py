@@ -18,7 +18,7 @@ from operators.clock import VirtualClock
 from operators.decoding.translator import Output, SegmentState, Window
 from operators.events import Effort, Partial
 from operators.metrics.erasure import ErasureMeter
-from operators.recognizers.numbering import NumberingState
+from operators.recognizers.protocol import NumberingState
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.snapshots import pack

@@ -22,7 +22,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+from operators.recognizers.moonshine import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis
 from tests.chaos.trial import (
     LINES,

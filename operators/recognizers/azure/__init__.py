@@ -1,40 +1,166 @@
-"""Azure's speech service as a recogniser that survives lost connections."""
+"""Azure's speech service as a recogniser: its settings, and the source of its key, which is never shown."""
 
+import os
+import re
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from operators.addresses import parts_of
 from operators.errors import UsageError
 from operators.extras import Extra
-from operators.languages import Language
-from operators.recognizers.azure.settings import (
-    KEY_VARIABLE,
-    REGION_VARIABLE,
-    AzureSettings,
-    check_spoken,
-    locale,
-    service,
-)
-from operators.recognizers.part import Observe, RecognizerSettings, recognizer
+from operators.languages import Language, is_language, language
+from operators.recognizers.part import Observe, RecognizerPart, RecognizerSettings
 from operators.recognizers.protocol import Recognizer
+from operators.secret import Secret, sendable
+
+KEY_VARIABLE = "AZURE_SPEECH_KEY"
+REGION_VARIABLE = "AZURE_SPEECH_REGION"
+
+# The longest region name has 18 letters; a key has 32 or more.
+_REGION = re.compile(r"[a-z][a-z0-9]{1,29}")
+_SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
+_TAGS = """
+af-ZA am-ET ar-EG as-IN az-AZ bg-BG bn-IN bs-BA ca-ES cs-CZ cy-GB da-DK de-DE el-GR en-US es-ES et-EE
+eu-ES fa-IR fi-FI fil-PH fr-FR ga-IE gl-ES gu-IN he-IL hi-IN hr-HR hu-HU hy-AM id-ID is-IS it-IT ja-JP
+jv-ID ka-GE kk-KZ km-KH kn-IN ko-KR lo-LA lt-LT lv-LV mk-MK ml-IN mn-MN mr-IN ms-MY mt-MT my-MM ne-NP
+nl-NL or-IN pa-IN pl-PL ps-AF pt-BR ro-RO ru-RU si-LK sk-SK sl-SI so-SO sq-AL sr-RS sv-SE sw-KE ta-IN
+te-IN th-TH tr-TR uk-UA ur-IN uz-UZ vi-VN yue-CN zh-CN zu-ZA
+"""
+#: The locales with which Azure recognises a language if none is set, by its code.
+LOCALES = {tag.partition("-")[0]: tag for tag in _TAGS.split()} | {"no": "nb-NO", "zh-Hant": "zh-TW"}
+_SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
+
+
+class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of Azure's recogniser."""
+
+    #: The spoken language in the form of a region, as a BCP 47 tag (``de-AT``); absent for the usual one of
+    #: ``translate.from``.
+    language: Annotated[str, msgspec.Meta(pattern="^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = None
+    #: Azure's name of the key's region; absent for the one in AZURE_SPEECH_REGION.
+    region: str | None = None
+    #: Full address of the service, instead of a region: ``wss://NAME.cognitiveservices.azure.com``.
+    endpoint: str | None = None
+    #: Scheme, name and port of a self-hosted service, such as a speech container: ``ws://localhost:5000``.
+    host: str | None = None
+    #: Name of the environment variable that holds the key; empty for a service that needs none.
+    key_variable: Annotated[str, msgspec.Meta(pattern="^([A-Z_][A-Z0-9_]*)?$")] = KEY_VARIABLE
+    #: The key itself, which takes precedence over the variable.
+    key: Secret | None = None
+    #: Updates in which a word must appear before Azure shows it; absent for Azure's default.
+    stable_partials: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
+    #: Seconds of audio kept in order to send it again after a lost connection.
+    replay_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = 60.0
+    #: Seconds of sound, and of time, without an answer after which a connection counts as lost.
+    answer_s: Annotated[float, msgspec.Meta(ge=0.1, le=600)] = 10.0
+    #: Seconds to wait for the last results when the audio is over.
+    finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
+
+
+class Service(NamedTuple):
+    """The service to connect to: one of region, endpoint and host; a region needs a key."""
+
+    region: str | None
+    endpoint: str | None
+    host: str | None
+    key: Secret | None
+
+    @property
+    def place(self) -> str:
+        """How to refer to it in a sentence."""
+        if self.region:
+            return f"the region {self.region}"
+        parts = parts_of(self.endpoint or self.host or "")
+        assert parts is not None, "it was checked"
+        return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+
+
+def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ) -> Service:
+    """The service named by the settings and the environment; raises `UsageError` if there is none."""
+    key = _key(settings, environment)
+    if settings.endpoint and settings.host:
+        raise UsageError("azure.endpoint and azure.host are both given; give the one that you use")
+    if address := settings.endpoint or settings.host:
+        _check_address(address, "endpoint" if settings.endpoint else "host", key)
+        return Service(None, settings.endpoint, settings.host, key)
+    region = settings.region or environment.get(REGION_VARIABLE)
+    if key is None:
+        variable = settings.key_variable or KEY_VARIABLE
+        raise UsageError(
+            f"Azure's recogniser needs a key; set {variable} in the environment to your Speech resource's"
+        )
+    if not region:
+        raise UsageError(
+            f"Azure's recogniser needs a region; set {REGION_VARIABLE} or azure.region to that of your "
+            "Speech resource, such as westeurope"
+        )
+    if not _REGION.fullmatch(region):
+        # It may be the key, entered in the wrong place.
+        where = "azure.region" if settings.region else REGION_VARIABLE
+        raise UsageError(f"{where} does not hold an Azure region; give a name such as westeurope")
+    return Service(region, None, None, key)
+
+
+def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | None:
+    where, text = "azure.key", None if settings.key is None else settings.key.reveal()
+    if not text and settings.key_variable:
+        where, text = settings.key_variable, environment.get(settings.key_variable)
+    return sendable(text, where) if text else None
+
+
+def _check_address(address: str, name: str, key: Secret | None) -> None:
+    parts = parts_of(address)
+    # The key has its own setting, which is never printed.
+    is_address = parts is not None and parts.scheme in _SCHEMES and parts.username is None
+    if parts is None or not is_address or " " in address or _SECRET.search(parts.query):
+        raise UsageError(
+            f"azure.{name} is not an address, or contains a key; give one such as wss://speech.example.com"
+        )
+    if key is not None and not _SCHEMES[parts.scheme] and not _is_this_machine(parts.hostname or ""):
+        raise UsageError(
+            f"azure.{name} is not encrypted, so the key could be read on the way; give a wss:// address, or "
+            "set azure.key_variable to nothing for a service that needs no key"
+        )
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def locale(settings: AzureSettings, spoken: Language) -> str:
+    """The tag of the language that Azure is to recognise; raises `UsageError` if it is not the spoken one."""
+    tag = settings.language
+    if tag is None and spoken.code not in LOCALES:
+        raise UsageError(f"Azure's recogniser does not know {spoken.name}; name its tag in azure.language")
+    # Azure knows more languages than surtitle, and some tags, such as yue-CN, name one that is written alike.
+    if tag is not None and is_language(tag) and language(tag) != spoken:
+        raise UsageError(
+            f"azure.language is {tag}, and {spoken.name} is to be spoken; leave azure.language out, or name "
+            "its language with --from"
+        )
+    return tag or LOCALES[spoken.code]
 
 
 def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> None:
     service(settings.own)
-    check_spoken(settings.own, spoken)
+    locale(settings.own, spoken)
     if not is_live:
         raise UsageError("Azure accepts audio only at the pace of speech: add --realtime")
 
 
-def _examine(settings: RecognizerSettings, spoken: Language) -> str:
-    # A connection would cost money.
-    place, tag = service(settings.own).place, locale(settings.own, spoken)
-    return f"Azure has a key for {place}, which was not tried; it is asked for {tag}"
-
-
-@recognizer(
-    "azure", check=_check, examine=_examine, settings=AzureSettings, is_multilingual=True,
-    extra=Extra("azure", "recognition by Azure", ("azure.cognitiveservices.speech",)),
-    variables={f"{KEY_VARIABLE}, {REGION_VARIABLE}": "Key and region for --recognizer azure."},
-)  # fmt: skip
-def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
-    """The part for the settings."""
+def _make(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     from operators.recognizers.azure.recognizer import AzureRecognizer
 
     return AzureRecognizer(settings.own, observe, spoken)
+
+
+part = RecognizerPart(
+    "azure", _make, check=_check, settings=AzureSettings, is_multilingual=True,
+    extra=Extra("azure", "recognition by Azure", ("azure.cognitiveservices.speech",)),
+)  # fmt: skip

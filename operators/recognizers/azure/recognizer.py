@@ -1,32 +1,317 @@
 """Azure's speech service as a recogniser that survives lost connections.
 
-All communication with the service runs on a thread of the recogniser's own: `AzureRecognizer.accept` only
-hands over the audio and collects finished hypotheses. The audio since the last final is kept, and a new
-connection gets it again, so that nothing is missing and no final is repeated.
+All communication runs on a thread of the recogniser's own: `AzureRecognizer.accept` only hands over the audio
+and collects finished hypotheses. The audio since the last final is kept, and a new connection gets it again,
+so nothing is missing and no final is repeated. Positions count the samples of a stream from its first one.
 """
 
 import atexit
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from enum import Enum
+from random import uniform
 from threading import Condition, Thread
 from time import monotonic, sleep
+from typing import Any
 
+import azure.cognitiveservices.speech as sdk
+import numpy as np
 from msgspec.structs import replace
 from typing_extensions import override
 
 from operators.errors import InputError
-from operators.events import AudioChunk
-from operators.languages import Language, language
+from operators.events import SAMPLE_RATE, AudioChunk
+from operators.languages import Language
 from operators.notifications import RecognizerChanged
-from operators.recognizers.azure.audio_buffer import AudioBuffer
-from operators.recognizers.azure.connection import AzureConnection
-from operators.recognizers.azure.conversation import Conversation, Event, Failure, Patience, Utterances, Waits
-from operators.recognizers.azure.settings import AzureSettings, Service, locale, service
+from operators.recognizers.azure import AzureSettings, Service, locale, service
 from operators.recognizers.protocol import Hypothesis, Recognizer
+
+
+class _AudioBuffer:
+    """The latest ``longest_s`` seconds of a stream's audio, for sending again, and its clock."""
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest = round(longest_s * SAMPLE_RATE)
+        #: Position, time on the stream's clock, and samples.
+        self._pieces: deque[tuple[int, float, bytes]] = deque()
+        #: Positions of the oldest kept sample, of the next one to send, and of the next one to come.
+        self.begin = self.sent = self.heard = 0
+        #: Samples that were dropped before they were sent.
+        self.lost = 0
+
+    def append(self, chunk: AudioChunk) -> None:
+        pcm = chunk.pcm[: len(chunk.pcm) // 2 * 2]
+        if not pcm:
+            return
+        self._pieces.append((self.heard, chunk.start_s, pcm))
+        self.heard += len(pcm) // 2
+        while self.heard - self.begin > self._longest and len(self._pieces) > 1:
+            self._drop()
+
+    def forget(self, position: int) -> None:
+        """Drop what lies before a position; the newest piece stays, for its clock."""
+        while len(self._pieces) > 1 and self._pieces[1][0] <= min(position, self.sent):
+            self._drop()
+
+    def rewind(self, position: int) -> None:
+        self.sent = max(position, self.begin)
+
+    def take_unsent(self) -> list[bytes]:
+        """The audio to send; it counts as sent from now on."""
+        sent, self.sent = self.sent, self.heard
+        pieces = (pcm[2 * max(0, sent - at) :] for at, _, pcm in self._pieces)
+        return [pcm for pcm in pieces if pcm]
+
+    def start_s(self, position: int) -> float:
+        at, time_s, _ = next((one for one in reversed(self._pieces) if one[0] <= position), self._pieces[0])
+        return max(0.0, time_s + (position - at) / SAMPLE_RATE)
+
+    def end_s(self, position: int) -> float:
+        """When the sample before a position ended: before a gap that begins there."""
+        return self.start_s(position - 1) + 1 / SAMPLE_RATE
+
+    def _drop(self) -> None:
+        self._pieces.popleft()
+        self.begin = self._pieces[0][0]
+        self.lost += max(0, self.begin - self.sent)
+        self.sent = max(self.sent, self.begin)
+
+
+class _Utterances:
+    """Numbers one stream's utterances, and delivers each of them once.
+
+    After a lost connection the service hears the audio since the last final again. The open segment continues
+    under its number once the new connection has come as far as the old one.
+    """
+
+    def __init__(self, audio: _AudioBuffer) -> None:
+        self._audio = audio
+        self._next = 0
+        self._open: Hypothesis | None = None
+        self._begin = self._end = 0
+        #: Whether the open one comes from a lost connection, and the current one has not come as far yet.
+        self._is_replayed = False
+        #: Everything before this position has its final, or contains no speech.
+        self.confirmed = 0
+
+    def resume(self) -> list[Hypothesis]:
+        """A new connection hears again from `confirmed` on. A segment whose beginning is gone ends."""
+        self._is_replayed = True
+        return self.finish() if self._begin < self._audio.begin else []
+
+    def take(self, text: str, begin: int, end: int, *, is_final: bool) -> list[Hypothesis]:
+        """The hypotheses from a result of the service for what it heard between two positions."""
+        # A second final for the same speech, or an empty result.
+        if (text and end <= self.confirmed) or not (text or is_final):
+            return []
+        hypotheses: list[Hypothesis] = []
+        if self._open and text and begin >= self._end and begin > self._begin:
+            # Another utterance, although the open one has no final yet.
+            hypotheses += self.finish()
+        if self._open is None and text:
+            start_s = self._audio.start_s(begin)
+            self._open = Hypothesis(
+                segment=self._next, text=text, is_final=False, start_s=start_s, end_s=start_s
+            )
+            self._begin, self._is_replayed = begin, False
+            self._next += 1
+        elif self._open and self._is_replayed and (end < self._end if not is_final else end <= self._begin):
+            return []
+        if self._open:
+            self._end, self._is_replayed = max(end, self._begin), False
+            end_s = max(self._open.start_s, self._audio.end_s(self._end))
+            # A final without text ends the segment with its last text: `PartialNumbering` ensures that.
+            self._open = replace(self._open, text=text, end_s=end_s, is_final=is_final)
+            hypotheses.append(self._open)
+        if is_final:
+            self._open = None
+            self.confirmed = max(self.confirmed, end)
+        return hypotheses
+
+    def finish(self) -> list[Hypothesis]:
+        if self._open is None:
+            return []
+        last, self._open = self._open, None
+        self.confirmed = max(self.confirmed, self._end)
+        return [replace(last, is_final=True)]
+
+
+class _Failure(Enum):
+    """Why a connection is over before its audio is."""
+
+    LOST = "connection to Azure lost"
+    STOPPED = "Azure stopped recognising"
+    SILENT = "Azure no longer answers"
+    BUSY = "Azure accepts no more requests for now"
+    KEY = "Azure refused the key"
+    REQUEST = "Azure refused to continue"
+
+
+_FAILURES = {
+    sdk.CancellationErrorCode.AuthenticationFailure: _Failure.KEY,
+    sdk.CancellationErrorCode.Forbidden: _Failure.KEY,
+    sdk.CancellationErrorCode.BadRequest: _Failure.REQUEST,
+    sdk.CancellationErrorCode.TooManyRequests: _Failure.BUSY,
+    sdk.CancellationErrorCode.ServiceUnavailable: _Failure.BUSY,
+}
+_TICKS_PER_SAMPLE = 10_000_000 // SAMPLE_RATE
+_PROPERTIES = {
+    "SPEECH-Error-MaxRetryCount": "0",
+    "SPEECH-AudioThrottleLowAsPercentageOfRealTime": "200",
+    "SPEECH-StopRecognitionTimeoutInSeconds": "1",
+    "SPEECH-TelemetryDataEnabled": "false",
+}
+# Time that a distant service may take to connect. The reason for a disconnection follows immediately, or
+# never. In silence a service sends nothing, so a connection that lasts this long counts as a good one.
+_CONNECT_S, _REASON_S, _PROVEN_S = 10.0, 0.3, 60.0
+# Amplitude of 16-bit samples: about -44 dB; speech from a microphone is louder.
+_SILENCE = 200.0
+
+
+class _Connection:
+    """One connection through Azure's SDK (1.53), opened without waiting for it. Its peculiarities:
+
+    - It can reconnect by itself, four times without waiting, and repeats earlier results: turned off.
+    - When the service closes the connection properly, it reports ``disconnected`` and nothing more.
+    - It sends late audio at twice the normal speed only for half a minute: configured to keep the speed.
+    - Stopping and releasing wait for the service, by default 10 s each.
+    - A recogniser and its callbacks, which run on the SDK's threads, reference each other.
+    - It starts on a thread of its own, and crashes the process if the recogniser is released meanwhile.
+
+    ``changed`` guards its attributes, and is notified of changes; ``receive`` gets each result: its text, the
+    positions of its begin and end, and whether it is final.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        settings: AzureSettings,
+        changed: Condition,
+        receive: Callable[[str, int, int, bool], None],
+    ) -> None:
+        self._changed, self._receive = changed, receive
+        self._answer_s = settings.answer_s
+        self._deadline_s = monotonic() + _CONNECT_S
+        self._connected_s = self._answered_s = float("inf")
+        self._unanswered_s = 0.0
+        #: Position of the first sample that is sent, known before that.
+        self.base: int | None = None
+        self.is_connected = self.is_audio_over = self.is_over = self.has_answered = False
+        self.failure: _Failure | None = None
+        try:
+            self._open(service, settings)
+        except (RuntimeError, ValueError, OSError):
+            # Its message may quote the configuration, including the key.
+            raise InputError(
+                f"Azure's speech library cannot be started for {service.place}; check the azure settings, "
+                "and that OpenSSL 3 is installed"
+            ) from None
+
+    def _open(self, service: Service, settings: AzureSettings) -> None:
+        config = sdk.SpeechConfig(
+            subscription=service.key.reveal() if service.key else None,
+            region=service.region,
+            endpoint=service.endpoint,
+            host=service.host,
+            speech_recognition_language=settings.language,
+        )
+        for name, value in _PROPERTIES.items():
+            config.set_property_by_name(name, value)
+        if settings.stable_partials is not None:
+            name = sdk.PropertyId.SpeechServiceResponse_StablePartialResultThreshold
+            config.set_property(name, str(settings.stable_partials))
+        layout = sdk.audio.AudioStreamFormat(samples_per_second=SAMPLE_RATE, bits_per_sample=16, channels=1)
+        self._stream = sdk.audio.PushAudioInputStream(layout)
+        self._recognizer = sdk.SpeechRecognizer(config, sdk.audio.AudioConfig(stream=self._stream))
+        self._line = sdk.Connection.from_recognizer(self._recognizer)
+        self._line.connected.connect(lambda _event: self._on_connected())
+        self._line.disconnected.connect(lambda _event: self._on_disconnected())
+        self._recognizer.recognizing.connect(lambda event: self._on_result(event.result, is_final=False))
+        self._recognizer.recognized.connect(lambda event: self._on_result(event.result, is_final=True))
+        self._recognizer.canceled.connect(lambda event: self._end(_failure(event.result)))
+        self._recognizer.session_stopped.connect(lambda _event: self._end(_Failure.STOPPED))
+        self._started = self._recognizer.start_continuous_recognition_async()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it got answers or lasted long, so that the next one may follow soon."""
+        return self.has_answered or monotonic() - self._connected_s >= _PROVEN_S
+
+    def look_at_clock(self) -> None:
+        now_s = monotonic()
+        if now_s >= self._deadline_s:
+            self._end(_Failure.LOST)
+        elif min(now_s - self._answered_s, self._unanswered_s) >= self._answer_s:
+            self._end(_Failure.SILENT)
+
+    def write(self, pcm: bytes) -> None:
+        # It must not be empty: that would end the audio.
+        samples = np.frombuffer(pcm, "<i2").astype(np.float32)
+        if np.sqrt(np.mean(samples * samples)) > _SILENCE:
+            self._unanswered_s += len(samples) / SAMPLE_RATE
+        self._stream.write(pcm)
+
+    def end_audio(self) -> None:
+        self.is_audio_over = True
+        self._stream.close()
+
+    def close(self) -> None:
+        """Close the connection; takes up to two seconds if the service does not react."""
+        for signal in (self._line.connected, self._line.disconnected, self._recognizer.recognizing,
+                       self._recognizer.recognized, self._recognizer.canceled,
+                       self._recognizer.session_stopped):  # fmt: skip
+            signal.disconnect_all()
+        # A lost connection may refuse to be started or to be closed.
+        with suppress(RuntimeError):
+            self._started.get()
+        with suppress(RuntimeError):
+            self._stream.close()
+            self._recognizer.stop_continuous_recognition_async().get()
+        # Releasing the last references closes the connection and ends its threads.
+        del self._started, self._line, self._recognizer, self._stream
+
+    def _on_connected(self) -> None:
+        with self._changed:
+            if not self.is_connected:
+                self.is_connected = True
+                self._connected_s = self._answered_s = monotonic()
+                self._deadline_s = float("inf")
+                self._changed.notify_all()
+
+    def _on_disconnected(self) -> None:
+        with self._changed:
+            self._deadline_s = monotonic() + _REASON_S
+
+    def _on_result(self, result: Any, *, is_final: bool) -> None:
+        ticks = result.offset, result.offset + result.duration
+        with self._changed:
+            self.has_answered = True
+            self._answered_s, self._unanswered_s = monotonic(), 0.0
+            if self.base is not None and not self.is_over:
+                begin, end = (self.base + max(0, one // _TICKS_PER_SAMPLE) for one in ticks)
+                self._receive(result.text.strip(), begin, end, is_final)
+
+    def _end(self, failure: _Failure | None) -> None:
+        with self._changed:
+            if not self.is_over:
+                self.is_over = True
+                # The results are complete only if all audio was heard.
+                self.failure = failure or (None if self.is_audio_over else _Failure.STOPPED)
+                self._changed.notify_all()
+
+
+def _failure(result: Any) -> _Failure | None:
+    details = result.cancellation_details
+    if details.reason == sdk.CancellationReason.EndOfStream:
+        return None
+    return _FAILURES.get(details.code, _Failure.LOST)
+
 
 # How often the clock is checked while nothing else happens.
 _TICK_S = 0.1
-_MAX_LAST_WAIT_S = 0.5
+# Waits between attempts: doubled from the first to the longest, and short once the audio is over.
+_FIRST_WAIT_S, _LONGEST_WAIT_S, _LAST_WAIT_S = 0.5, 30.0, 0.5
 # A connection takes at most two seconds to close; a slower one is left to the end of the process.
 _CLOSE_S = 4.0
 # Seconds that closing may take on a busy machine while the process exits, and for callbacks after that.
@@ -34,15 +319,11 @@ _EXIT_S, _LAST_CALLBACK_S = 30.0, 0.1
 
 
 class AzureRecognizer(Recognizer):
-    """Recognises one stream in the cloud. Nothing is sent before the first chunk.
+    """Recognises one stream in the cloud; English, if nothing says otherwise.
 
-    Args:
-        settings: Which service, and how long to wait for it; its language, if set, is recognised.
-        observe: Called when the connection's state changes, on the recogniser's own thread.
-        spoken: The spoken language; English by default.
-
-    Raises:
-        UsageError: if the settings and the environment do not name a possible service.
+    Nothing is sent before the first chunk. ``observe`` is called on the recogniser's own thread. Raises
+    `UsageError` if the settings and the environment do not name a possible service, and later `InputError`
+    when Azure refuses the key or the request.
     """
 
     def __init__(
@@ -52,30 +333,25 @@ class AzureRecognizer(Recognizer):
         spoken: Language | None = None,
     ) -> None:
         self._service = service(settings)
-        self._settings = replace(settings, language=locale(settings, spoken or language("English")))
-        self._reports = Notices(self._service, observe)
+        tag = settings.language if spoken is None else locale(settings, spoken)
+        self._settings = replace(settings, language=tag or "en-US")
+        self._observe = observe
         #: Guards what follows, and is notified whenever there is something to do.
         self._changed = Condition()
-        self._buffer = AudioBuffer(settings.replay_s)
-        self._utterances = Utterances(self._buffer.start_s, self._buffer.end_s)
+        self._audio = _AudioBuffer(settings.replay_s)
+        self._utterances = _Utterances(self._audio)
         self._hypotheses: list[Hypothesis] = []
         self._error: Exception | None = None
         self._is_finishing = self._is_closing = self._is_done = False
         self._thread: Thread | None = None
-        #: Used only by the thread.
-        self._leaving: Thread | None = None
-        self._waits = Waits(settings.longest_wait_s)
-        self._patience = Patience(settings.answer_s, monotonic)
+        #: Used only by the thread: attempts that failed in a row, and what was told.
+        self._failed = 0
+        self._was_connected = self._is_outage_told = False
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
-        """As in the protocol.
-
-        Raises:
-            InputError: when Azure refuses the key or the request.
-        """
         with self._changed:
-            self._buffer.append(chunk)
+            self._audio.append(chunk)
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
                 self._thread.start()
@@ -85,11 +361,6 @@ class AzureRecognizer(Recognizer):
 
     @override
     def finish(self) -> Sequence[Hypothesis]:
-        """As in the protocol; waits for the last results for as long as the settings say.
-
-        Raises:
-            InputError: when Azure refuses the key or the request.
-        """
         if self._thread is None:
             return []
         with self._changed:
@@ -101,9 +372,10 @@ class AzureRecognizer(Recognizer):
             self._hypotheses += self._utterances.finish()
             hypotheses = self._take()
         if self._error is not None:
-            self._reports.gave_up(self._error)
+            self._tell(str(self._error))
         elif not is_done:
-            self._reports.ended_early(self._settings.finish_s)
+            waited_s = self._settings.finish_s
+            self._tell(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")
         return hypotheses
 
     @override
@@ -116,14 +388,10 @@ class AzureRecognizer(Recognizer):
             atexit.unregister(self._close_at_exit)
 
     def _close_at_exit(self) -> None:
-        """Close while the process exits, as after an error elsewhere.
-
-        Python ends threads that ask for the interpreter while it exits, and the SDK's abort the process then.
-        """
+        # An exiting Python ends threads that ask for the interpreter, and the SDK's abort the process then.
         self.close()
-        for thread in (self._thread, self._leaving):
-            if thread is not None:
-                thread.join(_EXIT_S)
+        if self._thread is not None:
+            self._thread.join(_EXIT_S)
         # A callback of the SDK that began before it was disconnected gets its turn.
         sleep(_LAST_CALLBACK_S)
 
@@ -143,168 +411,94 @@ class AzureRecognizer(Recognizer):
             with self._changed:
                 self._error = error
         finally:
-            with self._changed:
-                self._is_done = True
-                self._changed.notify_all()
-            if self._leaving is not None:
-                self._leaving.join(_CLOSE_S)
+            self._end()
 
-    def _wait(self, failure: Failure) -> None:
-        is_longest = self._waits.is_longest
-        wait_s = self._waits.next_s()
-        self._reports.failed(failure, wait_s, is_longest=is_longest)
+    def _end(self) -> None:
         with self._changed:
-            if not self._changed.wait_for(lambda: self._is_closing or self._is_finishing, wait_s):
-                return
-            # At the end there is no time for a long wait.
-            self._changed.wait_for(lambda: self._is_closing, min(wait_s, _MAX_LAST_WAIT_S))
+            self._is_done = True
+            self._changed.notify_all()
 
-    def _converse(self) -> Failure | None:
+    def _converse(self) -> _Failure | None:
         """Run one connection until it fails, is complete, or the recogniser is closed."""
-        events: deque[Event] = deque()
-
-        def note(event: Event) -> None:
-            with self._changed:
-                events.append(event)
-                self._changed.notify_all()
-
         with self._changed:
-            if self._is_closing:
+            self._hypotheses += self._utterances.resume()
+            self._audio.rewind(self._utterances.confirmed)
+        connection = _Connection(self._service, self._settings, self._changed, self._receive)
+        try:
+            while self._attend(connection):
+                pass
+            if self._is_closing or connection.failure is None:
+                # Nobody waits for the connection to be closed.
+                self._end()
                 return None
-            self._hypotheses += self._utterances.resume(self._buffer.begin)
-            base = self._buffer.rewind(self._utterances.confirmed)
-        conversation = Conversation(self._utterances, self._patience, base, monotonic)
-        connection = AzureConnection(self._service, self._settings, note)
-        try:
-            return self._attend(conversation, connection, events)
+            return connection.failure
         finally:
-            self._hang_up(connection)
-
-    def _hang_up(self, connection: AzureConnection) -> None:
-        """Close a connection while the next one is made, because closing waits for a lost service."""
-        if self._leaving is not None:
-            self._leaving.join(_CLOSE_S)
-        leaving = Thread(target=connection.close, name="azure hang-up", daemon=True)
-        try:
-            leaving.start()
-        except RuntimeError:
-            # Since 3.12, Python starts no threads while it exits.
             connection.close()
-            return
-        self._leaving = leaving
 
-    def _attend(
-        self, conversation: Conversation, connection: AzureConnection, events: deque[Event]
-    ) -> Failure | None:
-        has_begun = False
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: events or self._has_work(conversation), _TICK_S)
-                if self._is_closing:
-                    return None
-                while events:
-                    self._hypotheses += conversation.take(events.popleft(), self._buffer.heard)
-                conversation.look_at_clock()
-                self._buffer.forget(self._utterances.confirmed)
-                is_sending = conversation.is_connected and not conversation.is_over
-                if is_sending and not has_begun:
-                    # While it connected, the buffer may have dropped the audio with which it should begin.
-                    conversation.begin(self._buffer.sent)
-                    has_begun = True
-                pcm = self._buffer.take_unsent() if is_sending else b""
-                lost_s = self._buffer.take_lost_s() if is_sending else 0.0
-                is_last = is_sending and self._is_finishing
-            if conversation.is_proven:
-                self._waits.reset()
-            if conversation.is_over:
-                return conversation.failure
-            if is_sending:
-                self._reports.connected(lost_s)
-            if pcm:
-                self._patience.add_audio(pcm)
-                connection.write(pcm)
-            if is_last and not conversation.is_audio_over:
-                connection.end_audio()
-                conversation.is_audio_over = True
+    def _receive(self, text: str, begin: int, end: int, is_final: bool) -> None:
+        heard = self._audio.heard
+        # Speech that was never sent, placed at the end of the audio, would end the current utterance.
+        if begin <= heard:
+            self._hypotheses += self._utterances.take(text, begin, min(end, heard), is_final=is_final)
 
-    def _has_work(self, conversation: Conversation) -> bool:
-        if self._is_closing or not conversation.is_connected:
-            return self._is_closing
-        return self._buffer.has_unsent or self._is_finishing != conversation.is_audio_over
+    def _attend(self, connection: _Connection) -> bool:
+        """Wait for something to do, and do it; false when the connection is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_work(connection), _TICK_S)
+            connection.look_at_clock()
+            self._audio.forget(self._utterances.confirmed)
+            if connection.is_proven:
+                self._failed = 0
+            if connection.is_over or self._is_closing:
+                return False
+            if not connection.is_connected:
+                return True
+            is_first, lost_s = connection.base is None, 0.0
+            if connection.base is None:
+                # While it connected, audio with which it should begin may have been dropped.
+                connection.base = self._audio.sent
+                lost_s, self._audio.lost = self._audio.lost / SAMPLE_RATE, 0
+            pieces, is_last = self._audio.take_unsent(), self._is_finishing
+        if is_first:
+            self._tell_connected(lost_s)
+        for pcm in pieces:
+            connection.write(pcm)
+        if is_last and not connection.is_audio_over:
+            connection.end_audio()
+        return True
 
+    def _has_work(self, connection: _Connection) -> bool:
+        if self._is_closing or connection.is_over or not connection.is_connected:
+            return self._is_closing or connection.is_over
+        return self._audio.sent < self._audio.heard or self._is_finishing != connection.is_audio_over
 
-_REASONS = {
-    Failure.LOST: "connection to Azure lost",
-    Failure.STOPPED: "Azure stopped recognising",
-    Failure.SILENT: "Azure no longer answers",
-    Failure.BUSY: "Azure accepts no more requests for now",
-    Failure.REQUEST: "Azure refused to continue",
-}
-
-
-class Notices:
-    """Reports changes of the connection.
-
-    Args:
-        service: The service in use.
-        observe: Called for each change.
-    """
-
-    def __init__(self, service: Service, observe: Callable[[RecognizerChanged], None]) -> None:
-        self._service = service
-        self._observe = observe
-        self._is_connected = self._was_connected = False
-        #: What has been reported of the current outage: nothing, that it exists, or that it lasts.
-        self._told = 0
-
-    def connected(self, lost_s: float) -> None:
-        """The service is connected; ``lost_s`` seconds of audio could not be kept until then."""
-        if self._is_connected:
-            return
+    def _tell_connected(self, lost_s: float) -> None:
         sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
         if lost_s:
             sentence += f"; {lost_s:.1f} s of audio are lost, more than azure.replay_s keeps"
-        self._is_connected = self._was_connected = True
-        self._told = 0
-        self._say(sentence)
+        self._was_connected, self._is_outage_told = True, False
+        self._tell(sentence)
 
-    def failed(self, failure: Failure, wait_s: float, *, is_longest: bool) -> None:
-        """A connection failed, or could not be made; the next attempt comes after a wait.
-
-        Args:
-            is_longest: Whether the wait has its maximum length.
-
-        Raises:
-            InputError: when another attempt cannot help.
-        """
+    def _wait(self, failure: _Failure) -> None:
+        """Wait for the next attempt. Raises `InputError` when it cannot help."""
         place = self._service.place
-        if failure is Failure.KEY:
+        if failure is _Failure.KEY:
             raise InputError(
                 f"Azure refused the key for {place}; check the key, and that it belongs to that region"
             )
-        if failure is Failure.REQUEST and not self._was_connected:
+        if failure is _Failure.REQUEST and not self._was_connected:
             raise InputError(f"{place}: Azure refused the request; check azure.language and the address")
-        what = _REASONS[failure]
-        if failure is Failure.LOST and not self._was_connected:
-            what = f"no connection to Azure, {place}, yet"
-        if self._told == 0:
-            self._say(f"{what}, trying again in {wait_s:.2g} s")
-        elif self._told == 1 and is_longest:
-            self._observe(
-                RecognizerChanged(f"still no connection to Azure, trying again every {wait_s:.2g} s")
-            )
-        self._told = max(self._told, 1 + is_longest)
-        self._is_connected = False
+        # Many recognisers that lost the same service do not return at the same moment.
+        wait_s = min(_FIRST_WAIT_S * 2**self._failed, _LONGEST_WAIT_S) * uniform(0.8, 1.2)
+        self._failed = min(self._failed + 1, 10)
+        if not self._is_outage_told:
+            is_new = failure is _Failure.LOST and not self._was_connected
+            what = f"no connection to Azure, {place}, yet" if is_new else failure.value
+            self._tell(f"{what}, trying again in {wait_s:.2g} s, then less and less often")
+            self._is_outage_told = True
+        with self._changed:
+            if self._changed.wait_for(lambda: self._is_closing or self._is_finishing, wait_s):
+                self._changed.wait_for(lambda: self._is_closing, min(wait_s, _LAST_WAIT_S))
 
-    def gave_up(self, error: Exception) -> None:
-        """The audio is over after an error; the results from before the error were delivered first."""
-        self._say(str(error))
-
-    def ended_early(self, waited_s: float) -> None:
-        """The audio is over, and the last results did not come in time."""
-        self._observe(
-            RecognizerChanged(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")
-        )
-
-    def _say(self, sentence: str) -> None:
+    def _tell(self, sentence: str) -> None:
         self._observe(RecognizerChanged(sentence))

@@ -5,7 +5,7 @@ could not save anything. Only its file format is used here; ONNX Runtime runs th
 """
 
 from operators.languages import Language
-from operators.recognizers.part import Observe, RecognizerSettings, named_model, recognizer
+from operators.recognizers.part import Observe, RecognizerPart, RecognizerSettings, named_model
 from operators.recognizers.protocol import Recognizer
 
 
@@ -16,11 +16,10 @@ def _check(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> No
     files.vocabulary.prompt(spoken)
 
 
-@recognizer(
-    "whisper", check=_check, is_windowed=True, is_multilingual=True,
-)  # fmt: skip
-def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
-    """The part for the settings."""
+def _make(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     from operators.recognizers.whisper.recognizer import whisper_recognizer
 
     return whisper_recognizer(settings, spoken, observe)
+
+
+part = RecognizerPart("whisper", _make, check=_check, is_windowed=True, is_multilingual=True)

@@ -19,7 +19,7 @@ from operators.events import SAMPLE_RATE
 from operators.models.onnx_graphs import Built, OnnxGraph, own_thread
 from operators.recognizers.whisper.folder import POSITIONS, WhisperFolder, read_folder
 from operators.recognizers.whisper.weights import Weights
-from operators.recognizers.windowed.segmenter import Samples
+from operators.recognizers.windowed import Samples
 from operators.trouble import ModelTrouble
 
 #: ONNX Runtime's tensors, by name.

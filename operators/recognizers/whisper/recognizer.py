@@ -5,7 +5,7 @@ signs of that are checked here (Radford et al. 2022, section 4.5).
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from typing_extensions import override
@@ -13,22 +13,11 @@ from typing_extensions import override
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.speech import Doubt
+from operators.decoding.speech import Doubt, SpeechMethod, WindowResult, doubt_of, hear
 from operators.languages import Language, language
-from operators.notifications import SpeechCut
-from operators.recognizers.part import Observe, RecognizerSettings, named_model, unobserved
+from operators.recognizers.part import USUAL, Observe, RecognizerSettings, named_model, unobserved
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
-from operators.recognizers.windowed.method import (
-    CERTAINTY,
-    DraftingTranscriber,
-    SpeechMethod,
-    WindowResult,
-    doubt_of,
-    hear,
-    method_of,
-)
-from operators.recognizers.windowed.recognizer import WindowedRecognizer
-from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
+from operators.recognizers.windowed import Samples, SegmentRules, Window, WindowedRecognizer
 
 #: Milliseconds of a pass of tiny.en by its number of tokens.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))
@@ -111,15 +100,11 @@ def _both(one: Cost, other: Cost) -> Cost:
 RULES = SegmentRules(pause_s=0.448, long_s=15.0, longest_s=28.0)
 
 
-class WhisperTranscriber(DraftingTranscriber):
-    """Decodes the windows of one stream.
+class WhisperRecognizer(WindowedRecognizer):
+    """Recognises one stream. Streams share the model.
 
     Args:
-        model: The model, which streams share.
-        prompt: Its tokens before a transcript: the spoken language and the task.
-        method: How windows are decoded.
-        certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
-        observe: Told what was cut or left out.
+        prompt: The model's tokens before a transcript: the spoken language and the task.
     """
 
     rules, margin = RULES, MARGIN
@@ -128,11 +113,10 @@ class WhisperTranscriber(DraftingTranscriber):
         self,
         model: WhisperModel,
         prompt: Sequence[int],
-        method: SpeechMethod,
-        certainty: float = CERTAINTY,
-        observe: Callable[[SpeechCut], None] = lambda _cut: None,
+        settings: RecognizerSettings = USUAL,
+        observe: Observe = unobserved,
     ) -> None:
-        super().__init__(method, certainty, observe)
+        super().__init__(settings, observe)
         self._model = model
         self._prompt = prompt
 
@@ -158,7 +142,7 @@ class WhisperTranscriber(DraftingTranscriber):
 
 def whisper_recognizer(
     settings: RecognizerSettings, spoken: Language | None = None, observe: Observe = unobserved
-) -> WindowedRecognizer:
+) -> WhisperRecognizer:
     """A recogniser of one stream, of English by default; its model's folder is in CTranslate2's format.
 
     Raises:
@@ -167,5 +151,4 @@ def whisper_recognizer(
     """
     model = load_model(str(named_model(settings).absolute()), settings.usual_threads)
     prompt = model.files.vocabulary.prompt(spoken or language("English"))
-    transcriber = WhisperTranscriber(model, prompt, method_of(settings), settings.certainty, observe)
-    return WindowedRecognizer(transcriber, update_interval_s=settings.update_interval_s, observe=observe)
+    return WhisperRecognizer(model, prompt, settings, observe)

@@ -26,7 +26,7 @@ from connectors.audio.source import AudioFileSource, AudioPosition
 from connectors.messages import NOTICE
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from tests.program import ROOT, surtitle
 from tests.recordings import CODECS, write
 

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 from numpy.typing import NDArray
 
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from tests.operators.recognizers.azure.listener import KEY
 from tests.operators.recognizers.azure.server import running as azure
 from tests.program import SURTITLE, Program, surtitle

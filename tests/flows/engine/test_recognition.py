@@ -11,8 +11,8 @@ from flows.settings.loading import load_settings
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.languages import LANGUAGES, language
-from operators.recognizers.azure.settings import LOCALES, AzureSettings, check_spoken, locale
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.azure import LOCALES, AzureSettings, locale
+from operators.recognizers.moonshine import bundled_model
 from tests.operators.recognizers.azure.server import chunks, running, say
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
@@ -51,7 +51,7 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
     assert all(language(tag) == one for one, tag in asked.items())
     assert len(asked) > 70
     with pytest.raises(UsageError, match="Azure's recogniser does not know Tibetan"):
-        check_spoken(AzureSettings(), language("Tibetan"))
+        locale(AzureSettings(), language("Tibetan"))
 
 
 @pytest.mark.parametrize("spoken", ["French", "fr", "FR-ca"])

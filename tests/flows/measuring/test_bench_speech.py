@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import surtitle
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import main
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from tests.program import ROOT
 
 SAMPLES = ROOT / "tests" / "samples"

@@ -16,7 +16,7 @@ from flows.measuring.paper import GRIDS, MASKS, PaperRun, paper_tables
 from flows.measuring.plan import make_plan, row_settings
 from flows.measuring.tables import Row, label, tables
 from flows.pages.table import Table
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from tests.program import ROOT
 from tests.tiny_gguf import pieces, write_model
 

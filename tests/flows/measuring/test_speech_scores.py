@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from flows.measuring.corpus import read_clips
 from flows.measuring.speech_scores import RecordingTrial, WindowUpdate, rows_of, spoken_words, word_errors
+from operators.decoding.speech import SpeechMethod
 from operators.errors import InputError
-from operators.recognizers.windowed.method import SpeechMethod
 
 
 def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> WindowUpdate:

@@ -14,7 +14,7 @@ from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from operators.research.prediction import Prediction
 from tests.flows.engine.segments import outputs as outputs_of
 from tests.operators.recognizers.whisper.model_folder import TINY_EN

@@ -120,10 +120,3 @@ def test_it_ends_with_a_doubtful_token_or_as_it_would_have(
         assert even(got.tokens[-1])
         assert session.of(len(prompt) + place, got.tokens[-1]) < least
         assert cost.passes < most.passes
-
-
-@given(prompts, tokens)
-def test_without_a_doubt_each_output_is_whole(prompt: list[int], draft: Sequence[int]) -> None:
-    task = Task(prompt, draft, frozenset([END]), 24)
-    assert run(task, Doubt(0.0, 0, lambda _token: True))[0] == run(task, None)[0]
-    assert run(task, Doubt(1.1, 0, lambda _token: False))[0] == run(task, None)[0]

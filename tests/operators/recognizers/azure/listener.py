@@ -6,8 +6,8 @@ from typing import Any
 
 from operators.events import AudioChunk
 from operators.notifications import RecognizerChanged
+from operators.recognizers.azure import AzureSettings
 from operators.recognizers.azure.recognizer import AzureRecognizer
-from operators.recognizers.azure.settings import AzureSettings
 from operators.recognizers.protocol import Hypothesis
 from operators.secret import Secret
 from tests.operators.recognizers.azure.server import AzureServer

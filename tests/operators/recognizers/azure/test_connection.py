@@ -9,9 +9,9 @@ ROOT = Path(__file__).parents[4]
 OPEN_AND_CLOSE = """
 import os
 from queue import SimpleQueue
-from threading import Thread, get_native_id
-from operators.recognizers.azure.connection import AzureConnection
-from operators.recognizers.azure.settings import AzureSettings, service
+from threading import Condition, Thread, get_native_id
+from operators.recognizers.azure.recognizer import _Connection
+from operators.recognizers.azure import AzureSettings, service
 
 settings = AzureSettings(host="ws://127.0.0.1:1")
 wanted, opened = SimpleQueue(), SimpleQueue()
@@ -19,7 +19,7 @@ wanted, opened = SimpleQueue(), SimpleQueue()
 def open_some():
     os.setpriority(os.PRIO_PROCESS, get_native_id(), 19)
     while wanted.get():
-        opened.put(AzureConnection(service(settings), settings, lambda event: None))
+        opened.put(_Connection(service(settings), settings, Condition(), lambda *result: None))
 
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 Thread(target=open_some, daemon=True).start()

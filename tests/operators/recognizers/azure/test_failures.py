@@ -12,12 +12,18 @@ import pytest
 
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
+from operators.recognizers.azure import recognizer
 from tests.operators.recognizers.azure.listener import KEY, Listener
 from tests.operators.recognizers.azure.server import Script, Session, chunks, running, say
 from tests.operators.recognizers.azure.test_recognizer import segments
 
 TALK = say([1, 2, 3], [4, 5, 6], [7, 8])
 SAID = ["w1 w2 w3", "w4 w5 w6", "w7 w8"]
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognizer, "_FIRST_WAIT_S", 0.05)
 
 
 def ending(end: Callable[[Session], None], after_s: float) -> Script:
@@ -44,7 +50,7 @@ def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
     end: Callable[[Session], None],
 ) -> None:
     with running(ending(end, 1.9), Session.recognize) as server:
-        listener = Listener(server, longest_wait_s=0.1)
+        listener = Listener(server)
         listener.hear(chunks(TALK, start_s=50.0), pace_s=0.005)
         by_segment = segments(listener.finish())
 
@@ -64,24 +70,12 @@ def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
 def test_a_connection_lost_again_and_again_loses_and_repeats_nothing() -> None:
     ends = [ending(Session.drop, after_s) for after_s in (0.3, 0.65, 0.9, 1.4, 0.5)]
     with running(*ends, Session.recognize) as server:
-        listener = Listener(server, longest_wait_s=0.05)
+        listener = Listener(server)
         listener.hear(chunks(TALK), pace_s=0.03)
         segments(listener.finish())
 
     assert listener.finals == SAID
     assert len(server.sessions) == 6
-
-
-def test_a_connection_lost_between_utterances_repeats_nothing() -> None:
-    with running(ending(Session.drop, 1.4), Session.recognize) as server:
-        listener = Listener(server, longest_wait_s=0.1)
-        listener.hear(chunks(TALK), pace_s=0.005)
-        segments(listener.finish())
-
-        again = server.sessions[1].audio
-    assert listener.finals == SAID
-    # What had its final is not sent again.
-    assert len(again) <= len(TALK) - 2 * 0.9 * SAMPLE_RATE
 
 
 def test_a_service_that_falls_silent_counts_as_lost() -> None:
@@ -129,7 +123,7 @@ def test_what_azure_refuses_is_an_error_at_once_and_the_key_is_not_shown(
 
 def test_a_key_that_is_revoked_keeps_what_was_said_before() -> None:
     with running(ending(Session.drop, 1.9)) as server:
-        listener = Listener(server, longest_wait_s=0.01)
+        listener = Listener(server)
         listener.hear(chunks(TALK[: 2 * round(1.85 * SAMPLE_RATE)]), pace_s=0.005)
         server.wait_for_session(1)
         server.refusals.append(HTTPStatus.UNAUTHORIZED)
@@ -143,42 +137,24 @@ def test_a_key_that_is_revoked_keeps_what_was_said_before() -> None:
 def test_a_service_that_is_busy_is_asked_again_with_growing_waits() -> None:
     with running() as server:
         server.refusals += [HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR]
-        listener = Listener(server, longest_wait_s=0.6)
+        listener = Listener(server)
         listener.hear(chunks(TALK[:32_000]))
-        listener.wait_until(lambda: len(listener.told) == 2)
+        server.wait_for_handshake(4)
         server.refusals.clear()
-        listener.wait_until(lambda: len(listener.told) == 3)
+        listener.wait_until(lambda: len(listener.told) == 2)
         listener.hear(chunks(TALK[32_000:], start_s=1.0))
         listener.finish()
 
     assert listener.finals == SAID
-    busy, still, connected = listener.told
+    busy, connected = listener.told
     assert busy.startswith("Azure accepts no more requests for now, trying again in 0.")
-    assert still.startswith("still no connection to Azure, trying again every 0.")
     assert connected.startswith("connected to Azure")
-
-
-def test_an_outage_that_outlasts_the_buffer_says_what_it_cost() -> None:
-    with running(ending(Session.drop, 1.4), Session.recognize) as server:
-        listener = Listener(server, replay_s=1.0, longest_wait_s=0.05)
-        first, rest = chunks(TALK)[:29], chunks(TALK)[29:]
-        listener.hear(first)
-        server.wait_for_session(1).over.wait(60)
-        server.refusals.append(HTTPStatus.SERVICE_UNAVAILABLE)
-        listener.hear(rest)
-        server.refusals.clear()
-        listener.wait_until(lambda: len(listener.told) == 3)
-        listener.finish()
-
-    assert listener.finals == [SAID[0], SAID[2]]
-    assert listener.told[-1].startswith("connected again; 1.")
-    assert "s of audio are lost" in listener.told[-1]
 
 
 def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repeated() -> None:
     talk = chunks(say([1, 2, 3], [4, 5, 6], [7, 8], [9]))
     with running(ending(Session.drop, 1.4), ending(Session.drop, 1.25), Session.recognize) as server:
-        listener = Listener(server, replay_s=1.0, longest_wait_s=0.05)
+        listener = Listener(server, replay_s=1.0)
         listener.hear(talk[:29])
         server.wait_for_session(1).over.wait(60)
         # The next connection is being made, from what is there by now, while more is said than can be kept.
@@ -222,7 +198,7 @@ def test_what_is_left_at_the_end_is_said_to_a_new_connection() -> None:
         gone.set()
 
     with running(drop, Session.recognize) as server:
-        listener = Listener(server, longest_wait_s=0.1)
+        listener = Listener(server)
         listener.hear(chunks(TALK))
         listener.finish()
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from operators.errors import UsageError
-from operators.recognizers.azure.settings import AzureSettings, service
+from operators.recognizers.azure import AzureSettings, service
 from operators.secret import Secret, decode_secret, to_plain
 
 KEY = "4f0f2a6b5d314b6c8f6be2b8b0b7c9de"
@@ -42,10 +42,8 @@ def test_the_settings_go_before_the_environment() -> None:
         ({}, {"AZURE_SPEECH_KEY": KEY}, "needs a region; set AZURE_SPEECH_REGION or azure.region"),
         ({"region": "evil.example/#"}, BOTH, "azure.region does not hold an Azure region"),
         ({}, {**BOTH, "AZURE_SPEECH_REGION": KEY}, "AZURE_SPEECH_REGION does not hold an Azure region"),
-        ({"language": "en US"}, BOTH, "azure.language is 'en US'; give a language tag"),
         ({"endpoint": "wss://a", "host": "wss://b"}, BOTH, "both given"),
         ({"endpoint": "ftp://a"}, BOTH, "azure.endpoint is not an address"),
-        ({"endpoint": "wss://[a"}, BOTH, "azure.endpoint is not an address"),
         ({"endpoint": "wss://a:99999"}, BOTH, "azure.endpoint is not an address"),
         ({"host": "wss://a b"}, BOTH, "azure.host is not an address"),
         ({"host": f"wss://me:{KEY}@a"}, {}, "azure.host is not an address"),
@@ -53,9 +51,7 @@ def test_the_settings_go_before_the_environment() -> None:
         ({"host": "ws://speech.example.com"}, BOTH, "azure.host is not encrypted"),
         ({"host": "http://192.168.0.5:5000"}, BOTH, "azure.host is not encrypted"),
         ({"key": Secret(f"{KEY}\r\nX-Evil: 1")}, {}, "azure.key does not hold a key"),
-        ({"key": Secret(f" {KEY}")}, {}, "azure.key does not hold a key"),
         ({}, {**BOTH, "AZURE_SPEECH_KEY": f"{KEY}\n"}, "AZURE_SPEECH_KEY does not hold a key"),
-        ({"key_variable": KEY}, BOTH, "azure.key_variable is not the name of an environment variable"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_sentence_without_the_key(
@@ -82,11 +78,8 @@ def test_a_sentence_names_the_place_and_no_more() -> None:
     assert service(settings, {}).place == "wss://speech.example.com:8443"
 
 
-@pytest.mark.parametrize(
-    "given", [{"key": KEY}, {"key_variable": KEY}], ids=["key", "key in the wrong place"]
-)
-def test_settings_that_are_read_from_a_file_show_no_key(given: dict[str, Any]) -> None:
-    settings = msgspec.convert(given, AzureSettings, dec_hook=decode_secret)
+def test_settings_that_are_read_from_a_file_show_no_key() -> None:
+    settings = msgspec.convert({"key": KEY}, AzureSettings, dec_hook=decode_secret)
 
     shown = (settings, to_plain(settings), msgspec.structs.asdict(settings))
     assert KEY not in f"{shown} {shown!r}"
@@ -100,24 +93,11 @@ def test_settings_with_a_key_are_not_written_by_whoever_did_not_think_of_it(
         write(AzureSettings(key=Secret(KEY)))
 
 
-def test_a_key_from_the_summary_of_another_run_is_no_key() -> None:
-    summary = to_plain(AzureSettings(region="eastus", key=Secret(KEY)))
-
-    with pytest.raises(UsageError, match="does not hold a key"):
-        service(msgspec.convert(summary, AzureSettings, dec_hook=decode_secret), {})
-
-
-def test_a_secret_is_not_shown() -> None:
-    secret = Secret(KEY)
-
-    assert KEY not in f"{secret} {secret!r} {service(AzureSettings(), BOTH)}"
-    with pytest.raises(TypeError):
-        pickle.dumps(secret)
-
-
 @pytest.mark.parametrize(
-    "given", [{"replay_s": 0.5}, {"answer_s": 0}, {"stable_partials": 0}, {"finish_s": -1}, {"regoin": "x"}]
+    "given",
+    [{"replay_s": 0.5}, {"answer_s": 0}, {"finish_s": -1}, {"language": "en US"}, {"key_variable": KEY}],
 )
-def test_values_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(msgspec.ValidationError):
+def test_values_that_make_no_sense_are_refused_and_not_shown(given: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(given, AzureSettings)
+    assert KEY not in str(caught.value)

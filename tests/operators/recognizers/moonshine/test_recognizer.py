@@ -10,32 +10,28 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from operators.decoding.forward import Forward, Logits
+from operators.decoding.forward import Logits
 from operators.decoding.session import PrefixSession
+from operators.decoding.speech import SpeechMethod, WindowResult
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.models.onnx_graphs import OnnxGraph
-from operators.recognizers.moonshine.model import (
+from operators.recognizers.moonshine import (
     BEGIN,
     END,
     Encoded,
     MoonshineModel,
+    MoonshineRecognizer,
     Tokenizer,
+    bundled_model,
     load_model,
     load_tokenizer,
-)
-from operators.recognizers.moonshine.recognizer import (
-    MoonshineTranscriber,
-    bundled_model,
-    decode,
     moonshine_recognizer,
 )
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of
-from operators.recognizers.windowed.segmenter import Samples, Window
-from operators.trouble import ModelTrouble
-from tests.near_ties import NOISE, agree, gap_where_they_part
+from operators.recognizers.windowed import Samples, Window
+from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm, voiced
 from tests.operators.recognizers.test_protocol import hear as heard_by_any
 from tests.toy import ToyCache
@@ -61,6 +57,12 @@ def beckett() -> list[Hypothesis]:
 
 def model() -> MoonshineModel:
     return load_model(str(bundled_model()), 2)
+
+
+def decode(
+    method: SpeechMethod, encoded: Encoded, draft: tuple[int, ...], window: Window, stopped: int = 0
+) -> WindowResult:
+    return MoonshineRecognizer(model()).decode(method, encoded, draft, window, stopped)
 
 
 def test_it_hears_what_is_said_as_segments_in_the_order_of_speech() -> None:
@@ -98,7 +100,7 @@ def two_cities() -> list[tuple[Window, Encoded]]:
 def greedy(number: int) -> WindowResult:
     window, encoded = two_cities()[number]
     scratch = SpeechMethod(use_draft=False)
-    return decode(scratch, encoded.again(), (), len(window.samples), is_final=window.is_final)
+    return decode(scratch, encoded.again(), (), window)
 
 
 @pytest.mark.parametrize(("bias", "stop_below"), [(0.0, 0.0), (0.2, 0.0), (0.5, 0.0), (0.2, 0.7)])
@@ -109,34 +111,15 @@ def test_finals_are_greedy_decodings_whatever_the_partials_leant_towards(
     draft: tuple[int, ...] = ()
     drafted_passes = passes = 0
     for number, (window, encoded) in enumerate(two_cities()):
-        count, is_final = len(window.samples), window.is_final
-        doubt = doubt_of(method, draft, 0, model().tokenizer.piece)
-        got = decode(method, encoded.again(), draft, count, is_final=is_final, doubt=doubt)
+        got = decode(method, encoded.again(), draft, window)
         drafted_passes += got.cost.passes
         passes += greedy(number).cost.passes
-        if is_final:
+        if window.is_final:
             session = PrefixSession(encoded.again())
             assert gap_where_they_part(session, [BEGIN], greedy(number).tokens, got.tokens) < NOISE
-        draft = () if is_final else got.tokens
+        draft = () if window.is_final else got.tokens
 
     assert drafted_passes < passes
-
-
-def test_several_tokens_in_one_pass_are_judged_as_one_by_one() -> None:
-    """Up to the rounding of activations, which a pass over one token does by other ranges."""
-    window = voiced("two_cities.wav", 5)[-1]
-    greedy = decode(
-        SpeechMethod(use_draft=False), model().encode(window.samples), (), len(window.samples), is_final=True
-    )
-    output = [BEGIN, *greedy.tokens]
-    together = PrefixSession(model().encode(window.samples)).forward(Forward(output, 0)).copy()
-    one_by_one = PrefixSession(model().encode(window.samples))
-    alone = np.stack(
-        [one_by_one.forward(Forward(output[: end + 1], end))[0].copy() for end in range(len(output))]
-    )
-
-    assert len(output) > 8
-    assert agree(together, alone)
 
 
 def test_what_is_no_english_is_left_out_and_english_is_not() -> None:
@@ -189,7 +172,7 @@ def test_a_number_of_many_equal_digits_is_heard_to_its_end() -> None:
         def encode(self, _samples: Samples) -> ToyCache:
             return Dictated(4)
 
-    transcriber = MoonshineTranscriber(cast(MoonshineModel, Model()), SpeechMethod())
+    transcriber = MoonshineRecognizer(cast(MoonshineModel, Model()), RecognizerSettings(certainty=0.0))
     window = Window(0, 0, 5 * SAMPLE_RATE, np.zeros(5 * SAMPLE_RATE, np.float32), is_final=True)
     assert transcriber.transcribe(window) == "3" * 14
 
@@ -224,8 +207,3 @@ def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:
     assert tokenizer.text([1, 3, 4, 5, 6, 2]) == "soé."
     assert tokenizer.text([999]) == ""
     assert Tokenizer([b"<s>", "▁a".encode()]).text([0, 1]) == "a"
-
-
-def test_a_pass_that_fails_is_trouble_and_no_defect() -> None:
-    with pytest.raises(ModelTrouble):
-        model().decoder.run(dict.fromkeys(model().decoder.inputs, np.zeros(0)))

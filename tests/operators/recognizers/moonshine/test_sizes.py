@@ -9,10 +9,16 @@ import pytest
 
 from operators.decoding.forward import Forward
 from operators.decoding.session import PrefixSession
-from operators.recognizers.moonshine.model import BEGIN, MoonshineModel
-from operators.recognizers.moonshine.recognizer import bundled_model, decode, moonshine_recognizer
+from operators.decoding.speech import SpeechMethod
+from operators.recognizers.moonshine import (
+    BEGIN,
+    MoonshineModel,
+    MoonshineRecognizer,
+    bundled_model,
+    moonshine_recognizer,
+)
 from operators.recognizers.part import RecognizerSettings
-from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed import Window
 from tests.operators.recognizers.moonshine.export import LAYERS, WORDS, write_export
 from tests.operators.recognizers.moonshine.test_recognizer import finals, hear
 from tests.operators.recognizers.speaking import chunks, pcm, samples
@@ -58,10 +64,11 @@ def test_a_draft_changes_nothing_that_is_heard(folder: Path) -> None:
     draft: tuple[int, ...] = ()
     for seconds in (1.0, 1.5, 2.0, 2.5, 3.0):
         audio = samples("beckett.wav", seconds)
-        encoded, is_final = model(folder).encode(audio), seconds == 3.0
+        encoded = model(folder).encode(audio)
+        window = Window(0, 0, len(audio), audio, is_final=seconds == 3.0)
+        recognizer = MoonshineRecognizer(model(folder))
         want, got = (
-            decode(method, encoded.again(), draft, len(audio), is_final=is_final)
-            for method in (SCRATCH, DRAFTED)
+            recognizer.decode(method, encoded.again(), draft, window, 2) for method in (SCRATCH, DRAFTED)
         )
         assert got.tokens == want.tokens
         draft = got.tokens

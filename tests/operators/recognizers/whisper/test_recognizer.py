@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from operators.decoding.session import PrefixSession
+from operators.decoding.speech import SpeechMethod, WindowResult, mean_log_probability
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.whisper.model import Encoded, WhisperModel
 from operators.recognizers.whisper.recognizer import (
-    WhisperTranscriber,
+    WhisperRecognizer,
     compression,
     decode,
     whisper_recognizer,
 )
-from operators.recognizers.windowed.method import SpeechMethod, WindowResult, mean_log_probability
-from operators.recognizers.windowed.segmenter import Samples, Window
+from operators.recognizers.windowed import Samples, Window
 from operators.trouble import ModelTrouble, Trouble
 from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm, samples, silence, windows
@@ -134,7 +134,7 @@ def test_nothing_is_said_again_after_a_pause() -> None:
 
 
 def test_an_utterance_whose_final_fails_leaves_nothing_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    transcriber = WhisperTranscriber(tiny_en(), [50257, 50362], SpeechMethod())
+    transcriber = WhisperRecognizer(tiny_en(), [50257, 50362])
     speech = samples("beckett.wav", 2.0)
     noise = np.random.default_rng(3).standard_normal(32_000).astype(np.float32) * 0.01
     shown = transcriber.transcribe(window(0, speech))

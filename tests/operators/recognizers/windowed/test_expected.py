@@ -10,10 +10,9 @@ from flows.captions.shared import Shared
 from flows.settings.loading import load_settings
 from operators.decoding.forward import Logits, Task
 from operators.decoding.pass_cost import PassCosts
-from operators.recognizers.moonshine.recognizer import MoonshineTranscriber
-from operators.recognizers.windowed.expected import Expected
-from operators.recognizers.windowed.method import SpeechMethod, hear
-from operators.recognizers.windowed.recognizer import WindowedRecognizer
+from operators.decoding.speech import SpeechMethod, hear
+from operators.recognizers.moonshine import MoonshineRecognizer
+from operators.recognizers.windowed import Expected
 
 PIECES = [b"<s>", b"</s>", b" The", b" G", b"ug", b"ut", b"uten", b"berg", b"den", b" Paris", b"e", b" Gu"]
 TOKEN = {piece: number for number, piece in enumerate(PIECES)}
@@ -73,9 +72,9 @@ def test_a_final_has_the_name_that_was_nearly_heard_whatever_its_draft(
     names: set[str] | None, text: bytes, draft: tuple[int, ...]
 ) -> None:
     task = Task(prompt=[0], draft=draft, stop={1}, limit=9, is_final=True)
-    expected = None if names is None else Expected(names, PIECES)
+    adjust = None if names is None else Expected(names, PIECES).raise_in
     costs = PassCosts((1, 8, 32), (1.0, 1.0, 1.0))
-    heard = hear(SpeechMethod(), task, _Hears(), margin=0.2, costs=costs, expected=expected)
+    heard = hear(SpeechMethod(), task, _Hears(), margin=0.2, costs=costs, adjust=adjust)
     assert b"".join(PIECES[token] for token in heard.tokens) == text
     # What was leant towards is not left out as doubtful.
     assert heard.mean_log_probability > -0.2
@@ -87,8 +86,7 @@ def test_the_recogniser_of_a_run_expects_the_names_of_its_glossary_only(tmp_path
     for glossary, names in ((str(terms), [b" Gutenberg"]), (None, None)):
         settings = load_settings(None, {"translate": {"glossary": glossary} if glossary else {}})
         made = Shared(settings, lambda _event: None).recognizer("talk")
-        assert isinstance(made, WindowedRecognizer)
-        assert isinstance(made.transcriber, MoonshineTranscriber)
-        expected = made.transcriber._expected
+        assert isinstance(made, MoonshineRecognizer)
+        expected = made._expected
         assert (None if expected is None else expected._names) == names
         made.close()

@@ -9,22 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from operators.decoding.drive import Cost
 from operators.decoding.forward import Logits
-from operators.events import SAMPLE_RATE
-from operators.languages import language
-from operators.notifications import SpeechCut
-from operators.recognizers.moonshine.model import END, MoonshineModel, Tokenizer, load_model
-from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
-from operators.recognizers.windowed import method as windowed
-from operators.recognizers.windowed.method import (
-    DraftingTranscriber,
+from operators.decoding.speech import (
     SpeechMethod,
     WindowResult,
     doubt_of,
     steady_text,
 )
-from operators.recognizers.windowed.segmenter import Samples, Window
+from operators.events import SAMPLE_RATE
+from operators.languages import language
+from operators.notifications import RecognizerChanged, SpeechCut
+from operators.recognizers import windowed
+from operators.recognizers.moonshine import (
+    END,
+    MoonshineModel,
+    MoonshineRecognizer,
+    Tokenizer,
+    bundled_model,
+    load_model,
+)
+from operators.recognizers.part import RecognizerSettings, unobserved
+from operators.recognizers.windowed import Window
 from tests.operators.recognizers.speaking import voiced
 
 SAID = [b" I", b" have", b" a", b" dr", b"eam", b"."]
@@ -96,51 +101,11 @@ def test_a_window_is_decoded_to_its_end_where_words_were_left_out_twice_before()
     assert doubt_of(SpeechMethod(), (1,), 0, PIECES.__getitem__) is None
 
 
-class Doubtful(DraftingTranscriber):
-    """Hears two words more in each window, and doubts the first of them wherever it may."""
-
-    def __init__(self) -> None:
-        super().__init__(METHOD, certainty=0.7)
-        self.heard = 0
-
-    @override
-    def encode(self, samples: Samples) -> None:
-        return None
-
-    @override
-    def decode(
-        self, method: SpeechMethod, encoded: None, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> WindowResult:
-        self.heard += 2
-        may_end = not window.is_final and doubt_of(METHOD, draft, stopped, lambda _token: b"a") is not None
-        tokens = range(len(draft) + 1 if may_end else self.heard)
-        # All but the name in the middle of it is certain as soon as more is heard.
-        return WindowResult(tuple(tokens), lambda place: 1.0 - (place == len(draft)), Cost(), not may_end)
-
-    @override
-    def piece(self, token: int) -> bytes:
-        return f" {token}".encode()
-
-    @override
-    def text(self, tokens: Sequence[int]) -> str:
-        return b"".join(map(self.piece, tokens)).decode().strip()
-
-
-def test_what_follows_words_that_stay_doubtful_is_hidden_for_two_updates_at_most() -> None:
-    transcriber = Doubtful()
-    silence = np.zeros(16_000, np.float32)
-    behind = []
-    for _update in range(12):
-        transcriber.transcribe(Window(segment=0, start=0, samples=silence, end=16_000, is_final=False))
-        behind.append(transcriber.heard - len(transcriber._draft))
-    assert behind == [1, 2, 0] * 4
-
-
-class Compared(MoonshineTranscriber):
+class Compared(MoonshineRecognizer):
     """Decodes each window to its end as well."""
 
     def __init__(self, model: MoonshineModel) -> None:
-        super().__init__(model, METHOD)
+        super().__init__(model)
         self.pairs: list[tuple[WindowResult, WindowResult]] = []
 
     @override
@@ -165,7 +130,7 @@ def test_speech_that_ends_early_is_the_beginning_of_what_it_would_have_been(name
     assert not all(got.is_whole for got, _ in transcriber.pairs)
 
 
-WHOLE = SpeechMethod(use_draft=False)
+Event = RecognizerChanged | SpeechCut
 SECONDS = 4.0
 
 
@@ -187,9 +152,15 @@ class Counting:
         return logits
 
 
-def moonshine(spoken: str | None, told: list[SpeechCut]) -> DraftingTranscriber:
+def moonshine(
+    model: Counting, spoken: str | None = None, told: list[Event] | None = None, certainty: float = 0.7
+) -> MoonshineRecognizer:
     tongue = None if spoken is None else language(spoken)
-    return MoonshineTranscriber(cast(MoonshineModel, Counting()), WHOLE, spoken=tongue, observe=told.append)
+    observe = unobserved if told is None else told.append
+    settings = RecognizerSettings(certainty=certainty)
+    recognizer = MoonshineRecognizer(cast(MoonshineModel, model), settings, tongue, observe)
+    recognizer.method = SpeechMethod(use_draft=False)
+    return recognizer
 
 
 def window(*, is_final: bool) -> Window:
@@ -202,12 +173,12 @@ def window(*, is_final: bool) -> Window:
     [(None, 34), ("English", 34), ("Korean", 60), ("Arabic", 60), ("Spanish", 60), ("Vietnamese", 60)],
 )
 def test_moonshines_text_may_be_as_long_as_its_language_needs(spoken: str | None, tokens: int) -> None:
-    assert len((moonshine(spoken, []).transcribe(window(is_final=True)) or "").split()) == tokens
+    assert len((moonshine(Counting(), spoken).transcribe(window(is_final=True)) or "").split()) == tokens
 
 
 def test_a_final_that_was_cut_is_reported() -> None:
-    told: list[SpeechCut] = []
-    transcriber = moonshine("English", told)
+    told: list[Event] = []
+    transcriber = moonshine(Counting(), "English", told)
     transcriber.transcribe(window(is_final=False))
     assert told == []
     transcriber.transcribe(window(is_final=True))
@@ -233,7 +204,7 @@ class Lost(Counting):
 def test_what_comes_twice_was_said_once_where_there_was_no_time_for_both(
     seconds: float, words: int, is_final: bool
 ) -> None:
-    transcriber = MoonshineTranscriber(cast(MoonshineModel, Lost()), WHOLE, certainty=0.0)
+    transcriber = moonshine(Lost(), certainty=0.0)
     samples = np.zeros(round(seconds * SAMPLE_RATE), np.float32)
     text = transcriber.transcribe(Window(0, 0, len(samples), samples, is_final))
     assert text is not None
@@ -269,10 +240,7 @@ def test_a_final_that_the_model_itself_doubts_is_left_out_and_that_is_told(
     tokens: int, probability: float, spoken: str, *, is_shown: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     windowed._told.clear()
-    told: list[SpeechCut] = []
-    model = cast(MoonshineModel, Unsure(tokens, probability))
-    transcriber = MoonshineTranscriber(model, WHOLE, spoken=language(spoken), observe=told.append)
+    transcriber = moonshine(Unsure(tokens, probability), spoken)
     assert transcriber.transcribe(window(is_final=False)) is not None, "the next window says more"
     assert (transcriber.transcribe(window(is_final=True)) is not None) == is_shown
-    assert told == []
     assert [vars(one)["event"] for one in caplog.records] == ["speech_doubted"] * (not is_shown)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.windowed.segmenter import HOP, Samples, Segmenter, SegmentRules, Window
+from operators.recognizers.windowed import HOP, Samples, Segmenter, SegmentRules, Window
 
 HOPS_A_SECOND = SAMPLE_RATE / HOP
 

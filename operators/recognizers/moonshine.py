@@ -1,0 +1,332 @@
+"""Moonshine (Jeffries et al. 2024) in ONNX Runtime, decoded with its last hypothesis as the draft.
+
+The weights are those of Moonshine's merged exports: `encoder_model` and `decoder_model_merged`, as ``.ort``
+or ``.onnx``. The number of layers and heads is read from the files, so every size and language works.
+"""
+
+import importlib.util
+import os
+import re
+from collections.abc import Sequence, Set
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from operators.decoding.forward import Logits, Task
+from operators.decoding.pass_cost import PassCosts
+from operators.decoding.repetition import TOKENS, TWICE, repetition
+from operators.decoding.speech import SpeechMethod, WindowResult, doubt_of, hear
+from operators.errors import InputError, UsageError, unreadable
+from operators.events import SAMPLE_RATE
+from operators.languages import Language, language
+from operators.recognizers.part import (
+    USUAL,
+    Observe,
+    RecognizerPart,
+    RecognizerSettings,
+    check_folder,
+    check_published,
+    unobserved,
+)
+from operators.recognizers.windowed import Expected, Samples, Window, WindowedRecognizer
+
+#: The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
+#: those that stream, which surtitle refuses.
+COMMUNITY = ("ar", "zh", "ja", "ko", "es", "uk", "vi")
+
+#: SentencePiece's mark for a space.
+_SPACE = "▁".encode()
+_BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
+_MARK = re.compile(rb"<[^<>]*>")
+#: More than any speech model has.
+_MAX_TOKENS = 1 << 20
+
+
+class _Vocabulary(msgspec.Struct):
+    vocab: dict[str, int]
+
+
+class _TokenizerFile(msgspec.Struct):
+    """The needed parts of Hugging Face's tokenizer.json."""
+
+    model: _Vocabulary
+
+
+class Tokenizer:
+    """The bytes of each token."""
+
+    def __init__(self, spellings: Sequence[bytes]) -> None:
+        self.pieces = [_piece(spelling) for spelling in spellings]
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token stands for; empty for a control token."""
+        return self.pieces[token] if 0 <= token < len(self.pieces) else b""
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without the space before its first word."""
+        return b"".join(map(self.piece, tokens)).decode("utf-8", "replace").strip()
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Read ``tokenizer.bin`` (Moonshine's own) or ``tokenizer.json`` (Hugging Face's) of a model's folder.
+
+    Raises `InputError` if neither can be read.
+    """
+    binary, json = folder / "tokenizer.bin", folder / "tokenizer.json"
+    path = binary if binary.is_file() else json
+    if not path.is_file():
+        raise InputError(
+            f"{folder}: it holds no tokenizer.bin and no tokenizer.json; name the folder of a Moonshine model"
+        )
+    try:
+        data = path.read_bytes()
+        return Tokenizer(_read_binary(data) if path == binary else _read_json(data))
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from error
+    except (ValueError, IndexError, msgspec.MsgspecError) as error:
+        raise InputError(
+            f"{path}: this is not the tokenizer of a Moonshine model; fetch the model again"
+        ) from error
+
+
+def _read_binary(data: bytes) -> list[bytes]:
+    """Each token is its length in one byte, or two from 128 on, and its bytes."""
+    spellings: list[bytes] = []
+    at = 0
+    while at < len(data):
+        length, at = data[at], at + 1
+        if length >= 128:
+            length, at = length - 128 + 128 * data[at], at + 1
+        if at + length > len(data):
+            raise ValueError("a token is cut off")
+        spellings.append(data[at : at + length])
+        at += length
+    if not spellings:
+        raise ValueError("there are no tokens")
+    return spellings
+
+
+def _read_json(data: bytes) -> list[bytes]:
+    vocabulary = msgspec.json.decode(data, type=_TokenizerFile).model.vocab
+    if not 0 <= min(vocabulary.values()) <= max(vocabulary.values()) < _MAX_TOKENS:
+        raise ValueError("token numbers are out of range")
+    spellings = [b""] * (max(vocabulary.values()) + 1)
+    for text, token in vocabulary.items():
+        spellings[token] = text.encode("utf-8", "replace")
+    return spellings
+
+
+def _piece(spelling: bytes) -> bytes:
+    if byte := _BYTE.fullmatch(spelling):
+        return bytes([int(byte[1], 16)])
+    return b"" if _MARK.fullmatch(spelling) else spelling.replace(_SPACE, b" ")
+
+
+#: The tokens that begin and end a transcript, in every Moonshine model.
+BEGIN, END = 1, 2
+
+_Array = NDArray[Any]
+#: The encoder's convolutions need this many samples for one state.
+MIN_SAMPLES = 1024
+
+
+class MoonshineModel:
+    """One model's two sessions, shared by all streams of the process."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        """Load the files of ``folder``; raises `InputError` if it contains no merged Moonshine model."""
+        from operators.models.onnx_graphs import MergedDecoder, OnnxGraph, own_thread
+
+        check_folder(folder, (), "a Moonshine model")
+        self.tokenizer = load_tokenizer(folder)
+        executor = own_thread()
+        self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, executor)
+        self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, executor)
+
+    def encode(self, samples: Samples) -> "Encoded":
+        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
+
+        Raises `ModelTrouble` if ONNX Runtime fails.
+        """
+        samples = np.pad(samples, (0, max(0, MIN_SAMPLES - len(samples))))
+        mask = np.ones((1, len(samples)), np.int64)
+        made = self._encoder.run({"input_values": samples[np.newaxis], "attention_mask": mask})
+        return Encoded(self, next(iter(made.values())), mask)
+
+
+class Encoded:
+    """A window's encoder states, and the decoder's KV cache over them: a `KvCache`."""
+
+    def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
+        self._model = model
+        self._given = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
+        self._kept: dict[str, _Array] = {}
+        self._length = 0
+
+    def again(self) -> "Encoded":
+        """The same window with nothing decoded yet."""
+        return Encoded(self._model, *self._given.values())
+
+    def cut(self, length: int) -> int:
+        """Drop every position from ``length`` on; returns how many are left."""
+        self._length = length
+        return length
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
+        assert start == self._length, "a pass continues where the cache ends"
+        decoder, is_first = self._model.decoder, not self._kept
+        past = self._kept or dict.fromkeys((*decoder.own, *decoder.cross), decoder.empty)
+        fed = {
+            **self._given,
+            **past,
+            **{name: past[name][:, :, : self._length] for name in decoder.own},
+            "input_ids": np.array([list(tokens)], np.int64),
+        }
+        logits, made = decoder.step(fed, past if is_first else decoder.own, is_first=is_first)
+        self._kept |= made
+        self._length += len(tokens)
+        return logits[-rows:]
+
+
+@cache
+def load_model(folder: str, threads: int) -> MoonshineModel:
+    """The process's model of a folder. Raises `InputError` if the folder does not contain one."""
+    return MoonshineModel(Path(folder), threads)
+
+
+def _find(folder: Path, name: str) -> Path:
+    for suffix in (".ort", ".onnx"):
+        path = folder / (name + suffix)
+        if os.access(path, os.R_OK):
+            return path
+    raise InputError(
+        f"{folder}: it holds no {name}.ort and no {name}.onnx; name the folder of a merged Moonshine model"
+    )
+
+
+#: Milliseconds of a pass of the tiny model by its number of tokens.
+COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
+#: Gap of logits below which a final's decision is not taken from a pass over many tokens. With it 184 of 185
+#: finals measured there equal greedy decoding; the other one differs in its closing punctuation.
+MARGIN = 0.2
+#: Maximum tokens per second of English speech and of speech in other languages, and the minimum limit of a
+#: window. They are those of the model's makers, who need the higher one for every script but the Latin one.
+#: Here it is for Spanish and Vietnamese, too: a limit that is too high only costs time if the model finds no
+#: end, and one that is too low loses words.
+_ENGLISH_TOKENS_PER_S, _TOKENS_PER_S, _MIN_TOKENS = 6.5, 13.0, 8
+#: A transcript in English is doubtful if the mean log probability of its tokens is below the first; one with
+#: fewer tokens than the last, about which less is known, below the second. So were one of 1258 transcripts of
+#: real English speech, and 19 of 29 of speech in other languages (docs/recognition.md).
+_DOUBTFUL, _BRIEF_DOUBTFUL, _BRIEF = -0.9, -1.25, 8
+
+
+class MoonshineRecognizer(WindowedRecognizer):
+    """Recognises one stream; English is spoken unless ``spoken`` says otherwise. Streams share the model."""
+
+    margin = MARGIN
+
+    def __init__(
+        self,
+        model: MoonshineModel,
+        settings: RecognizerSettings = USUAL,
+        spoken: Language | None = None,
+        observe: Observe = unobserved,
+    ) -> None:
+        super().__init__(settings, observe)
+        self._model = model
+        self._is_english = spoken is None or spoken.code == "en"
+        self._tokens_per_s = _ENGLISH_TOKENS_PER_S if self._is_english else _TOKENS_PER_S
+        self._expected: Expected | None = None
+
+    @override
+    def expect(self, words: Set[str]) -> None:
+        self._expected = Expected(words, self._model.tokenizer.pieces)
+
+    @override
+    def encode(self, samples: Samples) -> Any:
+        return self._model.encode(samples)
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> WindowResult:
+        most = self._tokens_per_s * len(window.samples) / SAMPLE_RATE
+        task = Task(
+            prompt=[BEGIN],
+            draft=draft if method.use_draft else (),
+            stop={END},
+            limit=_MIN_TOKENS + round(most),
+            is_final=window.is_final,
+            piece=self.piece,
+        )
+        doubt = doubt_of(method, draft, stopped, self.piece)
+        adjust = None if self._expected is None else self._expected.raise_in
+        heard = hear(method, task, encoded, margin=MARGIN, costs=COSTS, doubt=doubt, adjust=adjust)
+        if len(heard.tokens) > most:
+            # More than was said in this time, so what comes twice in a row was said once.
+            once = repetition(heard.tokens, piece=self.piece, times=TWICE, least=TOKENS)
+            heard = heard._replace(tokens=heard.tokens[:once])
+        if not window.is_final or not self._is_english:
+            return heard
+        least = _DOUBTFUL if len(heard.tokens) >= _BRIEF else _BRIEF_DOUBTFUL
+        return heard._replace(is_doubtful=heard.mean_log_probability < least)
+
+    @override
+    def piece(self, token: int) -> bytes:
+        return self._model.tokenizer.piece(token)
+
+    @override
+    def text(self, tokens: Sequence[int]) -> str:
+        return self._model.tokenizer.text(tokens)
+
+
+def moonshine_recognizer(
+    settings: RecognizerSettings = USUAL, spoken: Language | None = None, observe: Observe = unobserved
+) -> MoonshineRecognizer:
+    """A recogniser of one stream; without a model's folder, with the installed English model.
+
+    Raises:
+        InputError: if the folder is not such a model.
+    """
+    folder = Path(settings.model) if settings.model else bundled_model()
+    model = load_model(str(folder.absolute()), settings.usual_threads)
+    return MoonshineRecognizer(model, settings, spoken, observe)
+
+
+def bundled_model() -> Path:
+    """The folder of the English model inside the wheel of moonshine-voice.
+
+    The package is not imported, because its native library is not used. Raises `InputError` if it is gone.
+    """
+    return _assets() / "tiny-en"
+
+
+def bundled_recording() -> Path:
+    """Read English speech inside the same wheel, 44 seconds. Raises `InputError` if it is gone."""
+    return _assets() / "two_cities.wav"
+
+
+def _assets() -> Path:
+    package = importlib.util.find_spec("moonshine_voice")
+    if package is None or package.origin is None:
+        raise InputError("the default speech model is missing: pip install moonshine-voice==0.0.48")
+    return Path(package.origin).parent / "assets"
+
+
+def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> None:
+    if settings.model is not None:
+        check_published(settings, spoken, is_live)
+    elif spoken != language("English"):
+        raise UsageError(
+            "the default recogniser knows English only; choose --recognizer whisper, azure or vosk for "
+            f"{spoken.name}, or name a Moonshine model of that language with --speech-model"
+        )
+
+
+part = RecognizerPart("moonshine", moonshine_recognizer, check=_check, is_windowed=True)

@@ -1,1 +1,0 @@
-"""Recognisers that decode growing windows with their last hypothesis as the draft."""
