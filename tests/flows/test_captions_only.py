@@ -1,6 +1,7 @@
 """Captions in the language that is spoken, from end to end: nothing is translated, and no model is loaded."""
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -104,6 +105,10 @@ def test_of_many_updates_finals_alone_can_be_asked_for(tmp_path: Path) -> None:
     assert all(one["is_final"] for one in captions)
 
 
+def words(captions: list[dict[str, Any]]) -> list[str]:
+    return re.findall(r"\w+", " ".join(one["source"] for one in captions).lower())
+
+
 def test_a_room_may_be_captioned_in_the_language_that_its_speaker_speaks(
     speech: Path, small: list[str], tmp_path: Path
 ) -> None:
@@ -114,7 +119,8 @@ def test_a_room_may_be_captioned_in_the_language_that_its_speaker_speaks(
         assert server.interrupt()[0] == 0
     english, german = (finals(written, to) for to in rooms)
     assert [one["shown"] for one in english] == [one["source"] for one in english]
-    assert [one["source"] for one in german] == [one["source"] for one in english]
+    # Where a sentence ends also depends on when its words arrive.
+    assert words(german) == words(english)
     assert not any(one["shown"] == one["source"] for one in german)
     (opened,) = (one for one in rooms["English"] if one["type"] == "opened")
     assert (opened["language"]["source"], opened["language"]["target"]) == ("en", "en")
