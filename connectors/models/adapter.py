@@ -11,7 +11,7 @@ import numpy as np
 import regex
 
 from connectors.files.contents import read_json
-from connectors.gguf.file import Entry, GgufFile, Tensor, encode, read_gguf, readable_matrix
+from connectors.models.gguf import Entry, GgufFile, Tensor, encode, matrix_of, read_gguf
 from operators.errors import InputError, is_visible, unreadable
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.models.quantize import quantize, stored_type
@@ -173,5 +173,5 @@ def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
         raise InputError(
             f"{path}: this adapter has no pair of matrices (A and B) for {odd}; convert it again"
         )
-    pairs = {name: LowRank(*(readable_matrix(file, name + end, path) for end in (_A, _B))) for name in names}
+    pairs = {name: LowRank(*(matrix_of(file, name + end, path) for end in (_A, _B))) for name in names}
     return Adapter(alpha, pairs)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
-from connectors.models.captions_folder import captions_lexicon
+from connectors.models.catalog import captions_lexicon
 from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_dictionary, read_glossary
 from flows.engine.choice import chosen_model, fetch_chosen
