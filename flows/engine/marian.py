@@ -23,12 +23,10 @@ from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
 from operators.sentences.seam import Judge
-from operators.seq2seq.contract import EncoderDecoder
 from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
-from operators.seq2seq.folder import is_marian, read_folder
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.marian import MarianModel, is_marian, read_folder
 from operators.seq2seq.prompt import pair_prompt
-from operators.seq2seq.store import PairStore
+from operators.seq2seq.store import EncoderDecoder, PairStore
 
 #: Passes are not shared, so a token of another room costs what it costs alone.
 UNSHARED = PassCosts((1, 2), (1.0, 2.0))

@@ -49,7 +49,7 @@ from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of
-from operators.seq2seq.contract import EncoderDecoder
+from operators.seq2seq.store import EncoderDecoder
 from operators.serving.rooms import Rooms
 from operators.trouble import ModelTrouble
 

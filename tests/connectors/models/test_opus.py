@@ -12,8 +12,7 @@ from connectors.models.opus import fetch_opus, is_opus_here, opus_languages, opu
 from connectors.models.resolve import models_for, resolve_model
 from operators.errors import InputError, UsageError
 from operators.languages import LANGUAGES, Direction, language
-from operators.seq2seq.folder import read_folder
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.marian import MarianModel, read_folder
 from operators.seq2seq.prompt import pair_prompt
 from tests.connectors.models.hub import COMMIT, Hub, ask, connect
 from tests.connectors.models.test_hub import environment
