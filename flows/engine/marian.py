@@ -37,9 +37,7 @@ _MORE = 18
 class OpenMarian(NamedTuple):
     """A loaded model with its prompts; it has no sessions yet."""
 
-    path: Path
     model: EncoderDecoder
-    settings: TranslateSettings
     #: By the codes of the directions.
     prompts: Mapping[str, Prompt]
     context: ContextSettings
@@ -131,7 +129,7 @@ def open_marian(
     window = settings.max_source + _MORE + output_limit(settings.max_source)
     context = ContextSettings(cells=settings.sessions * window, sequences=settings.sessions, threads=threads)
     prompts = {one.code: pair_prompt(model, one) for one in directions}
-    return OpenMarian(folder, model, settings, prompts, context)
+    return OpenMarian(model, prompts, context)
 
 
 def open_judge(models: Iterable[object]) -> Judge | None:
