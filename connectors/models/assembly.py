@@ -6,7 +6,7 @@ the size of a file. The models for captions are made of it and files shipped wit
 
 import hashlib
 import os
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
@@ -43,12 +43,12 @@ from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prom
 NOTICE_KEY = "surtitle.notice"
 _BLOCK_BYTES = 4 * 2**20
 
-_TOKENS, _MERGES = "tokenizer.ggml.tokens", "tokenizer.ggml.merges"
+_TOKENS = "tokenizer.ggml.tokens"
 _LISTS = (_TOKENS, "tokenizer.ggml.scores", "tokenizer.ggml.token_type")
 #: Copies of the vocabulary for other programs, which would no longer be correct.
 _FOREIGN = ("tokenizer.huggingface.json",)
-#: Tensors with a row or an element for each token.
-_PER_TOKEN = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight", "output.bias")
+#: Tensors with a row for each token.
+_PER_TOKEN = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
 #: Entries of a list of kept tokens: a bit for each token of the vocabulary with this size and checksum.
 _SIZE, _SUM, _KEPT = (f"surtitle.vocabulary.{name}" for name in ("size", "sha256", "kept"))
 
@@ -103,18 +103,14 @@ def prune(file: GgufFile, kept: NDArray[np.int32], path: Path) -> GgufFile:
 
     Raises `InputError` if its tokenizer is not supported, or if it has an unknown tensor over the vocabulary.
     """
-    tokenizer, texts, merges = file.text("tokenizer.ggml.model"), file.value(_TOKENS), file.value(_MERGES)
-    if tokenizer not in ("llama", "gpt2"):
+    tokenizer, texts = file.text("tokenizer.ggml.model"), file.value(_TOKENS)
+    if tokenizer != "llama" or not isinstance(texts, list):
         raise InputError(
             f"{path}: tokens cannot be left out of its tokenizer {tokenizer!r}; "
-            "choose a model with 'llama' (SentencePiece) or 'gpt2' (byte pairs)"
+            "choose a model with 'llama' (SentencePiece)"
         )
-    if not isinstance(texts, list) or (tokenizer == "gpt2" and not isinstance(merges, list)):
-        raise InputError(f"{path}: its header does not list its tokens or merges; use another file of it")
     places, size = kept.astype(np.intp), len(texts)
     entries = _entries(file, places, size, path)
-    if tokenizer == "gpt2" and isinstance(merges, list):
-        entries[_MERGES] = encode(_merges(merges, frozenset(texts), {texts[token] for token in places}))
     entries[NOTICE_KEY] = changes(file, f"{len(kept)} of {size} tokens stay")
     tensors = {
         name: _fewer_rows(name, tensor, size, places, path) if size in tensor.shape or name in _PER_TOKEN
@@ -146,27 +142,18 @@ def _entries(file: GgufFile, places: NDArray[np.intp], size: int, path: Path) ->
     return entries
 
 
-def _merges(merges: list[str], every: Set[str], stay: Set[str]) -> list[str]:
-    def stays(merge: str) -> bool:
-        left, _, right = merge.partition(" ")
-        # A merge whose result is not a token spells its parts in bytes; such rare merges are kept.
-        return left in stay and right in stay and (left + right in stay or left + right not in every)
-
-    return [merge for merge in merges if stays(merge)]
-
-
 def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], path: Path) -> Tensor:
-    if name not in _PER_TOKEN or len(tensor.shape) not in (1, 2) or tensor.shape[-1] != size:
+    if name not in _PER_TOKEN or len(tensor.shape) != 2 or tensor.shape[-1] != size:
         shape = "×".join(map(str, tensor.shape))
         raise InputError(
             f"{path}: its tensor {name} of shape {shape} has {size} rows or columns, one for each token, for "
             "an unknown purpose; prune a model whose head is token_embd or output"
         )
     try:
-        rows = tensor.data.reshape(size, -1) if len(tensor.shape) == 1 else rows_of(tensor)
+        rows = rows_of(tensor)
     except ValueError:
         raise _unsupported(name, tensor, path) from None
-    return Tensor(tensor.kind, (*tensor.shape[:-1], len(places)), rows[places].reshape(-1))
+    return Tensor(tensor.kind, (tensor.shape[0], len(places)), rows[places].reshape(-1))
 
 
 def _unsupported(name: str, tensor: Tensor, path: Path) -> InputError:

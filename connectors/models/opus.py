@@ -15,12 +15,11 @@ from platformdirs import user_cache_path
 
 from connectors.models.hub import fetch_folder, fetched_folder
 from operators.errors import UsageError
-from operators.languages import Direction, language
+from operators.languages import Direction
 from operators.notifications import Progress, silent
 
 OPUS_MT = "opus-mt"
 _OWNER = "Xenova"
-_MAX_NAMES = 8
 _PAIRS = """
 af-en ar-en cs-en da-de da-en de-en de-es de-fr en-af en-ar en-cs en-da en-de en-es en-fi en-fr en-hi en-hu
 en-id en-it en-nl en-ro en-ru en-sv en-uk en-vi en-xh en-zh es-de es-en es-fr es-it es-ru et-en fi-de fi-en
@@ -84,8 +83,7 @@ def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
     if repo is None:
         pair = f"--from {direction.source.code} --to {direction.target.code}"
         raise UsageError(
-            f"{OPUS_MT} does not translate {direction}, {_nearest(direction)}; "
-            f"`surtitle models {pair}` lists other models"
+            f"{OPUS_MT} does not translate {direction}; `surtitle models {pair}` lists the models that do"
         )
     folder = fetch_folder(repo, _FILES, _OPTIONAL, progress)
     # A link named as the model is, where links can be made: the folder's own name is that of a revision.
@@ -97,19 +95,3 @@ def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
             link.symlink_to(folder, target_is_directory=True)
         return link
     return folder
-
-
-def _nearest(direction: Direction) -> str:
-    """What it does translate from the same language, and into the same, to go on with in a sentence."""
-    source, target = direction
-    into = sorted(language(two).name for one, two in _models() if one == source.code)
-    out_of = sorted(language(one).name for one, two in _models() if two == target.code)
-    known = [f"{source.name} to {_either(into)}"] if into else []
-    known += [f"{_either(out_of)} to {target.name}"] if out_of else []
-    return f"but {' and '.join(known)}" if known else "nor either of the two from or into another language"
-
-
-def _either(names: list[str]) -> str:
-    if len(names) > _MAX_NAMES:
-        return f"{len(names)} languages"
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
