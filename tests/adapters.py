@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.gguf.file import encode, write_gguf
 from connectors.models.adapter import adapter_file
+from connectors.models.gguf import encode, write_gguf
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.gguf.file import read_gguf, write_gguf
+from connectors.models.gguf import read_gguf, write_gguf
 from connectors.models.heads import heads_file
 from operators.research.heads import Head, Matrix
 

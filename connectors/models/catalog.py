@@ -1,19 +1,27 @@
-"""The named models: what ``--model NAME`` can be besides a file, in ``catalog.toml``."""
+"""The named models: what ``--model NAME`` can be besides a file, in ``catalog.toml``.
+
+Among them are the captions models: shipped files turn the base model into one for each direction.
+"""
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
+from mmap import ACCESS_READ, mmap
 from typing import Annotated
 
 import msgspec
 
-from connectors.models.captions_folder import captions_folder, is_made_for
 from connectors.models.firefox import FIREFOX, firefox_languages, has_firefox, is_firefox_here
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.opus import OPUS_MT, is_opus_here, opus_languages, opus_repository
+from operators.errors import InputError, UsageError
+from operators.glossary import Lexicon
 from operators.languages import Direction, language
 from operators.prompts.template import few_shot_templates
 
+#: The files of a captions model in the folder of its direction. Not every direction has the last one.
+ADAPTER, VOCABULARY, LEXICON = "adapter.gguf", "vocabulary.gguf", "lexicon.tsv"
 #: Megabytes of a run besides the model's file: recogniser, libraries, cells of the cache. With the default
 #: models `surtitle file` takes 386 MB at its peak on two cores.
 BESIDES_MB = 400
@@ -73,7 +81,7 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     def translates(self, direction: Direction) -> bool:
         """Whether it knows both languages; of what comes with surtitle, whether it can for the direction."""
         if self.is_for_captions:
-            return is_made_for(direction, captions_folder())
+            return has_captions(direction)
         if self.name == FIREFOX:
             return has_firefox(direction)
         if self.name == OPUS_MT:
@@ -108,3 +116,52 @@ def languages_of(model: NamedModel) -> list[str]:
     else:
         codes = model.languages.split()
     return sorted(language(code).name for code in codes)
+
+
+def captions_folder() -> Traversable:
+    """The parent of the captions models' folders, which are named by direction, such as ``en-de``."""
+    return files("operators.models") / "captions"
+
+
+def has_captions(direction: Direction) -> bool:
+    """Whether there is a captions model for this direction."""
+    return (captions_folder() / direction.code / ADAPTER).is_file()
+
+
+def captions_directions() -> list[Direction]:
+    """The directions that have a captions model."""
+    folder = captions_folder()
+    names = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+    found = []
+    for name in names:
+        try:
+            direction = Direction.of(*name.split("-", 1))
+        except (TypeError, UsageError):
+            continue  # it is not the folder of a direction
+        if name == direction.code and has_captions(direction):
+            found.append(direction)
+    return found
+
+
+def captions_files(direction: Direction | None) -> Traversable:
+    """The folder of the captions model of this direction. Raises `UsageError` or `InputError`."""
+    if direction is not None and has_captions(direction):
+        return captions_folder() / direction.code
+    known = ", ".join(map(str, captions_directions()))
+    if not known:
+        raise InputError("the captions models are not part of this installation; choose --model base")
+    if direction is None:
+        raise UsageError(
+            f"there is a captions model for each of {known}, and no direction is given here; "
+            "choose base, or give a file"
+        )
+    raise UsageError(f"there is no captions model for {direction}, only for {known}; choose --model base")
+
+
+def captions_lexicon(direction: Direction) -> Lexicon | None:
+    """The words that captions in a direction lean towards, memory-mapped; None if there are none."""
+    file = captions_folder() / direction.code / LEXICON
+    if not file.is_file():
+        return None
+    with as_file(file) as path, path.open("rb") as opened:
+        return Lexicon(mmap(opened.fileno(), 0, access=ACCESS_READ))

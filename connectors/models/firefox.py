@@ -15,12 +15,10 @@ import re
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 from urllib.error import HTTPError
 from urllib.parse import urljoin
 
@@ -42,38 +40,39 @@ REGISTRY = (
 #: Forbids downloads, unless it is empty or 0.
 OFFLINE_VARIABLE = "SURTITLE_OFFLINE"
 #: Languages that are translated into English, and those that English is translated into.
-_SOURCES = """
+_INTO_ENGLISH = """
 ar az be bg bn bs ca cs da de el es et fa fi fr gu he hi hr hu id is it ja kn ko lt lv ml ms mt nl nn no pl
 pt ro ru sk sl sq sr sv ta te tr uk vi zh"""
-_TARGETS = """
+_FROM_ENGLISH = """
 ar az bg bn ca cs da de el es et fa fi fr gu he hi hr hu id is it ja kn ko lt lv ml ms nl pl pt ro ru sk sl
 sq sv ta te tr uk zh"""
+_SOURCES, _TARGETS = _INTO_ENGLISH.split(), _FROM_ENGLISH.split()
 #: Other codes of the registry. Bosnian, Croatian and Serbian may share a model.
 _CODES = {"no": ("nb",), "bs": ("bs", "hbs"), "hr": ("hr", "hbs"), "sr": ("sr", "hbs")}
 #: The best first, by Mozilla's figures on FLORES: ``base`` (43 to 60 MB) has a third more weights than
 #: ``base-memory`` (32 to 44) and hardly a higher COMET; ``tiny`` (17 MB) loses one to two BLEU.
 _ARCHITECTURES = ("base-memory", "tiny", "base")
+#: The path of a file, and the name of the unpacked one; others might lead elsewhere.
 _PATH = re.compile(
     r"(?:[\w-][\w.-]*/)*((?:model|vocab|srcvocab|trgvocab)\.[\w.-]+\.(?:bin|spm))\.gz", re.ASCII
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MAX_BYTES = 200_000_000
 _MAX_REGISTRY_BYTES = 20_000_000
-#: Seconds in which the registry has to answer, and in which more has to come of what it sends.
-_ANSWER_S, _MORE_S = 5.0, 20.0
+#: Seconds in which a server has to answer, and to send more.
+_ANSWER_S = 5.0
 _BLOCK_BYTES = 1 << 16
 
 
 def firefox_languages() -> list[str]:
     """Codes of all languages that a model translates from or into, in order."""
-    return sorted({"en", *_SOURCES.split(), *_TARGETS.split()})
+    return sorted({"en", *_SOURCES, *_TARGETS})
 
 
 def has_firefox(direction: Direction) -> bool:
     """Whether there is a model for a direction."""
     source, target = direction.source.code, direction.target.code
-    into = target == "en" and source in _SOURCES.split()
-    return into or (source == "en" and target in _TARGETS.split())
+    return (target == "en" and source in _SOURCES) or (source == "en" and target in _TARGETS)
 
 
 def is_firefox_here(direction: Direction | None) -> bool:
@@ -88,6 +87,24 @@ def firefox_folder(
 ) -> Path:
     """The folder of the model for a direction, downloaded if it is not here; see `fetch_firefox`."""
     return _here(direction) or fetch_firefox(direction, progress, registry=registry, offline=offline)
+
+
+def _cache() -> Path:
+    return user_cache_path("surtitle") / FIREFOX
+
+
+def _here(direction: Direction) -> Path | None:
+    found = sorted(_cache().glob(f"{direction.code}.*"), key=lambda one: one.stat().st_mtime)
+    return found[-1] if found else packaged_firefox(direction)
+
+
+def packaged_firefox(direction: Direction) -> Path | None:
+    """The folder in the package, of which no code is run; None if it has no such model, or is not here."""
+    package, pair = find_spec(_PACKAGE), f"{direction.source.code}{direction.target.code}"
+    for place in (package and package.submodule_search_locations) or ():
+        for model in Path(place).glob(f"resources/models/{pair}-*/model.{pair}.*.bin"):
+            return model.parent
+    return None
 
 
 def fetch_firefox(
@@ -106,27 +123,32 @@ def fetch_firefox(
         InputError: downloads are forbidden, the registry does not answer, or what it sends is unusable.
         OutputError: the cache cannot store it.
     """
+    pair = f"--from {direction.source.code} --to {direction.target.code}"
     if not has_firefox(direction):
         raise UsageError(
-            f"{FIREFOX} does not translate {direction}, but {len(_SOURCES.split())} languages to English and "
-            f"English to {len(_TARGETS.split())}; `surtitle models {_options(direction)}` lists other models"
+            f"{FIREFOX} does not translate {direction}, but {len(_SOURCES)} languages to English and "
+            f"English to {len(_TARGETS)}; `surtitle models {pair}` lists other models"
         )
+    remedy = f"with a network, `surtitle models get {FIREFOX} {pair}` gets it"
     if offline or os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
         raise InputError(
-            f"--offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}: "
-            f"with a network, `surtitle models get {FIREFOX} {_options(direction)}` gets it"
+            f"--offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}: {remedy}"
         )
     try:
         progress("asking the registry of Firefox's models", None)
-        known = _ask(registry)
-        base = _joined(registry, f"{known.base_url}/")
+        with _opened(registry) as answer, _network():
+            content = answer.read(_MAX_REGISTRY_BYTES)
+        try:
+            known = msgspec.json.decode(content, type=_Registry)
+        except msgspec.MsgspecError:
+            raise _RegistryError("sent something else than a registry") from None
+        with _network():
+            base = urljoin(registry, f"{known.base_url}/")
         return _fetch(_choose(known, direction), base, direction, progress)
-    except _TroubleError as trouble:
-        place = _host(registry)
+    except _RegistryError as error:
         raise InputError(
-            f"Firefox's model for {direction} cannot be downloaded, {place} {trouble}: with a network, "
-            f"`surtitle models get {FIREFOX} {_options(direction)}` gets it"
-        ) from trouble
+            f"Firefox's model for {direction} cannot be downloaded, {_host(registry)} {error}: {remedy}"
+        ) from error
     except OSError as error:
         raise OutputError(
             f"Firefox's model for {direction} cannot be stored in {_cache()}, {error.strerror}: free space "
@@ -134,30 +156,7 @@ def fetch_firefox(
         ) from error
 
 
-def _options(direction: Direction) -> str:
-    return f"--from {direction.source.code} --to {direction.target.code}"
-
-
-def _cache() -> Path:
-    return user_cache_path("surtitle") / FIREFOX
-
-
-def _here(direction: Direction) -> Path | None:
-    """The newest folder in the cache, or that of the package."""
-    found = sorted(_cache().glob(f"{direction.code}.*"), key=lambda one: one.stat().st_mtime)
-    return found[-1] if found else packaged_firefox(direction)
-
-
-def packaged_firefox(direction: Direction) -> Path | None:
-    """The folder in the package, of which no code is run; None if it has no such model, or is not here."""
-    package, pair = find_spec(_PACKAGE), f"{direction.source.code}{direction.target.code}"
-    for place in (package and package.submodule_search_locations) or ():
-        for model in Path(place).glob(f"resources/models/{pair}-*/model.{pair}.*.bin"):
-            return model.parent
-    return None
-
-
-class _TroubleError(Exception):
+class _RegistryError(Exception):
     """The registry cannot be used; the message goes on behind its name."""
 
 
@@ -166,36 +165,16 @@ class _File(msgspec.Struct, rename="camel"):
     uncompressed_size: int | None = None
     uncompressed_hash: str | None = None
 
-    @property
-    def name(self) -> str | None:
-        """That of the unpacked file; None if the path might lead elsewhere."""
-        match = _PATH.fullmatch(self.path)
-        return match and match[1]
-
 
 class _Entry(msgspec.Struct, rename="camel"):
     architecture: str
     files: dict[str, _File]
     release_status: str | None = None
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether it was released, in a form that is known here."""
-        return (self.release_status or "").startswith("Release") and self.architecture in _ARCHITECTURES
-
 
 class _Registry(msgspec.Struct, rename="camel"):
     base_url: str
     models: dict[str, msgspec.Raw]
-
-
-def _ask(registry: str) -> _Registry:
-    with _opened(registry) as answer, _network():
-        content = answer.read(_MAX_REGISTRY_BYTES)
-    try:
-        return msgspec.json.decode(content, type=_Registry)
-    except msgspec.MsgspecError:
-        raise _TroubleError("sent something else than a registry") from None
 
 
 def _choose(registry: _Registry, direction: Direction) -> _Entry:
@@ -205,27 +184,27 @@ def _choose(registry: _Registry, direction: Direction) -> _Entry:
     try:
         entries = [one for raw in pairs if raw for one in msgspec.json.decode(raw, type=list[_Entry])]
     except msgspec.MsgspecError:
-        raise _TroubleError("describes it in an unknown form") from None
-    usable = sorted(
-        filter(lambda one: one.is_usable, entries), key=lambda one: _ARCHITECTURES.index(one.architecture)
-    )
-    if not usable:
-        raise _TroubleError("has none that is released")
-    return usable[0]
+        raise _RegistryError("describes it in an unknown form") from None
+    for architecture in _ARCHITECTURES:
+        for one in entries:
+            if one.architecture == architecture and (one.release_status or "").startswith("Release"):
+                return one
+    raise _RegistryError("has none that is released")
 
 
 def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -> Path:
     from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # a lazy export
 
-    vocabularies = ("vocab",) if "vocab" in entry.files else ("srcVocab", "trgVocab")
-    files = [(kind, entry.files.get(kind)) for kind in ("model", *vocabularies)]
-    if wrong := [
-        kind for kind, file in files if not (file and str(file.name).startswith(f"{kind.lower()}."))
-    ]:
-        raise _TroubleError(f"names no usable file for its {wrong[0]}")
+    files = dict[str, _File]()
+    for kind in ("model", *(("vocab",) if "vocab" in entry.files else ("srcVocab", "trgVocab"))):
+        file = entry.files.get(kind)
+        found = file and _PATH.fullmatch(file.path)
+        if not file or not found or not found[1].startswith(f"{kind.lower()}."):
+            raise _RegistryError(f"names no usable file for its {kind}")
+        files[found[1]] = file
     model = entry.files["model"]
     if not _SHA256.fullmatch(model.uncompressed_hash or ""):
-        raise _TroubleError("has no checksum of it")
+        raise _RegistryError("has no checksum of it")
     name = f"{direction.code}.{entry.architecture}.{str(model.uncompressed_hash)[:8]}"
     folder, partial = _cache() / name, _cache() / "partial" / name
     partial.mkdir(parents=True, exist_ok=True)
@@ -234,57 +213,48 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
             os.utime(folder)  # it is the newest again
             return folder
         size = f"{model.uncompressed_size / 1e6:.0f} MB, " if model.uncompressed_size else ""
-        place = _host(base)
         tell(
             "model_download",
-            f"downloading Firefox's model for {direction} ({size}MPL 2.0) from {place}, once",
+            f"downloading Firefox's model for {direction} ({size}MPL 2.0) from {_host(base)}, once",
             direction=direction.code,
         )
-        for _, file in files:
-            assert file is not None
-            _complete(file, base, partial / str(file.name), progress)
+        for name, file in files.items():
+            _complete(file, base, partial / name, progress)
         partial.replace(folder)
     return folder
 
 
 def _complete(file: _File, base: str, target: Path, progress: Progress) -> None:
     """Download and unpack a file, as far as that was not done before."""
-    if target.exists():
-        return
     packed = target.with_name(f"{target.name}.gz")
-    what = f"downloading {target.name}"
-    while True:
+    with _network():
+        url = urljoin(base, file.path)
+    while not target.exists():
         before = packed.stat().st_size if packed.exists() else 0
         try:
-            _append(_joined(base, file.path), packed, before, lambda done: progress(what, done))
-            break
-        except _TroubleError:
+            _append(url, packed, before, lambda done: progress(f"downloading {target.name}", done))
+        except _RegistryError:
             # A connection that broke but brought something is worth another one.
             if not packed.exists() or packed.stat().st_size <= before:
                 raise
-    if packed.stat().st_size > _MAX_BYTES:
-        packed.unlink()
-        raise _TroubleError(f"sends more than {_MAX_BYTES / 1e6:.0f} MB, too much for such a model")
-    _unpack(packed, target, file.uncompressed_hash)
+        else:
+            _unpack(packed, target, file.uncompressed_hash)
 
 
 def _append(url: str, packed: Path, before: int, done: Callable[[float | None], None]) -> None:
     # From the last byte on, as a server refuses to send nothing.
     start = max(before - 1, 0)
     with _opened(url, start) as answer, packed.open("ab") as file:
-        file.truncate(start if answer.status == _PARTIAL else 0)
+        file.truncate(start if answer.status == 206 else 0)  # 206: only what was asked for
         size = None if answer.length is None else file.tell() + answer.length
         while block := _read(answer):
             file.write(block)
             if file.tell() > _MAX_BYTES:
-                return
+                packed.unlink()
+                raise _RegistryError(f"sends more than {_MAX_BYTES / 1e6:.0f} MB, too much for such a model")
             done(min(file.tell() / size, 1.0) if size else None)
         if answer.length:
-            raise _TroubleError("broke off the connection")
-
-
-#: A server's status for a part of a file.
-_PARTIAL = 206
+            raise _RegistryError("broke off the connection")
 
 
 def _read(answer: HTTPResponse) -> bytes:
@@ -306,13 +276,8 @@ def _unpack(packed: Path, target: Path, sha256: str | None) -> None:
         is_sound = False
     packed.unlink()
     if not is_sound:
-        raise _TroubleError(f"sent a damaged {target.name}")
+        raise _RegistryError(f"sent a damaged {target.name}")
     unpacked.replace(target)
-
-
-def _joined(base: str, path: str) -> str:
-    with _network():
-        return urljoin(base, path)
 
 
 def _host(address: str) -> str:
@@ -322,34 +287,20 @@ def _host(address: str) -> str:
 
 @contextmanager
 def _opened(url: str, start: int = 0) -> Iterator[HTTPResponse]:
-    """The answer to a request for what is behind ``start`` bytes; a server is given five seconds for it."""
+    """The answer to a request for what is behind ``start`` bytes."""
     parts = parts_of(url)
     if parts is None or parts.scheme not in ("http", "https"):
-        raise _TroubleError(f"names no address of the web ({shown(url)[:100]})")
+        raise _RegistryError(f"names no address of the web ({shown(url)[:100]})")
     url, user = without_user(url)
     # Google's storage unpacks files for who does not take them packed.
     headers = {"Accept-Encoding": "gzip" if url.endswith(".gz") else "identity"}
     asked = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={start}-"} if start else {}))
     for name, value in user.items():
         asked.add_unredirected_header(name, value)  # another server is not to have it
-    answer = Future[HTTPResponse]()
-
-    def ask() -> None:
-        try:
-            answer.set_result(urllib.request.urlopen(asked, timeout=_MORE_S))
-        except Exception as error:  # noqa: BLE001 - raised where it is waited for
-            answer.set_exception(error)
-
-    # Looking up a name knows no timeout, and a name may have several addresses.
-    Thread(target=ask, name="registry", daemon=True).start()
     with _network():
-        try:
-            opened = answer.result(_ANSWER_S)
-        except TimeoutError:
-            answer.add_done_callback(lambda late: None if late.exception() else late.result().close())
-            raise
-    with opened:
-        yield opened
+        answer = urllib.request.urlopen(asked, timeout=_ANSWER_S)
+    with answer:
+        yield answer
 
 
 @contextmanager
@@ -358,11 +309,11 @@ def _network() -> Iterator[None]:
         yield
     except HTTPError as error:
         error.close()
-        raise _TroubleError(f"answers with status {error.code}") from error
-    except TimeoutError as error:
-        raise _TroubleError("does not answer") from error
+        raise _RegistryError(f"answers with status {error.code}") from error
     except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError):
+            raise _RegistryError("does not answer") from error
         # Texts of others quote the address.
-        told = str(getattr(error, "reason", error)) if isinstance(error, OSError) else ""
-        why = " ".join(told.split())[:120] or type(error).__name__
-        raise _TroubleError(f"cannot be reached ({why})") from error
+        told = " ".join(str(reason).split())[:120] if isinstance(error, OSError) else ""
+        raise _RegistryError(f"cannot be reached ({told or type(error).__name__})") from error

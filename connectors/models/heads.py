@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf.file import (
+from connectors.models.gguf import (
     Entry,
     GgufFile,
     Tensor,
@@ -15,7 +15,6 @@ from connectors.gguf.file import (
     encode,
     matrix_of,
     read_gguf,
-    readable_matrix,
 )
 from operators.errors import InputError
 from operators.models.quantize import F16, quantize
@@ -73,7 +72,7 @@ def read_heads(path: Path, model_path: Path) -> Heads:
     if not 0 < len(ids) == len(np.unique(ids)) or ids.min() < 0 or ids.max() >= _vocabulary(model):
         raise InputError(f"{path}: the list of tokens of these heads is damaged: fetch or train them again")
     places = takewhile(lambda place: set(_names(place)) <= set(file.tensors), range(1, MAX_HEADS + 1))
-    heads = [Head(*(readable_matrix(file, name, path) for name in _names(place))) for place in places]
+    heads = [Head(*(matrix_of(file, name, path) for name in _names(place))) for place in places]
     if not heads or 2 * len(heads) != len(file.tensors) or not all(_is_sound(one, model) for one in heads):
         raise InputError(
             f"{path}: the matrices of these heads do not fit together: fetch or train them again"
@@ -83,14 +82,8 @@ def read_heads(path: Path, model_path: Path) -> Heads:
 
 def output_rows(model: GgufFile, path: Path, tokens: NDArray[np.int32] | slice) -> Matrix:
     """The rows of a model's output matrix for some tokens. Raises `InputError` if it cannot be read."""
-    tensor = model.tensors.get("output.weight", model.tensors.get("token_embd.weight"))
-    matrix = None if tensor is None else matrix_of(tensor, tokens)
-    if matrix is None:
-        raise InputError(
-            f"{path}: the type of its output matrix is not supported; "
-            "use a model that has it in F16, Q8_0 or a K-quant"
-        )
-    return matrix
+    name = "output.weight" if "output.weight" in model.tensors else "token_embd.weight"
+    return matrix_of(model, name, path, tokens)
 
 
 def _check_fits(file: GgufFile, model: GgufFile, path: Path, model_path: Path) -> None:
@@ -118,8 +111,7 @@ def _width(model: GgufFile) -> int:
 
 
 def _vocabulary(model: GgufFile) -> int:
-    entry = model.entries.get("tokenizer.ggml.tokens")
-    return 0 if entry is None else count_of(entry)
+    return count_of(model.entries.get("tokenizer.ggml.tokens"))
 
 
 def _is_sound(head: Head, model: GgufFile) -> bool:

@@ -6,7 +6,6 @@ from English, or of 30 into English (Tatoeba Challenge, ``models/eng-mul``, ``mo
 left out: others who tried it rejected it.
 """
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -14,14 +13,13 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from connectors.models.hub import FolderFile, fetch_folder, fetched_folder
+from connectors.models.hub import fetch_folder, fetched_folder
 from operators.errors import UsageError
-from operators.languages import Direction, language
+from operators.languages import Direction
 from operators.notifications import Progress, silent
 
 OPUS_MT = "opus-mt"
 _OWNER = "Xenova"
-_MAX_NAMES = 8
 _PAIRS = """
 af-en ar-en cs-en da-de da-en de-en de-es de-fr en-af en-ar en-cs en-da en-de en-es en-fi en-fr en-hi en-hu
 en-id en-it en-nl en-ro en-ru en-sv en-uk en-vi en-xh en-zh es-de es-en es-fr es-it es-ru et-en fi-de fi-en
@@ -36,15 +34,14 @@ _GROUPS = {
     "mul-en": "az be bg bn el eo eu ga he hy is lb mk ml mt sl sq",
 }
 _FILES = (
-    FolderFile("config.json", 1),
-    FolderFile("generation_config.json", 1, is_optional=True),
-    FolderFile("tokenizer_config.json", 1, is_optional=True),
-    FolderFile("vocab.json", 20),
-    FolderFile("source.spm", 10),
-    FolderFile("target.spm", 10),
-    FolderFile("onnx/encoder_model_quantized.onnx", 300),
-    FolderFile("onnx/decoder_model_merged_quantized.onnx", 600),
+    "config.json",
+    "vocab.json",
+    "source.spm",
+    "target.spm",
+    "onnx/encoder_model_quantized.onnx",
+    "onnx/decoder_model_merged_quantized.onnx",
 )
+_OPTIONAL = ("generation_config.json", "tokenizer_config.json")
 
 
 @cache
@@ -72,7 +69,7 @@ def is_opus_here(direction: Direction | None) -> bool:
     """Whether the cache has the model for a direction; for None, whether it has any."""
     pairs = _models().keys() if direction is None else [(direction.source.code, direction.target.code)]
     wanted = {_models()[one] for one in pairs if one in _models()}
-    return any(fetched_folder(f"{_OWNER}/{OPUS_MT}-{name}", _FILES) is not None for name in wanted)
+    return any(fetched_folder(f"{_OWNER}/{OPUS_MT}-{name}", _FILES, _OPTIONAL) is not None for name in wanted)
 
 
 def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
@@ -86,40 +83,15 @@ def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
     if repo is None:
         pair = f"--from {direction.source.code} --to {direction.target.code}"
         raise UsageError(
-            f"{OPUS_MT} does not translate {direction}, {_nearest(direction)}; "
-            f"`surtitle models {pair}` lists other models"
+            f"{OPUS_MT} does not translate {direction}; `surtitle models {pair}` lists the models that do"
         )
-    return _named(fetch_folder(repo, _FILES, progress), repo.partition("/")[2])
-
-
-def _nearest(direction: Direction) -> str:
-    """What it does translate from the same language, and into the same, to go on with in a sentence."""
-    source, target = direction
-    into = sorted(language(two).name for one, two in _models() if one == source.code)
-    out_of = sorted(language(one).name for one, two in _models() if two == target.code)
-    known = [f"{source.name} to {_either(into)}"] if into else []
-    known += [f"{_either(out_of)} to {target.name}"] if out_of else []
-    return f"but {' and '.join(known)}" if known else "nor either of the two from or into another language"
-
-
-def _either(names: list[str]) -> str:
-    if len(names) > _MAX_NAMES:
-        return f"{len(names)} languages"
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def _named(folder: Path, name: str) -> Path:
-    """A link to the folder, named as the model is: the folder's own name is that of a revision.
-
-    The folder itself where links cannot be made.
-    """
-    link = user_cache_path("surtitle") / "models" / name
+    folder = fetch_folder(repo, _FILES, _OPTIONAL, progress)
+    # A link named as the model is, where links can be made: the folder's own name is that of a revision.
+    link = user_cache_path("surtitle") / "models" / repo.partition("/")[2]
     with suppress(OSError):
-        if not link.is_symlink() or link.readlink() != folder:
+        if not (link.exists() and link.samefile(folder)):
             link.parent.mkdir(parents=True, exist_ok=True)
-            new = link.with_name(f"{name}.{os.getpid()}")
-            new.unlink(missing_ok=True)
-            new.symlink_to(folder, target_is_directory=True)
-            new.replace(link)
+            link.unlink(missing_ok=True)
+            link.symlink_to(folder, target_is_directory=True)
         return link
     return folder

@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from connectors.gguf.file import read_gguf
 from connectors.machine.resources import available_mb
 from connectors.models.catalog import NamedModel, catalog
 from connectors.models.firefox import FIREFOX, REGISTRY, fetch_firefox
+from connectors.models.gguf import read_gguf
 from connectors.models.opus import fetch_opus
 from connectors.models.resolve import resolve_model
 from flows.engine.choice import Candidate, advice, best, candidates

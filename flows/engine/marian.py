@@ -23,12 +23,10 @@ from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
 from operators.sentences.seam import Judge
-from operators.seq2seq.contract import EncoderDecoder
 from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
-from operators.seq2seq.folder import is_marian, read_folder
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.marian import MarianModel, is_marian, read_folder
 from operators.seq2seq.prompt import pair_prompt
-from operators.seq2seq.store import PairStore
+from operators.seq2seq.store import EncoderDecoder, PairStore
 
 #: Passes are not shared, so a token of another room costs what it costs alone.
 UNSHARED = PassCosts((1, 2), (1.0, 2.0))
@@ -39,9 +37,7 @@ _MORE = 18
 class OpenMarian(NamedTuple):
     """A loaded model with its prompts; it has no sessions yet."""
 
-    path: Path
     model: EncoderDecoder
-    settings: TranslateSettings
     #: By the codes of the directions.
     prompts: Mapping[str, Prompt]
     context: ContextSettings
@@ -133,7 +129,7 @@ def open_marian(
     window = settings.max_source + _MORE + output_limit(settings.max_source)
     context = ContextSettings(cells=settings.sessions * window, sequences=settings.sessions, threads=threads)
     prompts = {one.code: pair_prompt(model, one) for one in directions}
-    return OpenMarian(folder, model, settings, prompts, context)
+    return OpenMarian(model, prompts, context)
 
 
 def open_judge(models: Iterable[object]) -> Judge | None:

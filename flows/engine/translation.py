@@ -1,8 +1,7 @@
 """Builds a translator from its settings: the model, the prompt, the sessions, the method."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,12 +9,12 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
-from connectors.models.captions_folder import captions_lexicon
+from connectors.models.catalog import captions_lexicon
 from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_dictionary, read_glossary
 from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
-from flows.engine.marian import UNSHARED, OpenMarian, load_pair_model, marian_folder, open_marian
+from flows.engine.marian import UNSHARED, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
 from flows.engine.sessions import (
     DraftModel,
@@ -49,7 +48,7 @@ from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of
-from operators.seq2seq.contract import EncoderDecoder
+from operators.seq2seq.store import EncoderDecoder
 from operators.serving.rooms import Rooms
 from operators.trouble import ModelTrouble
 
@@ -171,28 +170,6 @@ def open_dictionary(settings: TranslateSettings, opened: OpenLexicon) -> Diction
     return Dictionary(lexicons, copies_names=copies) if lexicons else None
 
 
-@contextmanager
-def _usable(path: Path) -> Iterator[None]:
-    """Report trouble with the model in this file as an error that the user can fix."""
-    try:
-        yield
-    except ModelTrouble as trouble:
-        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
-
-
-class _Loaded(NamedTuple):
-    """A loaded model with its prompts; it has no memory for segments yet."""
-
-    path: Path
-    model: LlamaModel
-    #: Those of a translator in its first direction.
-    settings: TranslateSettings
-    #: The prompts of all directions that it translates, by their codes, the first one first.
-    prompts: Mapping[str, Prompt]
-    context: ContextSettings
-    fill_costs: Callable[[], PassCosts]
-
-
 def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
     """Load the model and evaluate the prompt's head for any number of translators.
 
@@ -225,23 +202,18 @@ def open_engines(
             glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
         open_dictionary(own, lexicon)
     fetch_chosen(settings, directions, progress)
-    named = models_for([(chosen_model(settings, one), one) for one in directions])
     load = cache(load_pair_model)
-    loaded = [
-        [_load(step, settings, its, progress, load) for step, its in steps(name, own)] for name, own in named
-    ]
-    engines = [[_open(one, glossary, lexicon, progress) for one in models] for models in loaded]
-    return [
-        last if not first else _behind(first[0], last, own[0], settings)
-        for (*first, last), (_, own) in zip(engines, named, strict=True)
-    ]
+    engines = []
+    for name, its in models_for([(chosen_model(settings, one), one) for one in directions]):
+        *first, last = (
+            _open(step, settings, each, glossary, lexicon, progress, load) for step, each in steps(name, its)
+        )
+        engines.append(_behind(first[0], last, its[0], settings) if first else last)
+    return engines
 
 
 def _behind(first: Engine, last: Engine, direction: Direction, settings: TranslateSettings) -> Engine:
-    """``last``, which translates what ``first`` has translated to English.
-
-    Raises `UsageError` for words of languages that neither of them translates.
-    """
+    """``last``, which translates what ``first`` has translated to English."""
     own = to_direction(settings, direction)
     for file in (own.terms, own.words):
         if file not in (None, "auto", "none"):
@@ -252,68 +224,56 @@ def _behind(first: Engine, last: Engine, direction: Direction, settings: Transla
     return last._replace(first=first, prompts={direction.code: last.prompt})
 
 
-def _load(
+def _open(
     name: str,
     settings: TranslateSettings,
     directions: Sequence[Direction],
-    progress: Progress,
-    load: Callable[[Path, int], EncoderDecoder],
-) -> _Loaded | OpenMarian:
-    if (folder := marian_folder(name, directions[0], settings, progress)) is not None:
-        settings = with_sessions(to_direction(settings, directions[0]), len(directions))
-        return open_marian(folder, settings, directions, progress, load)
-    path = resolve_model(name, directions[0], progress=progress)
-    own = with_sessions(to_direction(settings, directions[0]), len(directions))
-    # Its context also holds the terms of the other directions.
-    settings = replace(own, glossary=settings.glossary)
-    with _usable(path):
-        model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
-        template = _template(settings.template)
-        prompts = {
-            one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
-        }
-        tuning = tuning_of(path, model, progress) if settings.threads is None else Tuning(settings.threads)
-        progress("evaluating the prompt", None)
-        row_step = row_step_of(path, model, tuning, progress)
-        context = _context_settings(settings, model, list(prompts.values()), tuning, row_step)
-    fill_costs = cache(lambda: fill_costs_of(path, model, context, progress))
-    return _Loaded(path, model, settings, prompts, context, fill_costs)
-
-
-def _open(
-    loaded: _Loaded | OpenMarian,
     glossary: Callable[[Path], Glossary],
     lexicon: OpenLexicon,
     progress: Progress,
+    load: Callable[[Path, int], EncoderDecoder],
 ) -> Engine:
-    if isinstance(loaded, OpenMarian):
-        return _open_marian(loaded, glossary, lexicon)
-    path, model, settings, prompts, context, fill_costs = loaded
-    heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
-    with _usable(path):
+    own = with_sessions(to_direction(settings, directions[0]), len(directions))
+    if (folder := marian_folder(name, directions[0], settings, progress)) is not None:
+        pair = open_marian(folder, own, directions, progress, load)
+        of_methods = {part.name: part.open(own, folder) for part in METHODS.values()}
+        return Engine(
+            folder, pair.model, next(iter(pair.prompts.values())), pair.prompts, pair.open(own), None,
+            of_methods, pair.context, glossary, lexicon, pair.costs, lambda: None, lambda: UNSHARED,
+        )  # fmt: skip
+    path = resolve_model(name, directions[0], progress=progress)
+    # Its context also holds the terms of the other directions.
+    own = replace(own, glossary=settings.glossary)
+    try:
+        model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
+        template = _template(own.template)
+        prompts = {
+            one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
+        }
+        tuning = tuning_of(path, model, progress) if own.threads is None else Tuning(own.threads)
+        progress("evaluating the prompt", None)
+        context = ContextSettings(
+            cells=_cells(own, model, list(prompts.values())),
+            sequences=sequences(own, model, len(prompts)),
+            ubatch=tuning.ubatch,
+            threads=tuning.threads,
+            row_step=row_step_of(path, model, tuning, progress),
+        )
+        heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
         keep_costs = cache(lambda: keep_costs_of(path, model, context, progress))
-
-        def least_kept(cells: int) -> int:
-            return keep_costs().least(cells)
-
-        opened = OpenModel(*open_sessions(settings, model, heads, context, least_kept))
-        draft = open_draft_model(settings, model, heads, context, progress)
-    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
+        opened = OpenModel(
+            *open_sessions(own, model, heads, context, lambda cells: keep_costs().least(cells))
+        )
+        draft = open_draft_model(own, model, heads, context, progress)
+    except ModelTrouble as trouble:
+        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+    of_methods = {part.name: part.open(own, path) for part in METHODS.values()}
     return Engine(
         path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
         context, glossary, lexicon,
         cache(lambda: pass_costs_of(path, model, context, progress)),
         cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
-        fill_costs,
-    )  # fmt: skip
-
-
-def _open_marian(loaded: OpenMarian, glossary: Callable[[Path], Glossary], lexicon: OpenLexicon) -> Engine:
-    path, model, settings, prompts, context = loaded
-    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
-    return Engine(
-        path, model, next(iter(prompts.values())), prompts, loaded.open(settings), None,
-        of_methods, context, glossary, lexicon, loaded.costs, lambda: None, lambda: UNSHARED,
+        cache(lambda: fill_costs_of(path, model, context, progress)),
     )  # fmt: skip
 
 
@@ -369,18 +329,6 @@ def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
     """Whether unfinished text gets a full stop; by default, unless the model was trained on such text."""
     chosen = settings.close_unfinished
     return not prompt.knows_unfinished if chosen is None else chosen
-
-
-def _context_settings(
-    settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Prompt], tuning: Tuning, row_step: int
-) -> ContextSettings:
-    return ContextSettings(
-        cells=_cells(settings, model, prompts),
-        sequences=sequences(settings, model, len(prompts)),
-        ubatch=tuning.ubatch,
-        threads=tuning.threads,
-        row_step=row_step,
-    )
 
 
 #: Sessions after the first that have the cells of one window together: a sixth of one is some 30 words.

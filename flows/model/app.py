@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from connectors.files.distinct import check_distinct
+from connectors.files.output import make_folder
 from flows.model.jobs import HeadsJob, TrainingJob
 from flows.running.waiting import Waiting
 from flows.settings.options import asks_for
@@ -70,8 +71,8 @@ def assemble(
     # Imported here because other commands do not need it and should start fast.
     from connectors.models.assembly import Parts, cached_path
     from connectors.models.assembly import assemble as assembled
+    from connectors.models.gguf import check_place, write_model
     from connectors.models.resolve import resolve_model
-    from connectors.models.writer import check_place, write_model
     from operators.prompts.template import TrainedPrompts, labels_of
 
     if (source is None) != (target is None):
@@ -82,6 +83,7 @@ def assemble(
         check_distinct([("--output", output)], [path, adapter, vocabulary])
         parts = Parts(path, adapter, vocabulary, prompts)
         made = output or cached_path(parts)
+        make_folder(made.parent)
         check_place(made)
         file = assembled(parts, waiting.doing)
         sha256 = write_model(made, file, lambda part: waiting.doing(f"writing {made.name}", part))

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from connectors.corpora import read_pairs
-from connectors.gguf.file import encode, read_gguf
 from connectors.machine.resources import usable_cores
+from connectors.models.gguf import encode, read_gguf, write_model
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
-from connectors.models.writer import write_model
 from flows.model.block_sizes import RULES, BlockSize, measured
 from flows.model.jobs import HeadsJob
 from flows.model.torch_type import fast_type

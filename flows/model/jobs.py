@@ -11,7 +11,7 @@ import typer
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
-from connectors.models.writer import check_place
+from connectors.models.gguf import check_place
 from flows.settings.translate import TranslateSettings
 
 _LANGUAGES = TranslateSettings()

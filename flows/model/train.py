@@ -4,10 +4,9 @@ import shutil
 from contextlib import closing
 
 from connectors.corpora import read_pairs
-from connectors.gguf.file import encode, read_gguf
 from connectors.models.adapter import adapter_file, read_adapter
+from connectors.models.gguf import encode, read_gguf, write_model
 from connectors.models.resolve import resolve_model
-from connectors.models.writer import write_model
 from flows.model.jobs import TrainingJob
 from flows.model.torch_type import fast_type
 from operators.errors import printable

@@ -16,9 +16,9 @@ import numpy as np
 from operators.decoding.forward import Logits
 from operators.errors import InputError, is_folder
 from operators.models.onnx_graphs import OnnxGraph, own_thread
-from operators.seq2seq.contract import Held, Read, Writing
 from operators.seq2seq.intgemm import Floats, Matrix, Weights
 from operators.seq2seq.ssru import Size, decoder_graph, encoder_graph
+from operators.seq2seq.store import Held, Read
 from operators.seq2seq.vocabulary import PieceVocabulary
 
 _PAIR = re.compile(r"model\.([a-z]{2})([a-z]{2})\..*")
@@ -98,25 +98,25 @@ class FirefoxModel:
         made = self._encoder.run({"x": self._embed(self._source, source, 0)})
         return Read(len(source), made["states"], {"memory": made["memory"]})
 
-    def write(self, writing: Writing) -> tuple[Logits, Held]:
+    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
         """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
         # The first state, before all tokens, is 0.
-        cells = writing.held[_CELLS][0, 0] if writing.held else self._first[:0]
-        logits, unasked = list[Logits](), len(writing.tokens) - writing.rows
-        for first in range(0, len(writing.tokens), _TOGETHER):
-            tokens = writing.tokens[first : first + _TOGETHER]
+        cells = held[_CELLS][0, 0] if held else self._first[:0]
+        found, unasked = list[Logits](), len(tokens) - rows
+        for first in range(0, len(tokens), _TOGETHER):
+            some = tokens[first : first + _TOGETHER]
             made = self._decoder.run({
-                "x": self._embed(self._target, tokens, len(cells)),
+                "x": self._embed(self._target, some, len(cells)),
                 "cells": cells[-1:] if len(cells) else self._first,
-                "causal": self._causal[: len(tokens), : len(tokens)],
-                "memory": writing.read.cross["memory"],
-                "rows": np.arange(max(0, unasked - first), len(tokens)),
+                "causal": self._causal[: len(some), : len(some)],
+                "memory": read.cross["memory"],
+                "rows": np.arange(max(0, unasked - first), len(some)),
             })  # fmt: skip
             cells = np.concatenate((cells, made["all_cells"]))
-            logits.append(made["logits"])
-        rows: Logits = logits[0] if len(logits) == 1 else np.concatenate(logits)
-        rows[:, _UNKNOWN] = -np.inf
-        return rows, {_CELLS: cells[None, None]}
+            found.append(made["logits"])
+        logits: Logits = found[0] if len(found) == 1 else np.concatenate(found)
+        logits[:, _UNKNOWN] = -np.inf
+        return logits, {_CELLS: cells[None, None]}
 
     def _embed(self, embeddings: Matrix, tokens: Sequence[int], first: int) -> Floats:
         """Embeddings of tokens from position ``first`` on, (tokens, width)."""

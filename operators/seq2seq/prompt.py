@@ -6,7 +6,7 @@ A model of several target languages is told which by a token before the source, 
 from operators.errors import UsageError
 from operators.languages import Direction, Language, is_language, language
 from operators.prompts.prompt import EndOfTurn, Prompt
-from operators.seq2seq.contract import EncoderDecoder
+from operators.seq2seq.store import EncoderDecoder
 from operators.seq2seq.vocabulary import LANGUAGE, PieceVocabulary
 
 #: ISO 639-3 codes by those of `Language`. OPUS-MT's models have either kind, or a script or region after it.

@@ -6,19 +6,69 @@ were computed for the shorter source.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
-from operators.seq2seq.contract import EncoderDecoder, Held, Read, Writing
+from operators.seq2seq.vocabulary import PieceVocabulary
+
+#: What a model remembers of the tokens of an output, by name; the third axis counts them.
+Held = Mapping[str, NDArray[Any]]
+
+
+class Read(NamedTuple):
+    """A source that was read: its length in tokens, and arrays that only the model understands."""
+
+    tokens: int
+    #: The states of its encoder, and what cross-attention needs of them.
+    states: NDArray[Any]
+    cross: dict[str, NDArray[Any]]
+
+
+class EncoderDecoder(Protocol):
+    """The weights and the vocabularies of a model, which holds no sequence itself."""
+
+    path: Path
+    #: The files of the weights.
+    files: tuple[Path, ...]
+    architecture: str
+    #: The tokens of what it writes, which know those of what it reads.
+    vocabulary: PieceVocabulary
+    vocabulary_size: int
+    #: Codes of the languages that it reads and writes, or names of groups; None if its files do not say.
+    languages: tuple[str | None, str | None]
+    #: Maximum number of tokens of a source and of an output.
+    positions: int
+    #: The token before every output, and those that end one.
+    start: int
+    ends: tuple[int, ...]
+    #: Whether tokens may be written after held ones several at a time.
+    is_causal: bool
+    #: Whether what was written behind one source is kept behind a longer one.
+    can_shift: bool
+
+    def read(self, source: Sequence[int]) -> Read:
+        """Read a source with its end token. Raises `ModelTrouble` if that fails."""
+        ...
+
+    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
+        """Logits of the last ``rows`` of ``tokens`` after ``held``, and all that is held then.
+
+        Where nothing is held, ``tokens`` begin with the start token. Raises `ModelTrouble` if that fails.
+        """
+        ...
+
 
 #: Sources whose states are kept beside those of the open sequences: texts that come again.
 _SOURCES = 4
 
 
 class _Sequence:
-    """The tokens of a sequence, and the what the decoder holds of those from the start token on."""
+    """The tokens of a sequence, and what the decoder holds of those from the start token on."""
 
     def __init__(self) -> None:
         self.clear()
@@ -62,7 +112,7 @@ class PairStore:
         self._known: OrderedDict[tuple[int, ...], Read] = OrderedDict()
 
     def close(self) -> None:
-        """Free what the sequences hold."""
+        """Free all."""
         self._sequences.clear()
 
     @property
@@ -73,12 +123,8 @@ class PairStore:
     def copy_sequence(self, source: int, target: int) -> None:
         """Let the empty sequence ``target`` hold what ``source`` holds."""
         here, there = self._sequences[source], self._sequences[target]
-        there.tokens, there.begin, there.held, there.read = (
-            list(here.tokens),
-            here.begin,
-            here.held,
-            here.read,
-        )
+        there.tokens, there.begin = list(here.tokens), here.begin
+        there.held, there.read = here.held, here.read
 
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on."""
@@ -119,8 +165,8 @@ class PairStore:
         new = output[one.written :]
         # A pass over all of an output costs less than one for each token.
         goes_on = one.written and (len(new) == 1 or self._model.is_causal)
-        writing = Writing(one.read, one.held, new, rows) if goes_on else Writing(one.read, {}, output, rows)
-        logits, one.held = self._model.write(writing)
+        held, tokens = (one.held, new) if goes_on else ({}, output)
+        logits, one.held = self._model.write(one.read, held, tokens, rows)
         return logits
 
     def _read(self, source: tuple[int, ...]) -> Read:

@@ -8,7 +8,7 @@ import numpy as np
 import soundfile
 
 from connectors.audio.decoder import AudioDecoder, probe
-from connectors.gguf.header import check_gguf
+from connectors.models.gguf import read_gguf
 from operators.events import SAMPLE_RATE
 from tests.fuzz.correct import Subject, refused_clearly, written
 
@@ -35,7 +35,7 @@ def check_model(data: bytes, folder: Path) -> None:
     """A model's header is read."""
     path = written(folder, "model.gguf", data)
     with refused_clearly(path):
-        check_gguf(path)
+        read_gguf(path)
 
 
 def _recording(container: str, rate: int, channels: int = 1) -> bytes:

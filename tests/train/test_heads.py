@@ -9,7 +9,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from connectors.gguf.file import read_gguf
+from connectors.models.gguf import read_gguf
 from connectors.models.heads import output_rows, read_heads
 from flows.cli.app import app
 from operators.decoding.forward import Task

@@ -14,8 +14,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.languages import Direction
-from operators.seq2seq.folder import read_folder
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.marian import MarianModel, read_folder
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import PairStore
 from tests.marian_export import END, Size, train_pieces, write_export

@@ -12,7 +12,6 @@ from typing import ClassVar
 import pytest
 from huggingface_hub import constants
 
-from connectors.models import hub as model_hub
 from connectors.models import opus
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -31,8 +30,6 @@ class Hub:
         self.hold: Event | None = None
         #: Answer with other bytes than the checksum of a large file is of.
         self.corrupt = False
-        #: Send bytes without end instead of the content.
-        self.endless = False
         self.url = ""
         #: Method, path and range of each request.
         self.requests: list[tuple[str, str, str | None]] = []
@@ -83,8 +80,6 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(404, "EntryNotFound")
         start = int(asked.removeprefix("bytes=").partition("-")[0]) if asked else 0
         part = content[start:]
-        if body and hub.endless:
-            return self._flood()
         self.send_response(206 if asked else 200)
         self.send_header("X-Repo-Commit", COMMIT)
         # Small files are stored in git itself, under its checksum.
@@ -115,13 +110,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(bytes(len(part)) if hub.corrupt and is_large else part)
         return None
 
-    def _flood(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.close_connection = True
-        for _ in range(1 << 12):
-            self.wfile.write(bytes(1 << 14))
-
     def _refuse(self, status: int, code: str) -> None:
         self.send_response(status)
         self.send_header("X-Repo-Commit", COMMIT)
@@ -138,8 +126,7 @@ def connect(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr("time.sleep", lambda _seconds: None)  # it waits a second before it tries again
-    for module in (model_hub, opus):
-        monkeypatch.setattr(module, "user_cache_path", lambda name: folder / "notes" / name)
+    monkeypatch.setattr(opus, "user_cache_path", lambda name: folder / "notes" / name)
 
 
 def ask(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

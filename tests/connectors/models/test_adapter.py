@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from connectors.gguf.file import encode, read_gguf, write_gguf
 from connectors.models.adapter import read_adapter
 from connectors.models.assembly import Parts, assemble
+from connectors.models.gguf import encode, read_gguf, write_gguf
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.adapter import Matrix

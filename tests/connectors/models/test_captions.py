@@ -6,19 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.gguf.file import read_gguf, write_gguf
-from connectors.models import assembly
-from connectors.models import resolve as model_files
+from connectors.models import assembly, catalog
 from connectors.models.assembly import captions_model as made_model
-from connectors.models.captions_folder import (
-    ADAPTER,
-    VOCABULARY,
-    captions_folder,
-    captions_lexicon,
-    directions,
-)
+from connectors.models.assembly import list_entries
+from connectors.models.catalog import ADAPTER, VOCABULARY, captions_directions, captions_lexicon
+from connectors.models.gguf import read_gguf, write_gguf
 from connectors.models.resolve import language_model, models_for, resolve_model
-from connectors.models.vocabulary import list_entries
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from operators.models.quantize import Q8_0
@@ -40,14 +33,14 @@ def folder(base: Path, tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     write_adapter(folder / ADAPTER, noise())
     file = read_gguf(base)
-    write_gguf(folder / VOCABULARY, list_entries(file, len(pieces({}).texts), KEPT), {})
+    write_gguf(folder / VOCABULARY, list_entries(file, KEPT), {})
     return folder
 
 
 def test_it_appears_in_the_cache_and_says_where_it_comes_from(base: Path, folder: Path) -> None:
     seen: list[tuple[str, float | None]] = []
     path = made_model(base, folder, lambda what, part: seen.append((what, part)))
-    assert list(path.parent.iterdir()) == [path]
+    assert list(path.parent.glob("[!.]*")) == [path]
     assert path.name.startswith("captions-en-de-")
     file = read_gguf(path)
     assert file.text("general.license") == "gemma"
@@ -121,8 +114,8 @@ EN_DE, EN_FR = Direction.of("English", "German"), Direction.of("en", "fr")
 @pytest.fixture
 def ours(base: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of all directions, of which there is one, beside a base model."""
-    monkeypatch.setattr(model_files, "captions_folder", lambda: folder.parent)
-    monkeypatch.setattr(model_files, "_base_model_path", lambda _progress: base)
+    monkeypatch.setattr(catalog, "captions_folder", lambda: folder.parent)
+    monkeypatch.setattr(assembly, "base_model_path", lambda _progress: base)
     return folder.parent
 
 
@@ -148,7 +141,7 @@ def test_what_is_no_direction_is_none(ours: Path) -> None:
         shutil.copytree(ours / "en-de", ours / name)
     (ours / "en-es").mkdir()
     (ours / "notes.txt").touch()
-    assert directions(ours) == [EN_DE]
+    assert captions_directions() == [EN_DE]
 
 
 def test_without_any_files_it_is_refused(ours: Path) -> None:
@@ -158,7 +151,7 @@ def test_without_any_files_it_is_refused(ours: Path) -> None:
 
 
 def test_the_models_that_come_along_are_found() -> None:
-    assert EN_DE in directions(captions_folder())
+    assert EN_DE in captions_directions()
 
 
 def test_default_is_the_model_for_captions_where_there_is_one(ours: Path, base: Path) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.models.captions_folder import captions_folder, directions
-from connectors.models.catalog import NamedModel, catalog, hub_name
+from connectors.models.catalog import NamedModel, captions_directions, catalog, hub_name
 from connectors.models.hub import is_fetched
 from connectors.models.resolve import NAMES, resolve_model
 from operators.errors import UsageError
@@ -49,7 +48,7 @@ def test_a_name_stands_for_its_file_wherever_a_model_is_named() -> None:
 
 def test_a_captions_model_translates_the_directions_in_its_folder() -> None:
     captions = catalog()["captions"]
-    for one in directions(captions_folder()):
+    for one in captions_directions():
         assert captions.translates(one)
         assert {one.source.code, one.target.code} <= set(captions.languages.split())
     assert not captions.translates(Direction.of("de", "en"))

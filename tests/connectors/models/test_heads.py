@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.gguf.file import GgufFile, Tensor, Value, encode, read_gguf, write_gguf
+from connectors.models.gguf import GgufFile, Tensor, Value, encode, read_gguf, write_gguf
 from connectors.models.heads import heads_file, output_rows, read_heads
 from operators.errors import InputError
 from operators.research.heads import Head, Heads

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from connectors.models.hub import FolderFile, fetch_folder
 from connectors.models.opus import fetch_opus, is_opus_here, opus_languages, opus_repository
 from connectors.models.resolve import models_for, resolve_model
 from operators.errors import InputError, UsageError
 from operators.languages import LANGUAGES, Direction, language
-from operators.seq2seq.folder import read_folder
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.marian import MarianModel, read_folder
 from operators.seq2seq.prompt import pair_prompt
 from tests.connectors.models.hub import COMMIT, Hub, ask, connect
 from tests.connectors.models.test_hub import environment
@@ -100,20 +98,10 @@ def test_what_is_missing_after_an_interruption_is_fetched_and_nothing_is_used_be
     assert {path.rpartition("/")[2] for path in again} == {"decoder_model_merged_quantized.onnx"}
 
 
-@pytest.mark.parametrize("endless", [False, True])
-def test_a_file_beyond_all_measure_is_refused(hub: Hub, tmp_path: Path, *, endless: bool) -> None:
-    hub.files["o/r/config.json"] = bytes(10 if endless else 2_000_000)
-    hub.endless = endless
-    with pytest.raises(InputError, match="sends more than 1 MB") as caught:
-        fetch_folder("o/r", [FolderFile("config.json", 1)], lambda *_step: None)
-    assert "\n" not in str(caught.value)
-    assert sum(path.stat().st_size for path in (tmp_path / "hub").rglob("*")) < 1_200_000
-
-
 def test_optional_files_may_be_missing_and_the_others_are_named(hub: Hub) -> None:
     assert f"{REPO}/generation_config.json" not in hub.files
     del hub.files[f"{REPO}/source.spm"]
-    with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm, without which"):
+    with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm"):
         fetch_opus(EN_DE)
 
 
@@ -125,11 +113,9 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.Monkey
         fetch_opus(Direction.of("en", "fr"))
 
 
-def test_a_pair_that_does_not_exist_is_answered_with_those_that_do(hub: Hub) -> None:
-    with pytest.raises(UsageError, match="German to English, French or Spanish; "):
+def test_a_pair_that_does_not_exist_is_refused(hub: Hub) -> None:
+    with pytest.raises(UsageError, match="`surtitle models --from de --to ja` lists the models that do"):
         fetch_opus(Direction.of("de", "ja"))
-    with pytest.raises(UsageError, match="nor either of the two"):
-        fetch_opus(Direction.of("cy", "yo"))
     assert hub.requests == []
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tried
 from hypothesis import strategies as st
 
-from connectors.models.captions_folder import captions_folder, is_made_for
+from connectors.models.catalog import has_captions
 from flows.captions.files import check_files
 from flows.engine.translation import to_direction
 from flows.settings.loading import load_settings
@@ -218,7 +218,7 @@ def test_a_channel_has_its_stream_and_its_language(stream: str, code: str) -> No
 
 
 @pytest.mark.skipif(
-    not all(is_made_for(Direction.of("en", code), captions_folder()) for code in ("de", "fr")),
+    not all(has_captions(Direction.of("en", code)) for code in ("de", "fr")),
     reason="the models for captions are not here",
 )
 def test_the_command_writes_captions_of_two_real_models_and_of_the_speech(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 from operators.notifications import silent
-from operators.seq2seq.folder import read_folder
+from operators.seq2seq.marian import read_folder
 from tests.flows.engine.segments import pieces_of
 from tests.flows.engine.test_serving import at_once, settings
 from tests.program import surtitle

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from connectors.corpora import read_pairs
-from connectors.gguf.file import encode, read_gguf, write_gguf
+from connectors.models.gguf import encode, read_gguf, write_gguf
 from flows.cli.app import app
 from operators.errors import InputError, SurtitleError, UsageError
 from operators.training.examples import example

@@ -8,7 +8,7 @@ import llama_cpp
 import numpy as np
 import pytest
 
-from connectors.gguf.file import read_gguf
+from connectors.models.gguf import read_gguf
 from connectors.models.heads import output_rows
 from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.decoder import Decode

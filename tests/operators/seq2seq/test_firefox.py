@@ -16,11 +16,10 @@ from operators.errors import InputError, UsageError
 from operators.glossary import Glossary
 from operators.languages import Direction
 from operators.models.pool import SessionPool
-from operators.seq2seq.contract import Held, Writing
 from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
 from operators.seq2seq.intgemm import Weights
 from operators.seq2seq.prompt import pair_prompt
-from operators.seq2seq.store import PairStore
+from operators.seq2seq.store import Held, PairStore
 from tests.firefox_in_numpy import Reference
 from tests.tiny_firefox import Measures, write_tiny_firefox
 
@@ -62,7 +61,7 @@ def greedy(model: FirefoxModel, text: str) -> tuple[list[int], float]:
     output, new, least = list[int](), [model.start], np.inf
     held: Held = {}
     while True:
-        rows, held = model.write(Writing(read, held, new, 1))
+        rows, held = model.write(read, held, new, 1)
         second, first = np.sort(rows[0])[-2:]
         least = min(least, first - second)
         new = [int(rows[0].argmax())]
@@ -74,7 +73,7 @@ def greedy(model: FirefoxModel, text: str) -> tuple[list[int], float]:
 def written(model: FirefoxModel, text: str, output: list[int]) -> Logits:
     """The logits of an output in one pass, without those of the unknown token."""
     read = model.read(tokens(model, text))
-    rows, _ = model.write(Writing(read, {}, [model.start, *output], len(output) + 1))
+    rows, _ = model.write(read, {}, [model.start, *output], len(output) + 1)
     return np.delete(rows, 1, axis=1)
 
 
@@ -97,7 +96,7 @@ def test_a_draft_in_one_pass_gets_the_logits_of_its_tokens_one_by_one(model: Fir
     held: Held = {}
     alone = []
     for token in [model.start, *output]:
-        rows, held = model.write(Writing(read, held, [token], 1))
+        rows, held = model.write(read, held, [token], 1)
         alone.append(np.delete(rows[0], 1))
     differences = np.abs(together - np.array(alone)).mean(axis=1)
     assert np.median(differences) < 1e-3
@@ -160,7 +159,7 @@ def test_a_model_without_the_ranges_of_its_activations_is_rounded_by_what_is_see
 
 def test_the_unknown_token_is_never_said(model: FirefoxModel) -> None:
     read = model.read(tokens(model, "\U0001f30d \u16a0"))
-    rows, _ = model.write(Writing(read, {}, [model.start], 1))
+    rows, _ = model.write(read, {}, [model.start], 1)
     assert np.isneginf(rows[0, 1])
 
 

@@ -13,8 +13,7 @@ from operators.decoding.forward import Forward, Logits
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 from operators.models.pool import SessionPool
-from operators.seq2seq.folder import is_marian, read_folder
-from operators.seq2seq.marian import MarianModel
+from operators.seq2seq.marian import MarianModel, is_marian, read_folder
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import PairStore
 from operators.trouble import ModelTrouble

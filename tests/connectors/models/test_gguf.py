@@ -1,17 +1,19 @@
-"""What may be handed to llama.cpp, and what is told apart from it before."""
+"""GGUF files are read and written byte for byte, and what must not be handed to llama.cpp is refused."""
 
 import os
 import struct
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.gguf import header as gguf_header
-from connectors.gguf.header import check_gguf
-from operators.errors import InputError
+from connectors.models import gguf
+from connectors.models.gguf import GgufFile, Tensor, decode, encode, read_gguf, write_gguf, write_model
+from operators.errors import InputError, OutputError
+from tests import tiny_gguf
 
 
 def text(value: bytes) -> bytes:
@@ -47,7 +49,7 @@ MODEL = header() + bytes(400)
 def complaint(path: Path, content: bytes) -> str:
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        check_gguf(path)
+        read_gguf(path)
     message = str(caught.value)
     assert str(path) in message
     assert "\n" not in message
@@ -61,7 +63,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_a_complete_model_passes(model: Path) -> None:
     model.write_bytes(MODEL)
-    check_gguf(model)
+    read_gguf(model)
 
 
 def test_a_model_that_lacks_its_last_byte_is_cut_short(model: Path) -> None:
@@ -74,7 +76,7 @@ def test_the_data_begins_at_a_multiple_of_the_alignment_that_the_header_names(mo
     content = header([text(b"general.alignment") + struct.pack("<II", 4, 1024)])
     assert len(content) < 1024
     model.write_bytes(content.ljust(1024, b"\0") + bytes(400))
-    check_gguf(model)
+    read_gguf(model)
     assert "at least 1424 bytes" in complaint(model, content + bytes(400))
 
 
@@ -108,12 +110,12 @@ def test_counts_that_no_file_can_hold_are_refused_at_once(model: Path, hostile: 
 
 
 def test_zeros_without_end_are_read_up_to_a_limit(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gguf_header, "_MAX_HEADER_BYTES", 2**16)
+    monkeypatch.setattr(gguf, "_MAX_HEADER_BYTES", 2**16)
     with model.open("wb") as file:
         file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text(b"a") + struct.pack("<IIQ", 9, 8, 2**60))
         file.truncate(2**30)
     with pytest.raises(InputError, match="does not end within the first 65536 bytes"):
-        check_gguf(model)
+        read_gguf(model)
 
 
 @pytest.mark.parametrize("version", [0, 1, 4, 0x03000000])
@@ -130,12 +132,12 @@ def test_a_file_of_another_kind_is_no_model(model: Path, content: bytes) -> None
 
 def test_a_missing_file_a_folder_and_a_pipe_are_no_models(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no model file"):
-        check_gguf(tmp_path / "absent.gguf")
+        read_gguf(tmp_path / "absent.gguf")
     with pytest.raises(InputError, match="is a folder"):
-        check_gguf(tmp_path)
+        read_gguf(tmp_path)
     os.mkfifo(tmp_path / "pipe.gguf")
     with pytest.raises(InputError, match="not a regular file"):
-        check_gguf(tmp_path / "pipe.gguf")
+        read_gguf(tmp_path / "pipe.gguf")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -143,4 +145,54 @@ def test_a_file_without_permission_to_read_is_named(model: Path) -> None:
     model.write_bytes(MODEL)
     model.chmod(0)
     with pytest.raises(InputError, match="Permission denied"):
-        check_gguf(model)
+        read_gguf(model)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tiny_gguf.write_model(tmp_path / "tiny.gguf", tiny_gguf.byte_pairs({}))
+
+
+def test_what_was_read_is_written_as_it_was(path: Path, tmp_path: Path) -> None:
+    file = read_gguf(path)
+    write_gguf(tmp_path / "copy.gguf", file.entries, file.tensors)
+    assert (tmp_path / "copy.gguf").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("value", ["ä", 7, True, 0.5, ["a", "b"], np.arange(3, dtype=np.int32)])
+def test_values_come_back(value: object) -> None:
+    back = decode(encode(value))  # type: ignore[arg-type]
+    assert np.array_equal(back, value) if isinstance(value, np.ndarray) else back == value
+
+
+def test_tensors_of_a_type_that_is_not_known_are_copied(path: Path, tmp_path: Path) -> None:
+    file = read_gguf(path)
+    odd = Tensor(99, (4,), np.arange(32, dtype=np.uint8))
+    write_gguf(tmp_path / "odd.gguf", file.entries, {"odd": odd, **file.tensors})
+    again = read_gguf(tmp_path / "odd.gguf").tensors["odd"]
+    assert (again.kind, again.shape) == (99, (4,))
+    assert again.data.tolist() == odd.data.tolist()
+
+
+EMPTY = GgufFile({"general.architecture": encode("none")}, {})
+
+
+def test_what_a_link_leads_to_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link, file = tmp_path / "model.gguf", tmp_path / "elsewhere" / "model.gguf"
+    link.symlink_to(file)
+    write_model(link, EMPTY)
+    assert link.is_symlink()
+    assert file.read_bytes()[:4] == b"GGUF"
+    assert [path.name for path in file.parent.iterdir()] == ["model.gguf"]
+
+
+def test_a_pipe_or_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    link = tmp_path / "link"
+    link.symlink_to("pipe")
+    for path in (tmp_path / "pipe", link):
+        with pytest.raises(OutputError, match="a model needs a regular file"):
+            write_model(path, EMPTY)
+    assert (tmp_path / "pipe").is_fifo()
+    assert len(list(tmp_path.iterdir())) == 2

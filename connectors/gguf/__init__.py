@@ -1,1 +1,0 @@
-"""GGUF files (the format of llama.cpp): read and written without interpretation."""
