@@ -1,4 +1,4 @@
-"""Decodes recordings to 16 kHz mono samples block by block, with libsndfile or else FFmpeg's libraries.
+"""Decodes recordings to 16 kHz mono samples block by block, with libsndfile or else FFmpeg.
 
 A truncated recording (a full disk, an aborted download) promises more than it has. A program that writes to
 a pipe cannot know the length and leaves a placeholder: such a file is complete. The layout is that of
@@ -21,8 +21,7 @@ import soundfile
 import soxr  # type: ignore[import-untyped] # ships no stubs
 from numpy.typing import NDArray
 
-from connectors.audio.media import MediaDecoder
-from connectors.audio.media_process import ANY, Wanted
+from connectors.audio.media import ANY, MediaDecoder, Wanted
 from connectors.audio.recording import is_file
 from operators.errors import InputError, missing, unreadable
 from operators.events import SAMPLE_RATE
@@ -125,7 +124,7 @@ class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Seconds of audio present; infinite if the header does not contain the length (FLAC from a pipe).
     duration_s: float
-    #: Samples per second and channel, in the file.
+    #: Samples per second and channel, in the file; those of the decoder, if that is FFmpeg.
     rate: int
     channels: int
     #: Seconds that a WAV header promises beyond the file's end; for other formats only reading shows this.
@@ -173,12 +172,11 @@ class AudioDecoder:
             self.info = self._decoder.info
         else:
             self._decoder = media = MediaDecoder(str(recording), position, stop, wanted=wanted)
-            opened = media.opened
             self.info = AudioFileInfo(
-                duration_s=math.inf if opened.duration_s is None else opened.duration_s,
-                rate=opened.rate,
-                channels=opened.channels,
-                track=opened.track,
+                duration_s=math.inf if media.duration_s is None else media.duration_s,
+                rate=SAMPLE_RATE,
+                channels=1,
+                track=media.track,
             )
 
     @property
@@ -281,7 +279,7 @@ class _FileDecoder:
 
 
 def _opened(path: Path) -> soundfile.SoundFile | None:
-    """The file for libsndfile; None if it is one for FFmpeg's libraries."""
+    """The file for libsndfile; None if it is one for FFmpeg."""
     try:
         if not path.exists():
             raise InputError(f"{path}: {missing(path)}")
@@ -306,7 +304,7 @@ def _opened(path: Path) -> soundfile.SoundFile | None:
 
 
 def _is_for_libsndfile(path: Path) -> bool:
-    """Whether it is WAV or FLAC, which FFmpeg's libraries would read less strictly."""
+    """Whether it is WAV or FLAC, which FFmpeg would read less strictly."""
     with path.open("rb") as file:
         head = file.read(12)
     return head[:4] == b"fLaC" or (head[:4] in _WAV and head[8:] == b"WAVE")
