@@ -28,7 +28,7 @@ EXTRAS = {
     for one in (
         Extra("web", "captions in browsers, rooms", ("starlette", "uvicorn", "websockets")),
         Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
-        Extra("media", "videos, and sound that libsndfile cannot read", ("av", "PIL")),
+        Extra("media", "videos, and sound that libsndfile cannot read", ("imageio_ffmpeg",)),
         Extra("train", "training of models", ("peft", "torch", "transformers")),
     )
 }

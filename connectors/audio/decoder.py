@@ -13,8 +13,7 @@ import soundfile
 import soxr  # type: ignore[import-untyped] # ships no stubs
 from numpy.typing import NDArray
 
-from connectors.audio.media import MediaDecoder
-from connectors.audio.media_process import ANY, Wanted
+from connectors.audio.media import ANY, MediaDecoder, Wanted
 from connectors.audio.recording import is_file
 from operators.errors import InputError, missing, unreadable
 from operators.events import SAMPLE_RATE
@@ -86,12 +85,11 @@ class AudioDecoder:
             self.info = self._decoder.info
         else:
             self._decoder = media = MediaDecoder(str(recording), position, stop, wanted=wanted)
-            opened = media.opened
             self.info = AudioFileInfo(
-                duration_s=math.inf if opened.duration_s is None else opened.duration_s,
-                rate=opened.rate,
-                channels=opened.channels,
-                track=opened.track,
+                duration_s=math.inf if media.duration_s is None else media.duration_s,
+                rate=SAMPLE_RATE,
+                channels=1,
+                track=media.track,
             )
 
     @property

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from connectors.audio.media import MediaDecoder
-from connectors.audio.media_process import MAX_GAP_S
+from connectors.audio.media import MAX_GAP_S, MediaDecoder
 from connectors.audio.recording import shown
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
@@ -63,10 +62,10 @@ class LiveAddress:
     def open(self, buffer: Buffer, ended: Callable[[], None]) -> "_Playing":
         """Begin to hear it; raises `InputError` for an address that has none, `UsageError` for others."""
         decoder = self._connect()
-        if decoder.opened.duration_s is not None:
+        if decoder.duration_s is not None:
             decoder.close()
             raise InputError(
-                f"{shown(self._address)}: it is a recording of {decoder.opened.duration_s:.0f} s, not live; "
+                f"{shown(self._address)}: it is a recording of {decoder.duration_s:.0f} s, not live; "
                 f"write: surtitle file {shown(self._address)}"
             )
         return self._play(decoder, buffer, ended)
@@ -74,7 +73,7 @@ class LiveAddress:
     def again(self, buffer: Buffer, ended: Callable[[], None]) -> "_Playing | None":
         """Begin again where it was lost; None when it has ended."""
         decoder = self._connect()
-        if decoder.opened.duration_s is not None:
+        if decoder.duration_s is not None:
             # The list of its segments is complete.
             decoder.close()
             self.is_over = True
@@ -99,7 +98,7 @@ class LiveAddress:
         return MediaDecoder(self._address, stop=self._stop, live=True, heard_s=self._heard_s)
 
     def _play(self, decoder: MediaDecoder, buffer: Buffer, ended: Callable[[], None]) -> "_Playing":
-        begin_s, heard_s = decoder.opened.begin_s, self._heard_s
+        begin_s, heard_s = decoder.begin_s, self._heard_s
         if begin_s is not None and heard_s is not None and 0 <= begin_s - heard_s < MAX_GAP_S:
             buffer.resumed(begin_s - heard_s)
         else:

@@ -1,38 +1,56 @@
-"""Decodes what libsndfile cannot read, in a child process: videos, m4a, standard input, addresses.
-
-The libraries of FFmpeg parse foreign bytes in C. In a process of their own, a file that crashes them or asks
-for gigabytes ends that process only.
-"""
+"""Decodes what libsndfile cannot read, by FFmpeg: videos, m4a, standard input, addresses."""
 
 import os
 import select
-import subprocess
+import stat
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
+import numpy as np
 
-from connectors.audio.media_process import ANY, DAMAGED, OPENS, Ended, Opened, Refused, Wanted
+from connectors.audio import ffmpeg
+from connectors.audio.ffmpeg import Ffmpeg, Header, Refusal, Stream
 from connectors.audio.recording import STANDARD_INPUT, shown
 from operators.addresses import is_address, parts_of
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
-from operators.extras import EXTRAS, require_extra
+from operators.languages import is_language, language
+from operators.sound import mono
 
 _WAIT_MS = 200
-_READ = 2**16
-_MAX_LINE = 2**14
-_END_S = 2.0
+_BLOCK_S = 0.5
+_READ = 2**14
 _SCHEMES = ("http", "https")
 #: Those that are only live.
 LIVE_SCHEMES = ("rtmp", "rtmps")
+#: Clocks of a broadcast that jump further are those of another one.
+MAX_GAP_S = 60.0
+# What a broadcast may offer again of what was heard.
+_MAX_HEARD_S = 600.0
+_MIN_MISSING_S = 1.0
+# Silence takes the place of what is not there: before the first sample, and between two.
+# Two channels stay two: those that cancel each other are mixed otherwise than FFmpeg does it.
+_FILTERS = f"aresample={SAMPLE_RATE}:async=1:first_pts=0,aformat=sample_fmts=s16:channel_layouts=mono|stereo"
+_SOUND = ["-af", _FILTERS, "-f", "s16le", "-flush_packets", "1", "pipe:1"]
 # Its index can only be found by going back.
 _FOR_PIPES = " (or an MP4 in a pipe whose index is at its end: give the file itself)"
-_NO_REPLY = b""
-_REPLY = msgspec.json.Decoder(Opened | Refused | Ended)
+
+
+class Wanted(NamedTuple):
+    """Which track of sound is wanted."""
+
+    #: Its number, from 1, or the code of its language; empty for the one in the spoken language.
+    track: str = ""
+    #: The code of the spoken language; empty if it is not known.
+    spoken: str = ""
+
+
+#: The default one.
+ANY = Wanted()
 
 
 class MediaDecoder:
@@ -50,50 +68,44 @@ class MediaDecoder:
 
     Raises:
         InputError: when it cannot be decoded.
-        UsageError: when the extra is missing; for an address that cannot be read.
+        UsageError: when FFmpeg is missing; for an address that cannot be read.
     """
 
     def __init__(
-        self,
-        recording: str,
-        position: int = 0,
-        stop: threading.Event | None = None,
-        *,
-        live: bool = False,
-        heard_s: float | None = None,
-        wanted: Wanted = ANY,
-    ) -> None:
-        require_extra(EXTRAS["media"], shown(recording))
+        self, recording: str, position: int = 0, stop: threading.Event | None = None, *, live: bool = False,
+        heard_s: float | None = None, wanted: Wanted = ANY,
+    ) -> None:  # fmt: skip
+        ffmpeg.require(shown(recording))
         _check(recording, live=live)
-        self._shown = shown(recording)
+        self._recording, self._again = recording, heard_s is not None
         self._stop = stop or threading.Event()
-        self._buffer = bytearray()
-        self._samples = position
-        self._ended: Ended | None = None
-        self._damaged = 0
-        #: Whether the process ended before the recording.
-        self._broke = False
-        self._process = _start(recording, position, wanted, heard_s)
-        assert self._process.stdout is not None
-        self._fd = self._process.stdout.fileno()
-        self._finish = weakref.finalize(self, _end, self._process)
-        reply = self._line()
-        if isinstance(reply, Refused):
+        self._head = b""
+        self._samples, self._skip = position, 2 * position
+        self._is_over = False
+        self._finish: Callable[[], object] = lambda: None
+        try:
+            header = self._open(wanted)
+        except Refusal as refusal:
             self.close()
             more = _FOR_PIPES if recording == STANDARD_INPUT else ""
             raise InputError(
-                f"{self._shown}: it cannot be decoded, because {reply.why}{more}; {reply.remedy}"
-            )
-        if reply is None and self._stop.is_set():
-            reply = Opened(duration_s=None, rate=SAMPLE_RATE, channels=1)  # nobody waits for what it is
-        if not isinstance(reply, Opened):
-            self.close()
-            raise InputError(
-                f"{self._shown}: it cannot be decoded, because FFmpeg's libraries failed on it; "
-                "convert it to WAV or FLAC"
-            )
-        #: What the header says.
-        self.opened = reply
+                f"{shown(recording)}: it cannot be decoded, because {refusal.why}{more}; {refusal.remedy}"
+            ) from None
+        #: Absent if unknown.
+        self.duration_s = header.duration_s
+        #: Which of several tracks it is, for a sentence.
+        self.track = _told(header)
+        #: When it begins by its own clock, in seconds, if it is a broadcast that has one.
+        self.begin_s = header.start_s if header.duration_s is None and header.format == "hls" else None
+        if self.begin_s is not None and heard_s is not None:
+            ahead_s = heard_s - self.begin_s
+            if 0 < ahead_s < _MAX_HEARD_S:
+                self._skip, self.begin_s = 2 * round(ahead_s * SAMPLE_RATE), heard_s
+
+    @property
+    def pid(self) -> int:
+        """The number of the process that decodes."""
+        return self._ffmpeg.process.pid
 
     @property
     def read_s(self) -> float:
@@ -103,64 +115,99 @@ class MediaDecoder:
     @property
     def missing_s(self) -> float:
         """Seconds that the header promised but were not there; 0 until the end is reached."""
-        if self._broke and self.opened.duration_s is not None:
-            return max(0.0, self.opened.duration_s - self.read_s)
-        return self._ended.missing_s if self._ended else 0.0
+        if not self._is_over or not self._ffmpeg.is_cut or self.duration_s is None:
+            return 0.0
+        missing_s = self.duration_s - self.read_s
+        return missing_s if missing_s >= _MIN_MISSING_S else 0.0
 
     @property
     def damaged(self) -> int:
         """Packets that were left out so far."""
-        return self._ended.damaged if self._ended else self._damaged + self._broke
+        return self._ffmpeg.damaged
 
     def blocks(self) -> Iterator[bytes]:
         """Blocks of int16 little-endian samples, 16 kHz mono, about half a second each."""
-        while not self._stop.is_set() and (size := int.from_bytes(self._take(4), "little")):
-            if size == DAMAGED:
-                self._damaged = int.from_bytes(self._take(4), "little")
-                continue
-            pcm = self._take(min(size, _READ))
-            self._samples += len(pcm) // 2
-            if pcm:
+        while block := self._take():
+            frames = np.frombuffer(block, "<i2").reshape(-1, self._ffmpeg.header.channels)
+            pcm = np.rint(mono(frames.astype(np.float32))).astype("<i2").tobytes()
+            skipped = min(self._skip, len(pcm))
+            self._skip -= skipped
+            if pcm := pcm[skipped:]:
+                self._samples += len(pcm) // 2
                 yield pcm
         if not self._stop.is_set():
-            reply = self._line()
-            self._ended = reply if isinstance(reply, Ended) else None
-            self._broke = self._ended is None
+            if self._ffmpeg.wait():
+                self._ffmpeg.is_cut = True
+                self._ffmpeg.damaged = max(1, self._ffmpeg.damaged)
+            self._is_over = True
         self.close()
 
     def close(self) -> None:
         """End the process; may be called more than once."""
         self._finish()
 
-    def _take(self, count: int) -> bytes:
-        """Exactly so many bytes; none when the process ended or the run is stopped."""
-        while len(self._buffer) < count:
-            if not self._receive():
-                return _NO_REPLY
-        taken = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return taken
+    def _open(self, wanted: Wanted) -> Header:
+        """Begin to decode the track that is wanted, which only its header can tell."""
+        number = int(wanted.track) if wanted.track.isdecimal() else 0
+        self._start(f"0:a:{number - 1}" if number else None)
+        header = self._ffmpeg.header
+        if header.format and not self._stop.is_set():
+            number = _track(header, wanted).number
+            if header.mapped not in (number, None):
+                if self._opens == "pipe:0":
+                    if not wanted.track:
+                        return header
+                    raise Refusal("a pipe is read once", "give the number of the --track")
+                self.close()
+                self._start(f"0:{number}")
+        if not self._head and not self._stop.is_set():
+            self._ffmpeg.wait()
+            codec = next((one.codec for one in header.of("Audio") if one.number == header.mapped), None)
+            if codec is None:
+                raise self._ffmpeg.reason()
+            raise Refusal(
+                f"its audio track ({codec}) has no packets that can be decoded: it is encrypted, damaged or "
+                "empty",
+                "export it again without copy protection",
+            )
+        return self._ffmpeg.header
 
-    def _line(self) -> Opened | Refused | Ended | None:
-        while (end := self._buffer.find(b"\n")) < 0:
-            if len(self._buffer) > _MAX_LINE or not self._receive():
-                return None
-        line = self._take(end + 1)
-        try:
-            reply: Opened | Refused | Ended = _REPLY.decode(line)
-        except msgspec.MsgspecError:
-            return None
-        return reply
+    def _start(self, track: str | None) -> None:
+        self._opens = _opens(self._recording)
+        self._ffmpeg = Ffmpeg(
+            [
+                *ffmpeg.opening(self._opens, again=self._again), *(["-map", track] if track else []),
+                *_SOUND,
+            ],
+            ffmpeg.listed(self._recording),
+            takes_input=self._recording == STANDARD_INPUT,
+        )  # fmt: skip
+        self._finish = weakref.finalize(self, ffmpeg.end, self._ffmpeg.process)
+        self._head = self._receive(_READ)
+        if not self._stop.is_set():
+            self._ffmpeg.wait_for_header()
 
-    def _receive(self) -> bool:
+    def _take(self) -> bytes:
+        """The next block; a shorter one is the last."""
+        frame = 2 * self._ffmpeg.header.channels
+        size = round(_BLOCK_S * SAMPLE_RATE) * frame
+        block, self._head = self._head, b""
+        while len(block) < size and (more := self._receive(size - len(block))):
+            block += more
+        return b"" if self._stop.is_set() else block[: len(block) // frame * frame]
+
+    def _receive(self, size: int) -> bytes:
+        """What comes next, up to so many bytes; none at the end, or when the run is stopped."""
+        assert self._ffmpeg.process.stdout is not None
+        if self._ffmpeg.process.stdout.closed:
+            return b""
+        file = self._ffmpeg.process.stdout.fileno()
         poll = select.poll()
-        poll.register(self._fd, select.POLLIN)
+        poll.register(file, select.POLLIN)
         while not poll.poll(_WAIT_MS):
             if self._stop.is_set():
-                return False
-        received = os.read(self._fd, _READ)
-        self._buffer += received
-        return bool(received)
+                return b""
+        return os.read(file, size)
 
 
 def _check(recording: str, *, live: bool) -> None:
@@ -181,28 +228,48 @@ def _check(recording: str, *, live: bool) -> None:
         )
 
 
-def _start(recording: str, position: int, wanted: Wanted, heard_s: float | None) -> subprocess.Popen[bytes]:
-    is_piped = recording == STANDARD_INPUT
-    if is_piped:
-        opens = "fd:"
-    else:
-        opens = recording if is_address(recording) else f"file:{Path(recording).absolute()}"
-    heard = [] if heard_s is None else [str(heard_s)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "connectors.audio.media_process", str(position), *wanted, *heard],
-        stdin=None if is_piped else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {OPENS: opens, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
-        start_new_session=True,  # Ctrl-C is for this process, which then ends that one
-    )
+def _opens(recording: str) -> str:
+    if is_address(recording):
+        return recording
+    if recording != STANDARD_INPUT:
+        return f"file:{Path(recording).absolute()}"
+    # The index of a file may be at its end.
+    return "file:/dev/fd/0" if stat.S_ISREG(os.fstat(0).st_mode) else "pipe:0"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    if process.stdout is not None:
-        process.stdout.close()
-    try:
-        process.wait(_END_S)
-    except subprocess.TimeoutExpired:
-        return
+def _track(header: Header, wanted: Wanted) -> Stream:
+    """The track of sound that is asked for, or the one in the spoken language, or the default one."""
+    if not (tracks := header.of("Audio")):
+        raise Refusal("it has no audio track", "give a recording with sound")
+    code = wanted.track or wanted.spoken
+    fitting = [one for one in tracks if code and _code(one) == code]
+    if wanted.track.isdecimal():
+        number = int(wanted.track)
+        fitting = tracks[number - 1 : number] if number else []
+    if wanted.track and not fitting:
+        asked = wanted.track if wanted.track.isdecimal() else f"in {language(wanted.track).name}"
+        raise Refusal(f"it has no audio track {asked} ({_listed(tracks)})", "choose another --track")
+    default = next((one for one in tracks if one.number == header.mapped), tracks[0])
+    # The first of the best: a description for the blind may be in the same language.
+    return max(fitting, key=lambda one: one.is_default, default=default)
+
+
+def _code(track: Stream) -> str:
+    """The code of a track's language; empty if it is not known."""
+    return language(track.language).base if is_language(track.language) else ""
+
+
+def _listed(tracks: list[Stream]) -> str:
+    return ", ".join(f"{number} {_name(one)}" for number, one in enumerate(tracks, 1))
+
+
+def _name(track: Stream) -> str:
+    return language(code).name if (code := _code(track)) else "in a language that is not named"
+
+
+def _told(header: Header) -> str:
+    tracks = header.of("Audio")
+    numbers = [one.number for one in tracks]
+    if len(tracks) < 2 or header.mapped not in numbers:
+        return ""
+    return f"audio track {1 + numbers.index(header.mapped)} of {len(tracks)} ({_listed(tracks)})"

@@ -11,7 +11,7 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.audio.decoder import AudioDecoder, probe
-from connectors.audio.media_process import ANY, Wanted
+from connectors.audio.media import ANY, Wanted
 from connectors.audio.recording import STANDARD_INPUT, shown
 from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE, nap

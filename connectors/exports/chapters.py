@@ -1,28 +1,19 @@
 """The chapters of a recording as WebVTT, for ``<track kind="chapters">`` and players that read such files."""
 
-import os
-import signal
-import subprocess
-import sys
+import re
+from fractions import Fraction
 from pathlib import Path
 
-import msgspec
-
-from connectors.audio.media_process import Refusal, limit_memory, open_container
+from connectors.audio import ffmpeg
 from connectors.files.atomic import write_atomically
 from connectors.sinks.subtitles import VTT_HEADER, vtt
-from operators.extras import EXTRAS, missing
 from operators.subtitles.timing import Cue
 from operators.text import cleaned
 
 # Seconds for reading the index of a file.
 _WAIT_S = 60
-
-
-class _Chapter(msgspec.Struct, frozen=True):
-    start_ms: int
-    end_ms: int
-    title: str
+# FFmpeg's metadata: a value goes to the end of its line, unless a backslash is before that.
+_VALUE = re.compile(r"^(\w+)=((?:\\.|[^\\\n])*)", re.DOTALL | re.MULTILINE)
 
 
 def write_chapters(recording: Path, into: Path) -> bool:
@@ -31,49 +22,17 @@ def write_chapters(recording: Path, into: Path) -> bool:
     Raises:
         OutputError: when the file cannot be written.
     """
-    if missing(EXTRAS["media"]):
+    if not ffmpeg.is_there():
         return False
-    try:
-        told = subprocess.run(
-            [sys.executable, "-m", "connectors.exports.chapters", f"file:{recording.absolute()}"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            timeout=_WAIT_S,
-            check=True,
-        ).stdout
-        chapters = msgspec.json.decode(told, type=list[_Chapter])
-    except (OSError, subprocess.SubprocessError, msgspec.MsgspecError):
-        return False
-    cues = [
-        vtt(Cue(one.start_ms, one.end_ms, (cleaned(one.title).strip() or str(number),)))
-        for number, one in enumerate(chapters, 1)
-        if one.end_ms > one.start_ms >= 0
-    ]
+    arguments = [*ffmpeg.opening(f"file:{recording.absolute()}"), "-f", "ffmetadata", "-"]
+    told = ffmpeg.Ffmpeg(arguments).output(_WAIT_S).decode(errors="replace")
+    cues = []
+    for number, chapter in enumerate(told.split("\n[CHAPTER]\n")[1:], 1):
+        about = {name.lower(): re.sub(r"\\(.)", r"\1", value) for name, value in _VALUE.findall(chapter)}
+        base = Fraction(about["timebase"]) * 1000
+        start_ms, end_ms = (round(int(about[name]) * base) for name in ("start", "end"))
+        if end_ms > start_ms >= 0:
+            cues.append(vtt(Cue(start_ms, end_ms, (cleaned(about.get("title", "")).strip() or str(number),))))
     if cues:
         write_atomically(into, (VTT_HEADER + "".join(cues)).encode())
     return bool(cues)
-
-
-def main() -> None:
-    """Print the chapters of what the argument names, as JSON: decoders are kept in a process of their own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    limit_memory()
-    try:
-        with open_container(sys.argv[1]) as recording:
-            begin_ms = (recording.start_time or 0) // 1000
-            chapters = [
-                _Chapter(
-                    round(one["start"] * one["time_base"] * 1000) - begin_ms,
-                    round(one["end"] * one["time_base"] * 1000) - begin_ms,
-                    one["metadata"].get("title", ""),
-                )
-                for one in recording.chapters()
-            ]
-    except Refusal:
-        chapters = []
-    sys.stdout.buffer.write(msgspec.json.encode(chapters))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,21 +1,19 @@
 """Writes a recording again with subtitles: as tracks that a player turns on and off, or in the pictures."""
 
 import os
+import re
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event as Flag
 from typing import NamedTuple
 
-import msgspec
-
-from connectors.audio.media_process import Refusal, Refused
-from connectors.exports.lettering import font_for
-from connectors.exports.mux_process import At, Job, Muxed, Track
+from connectors.audio import ffmpeg
+from connectors.audio.ffmpeg import MEMORY_LIMIT, Ffmpeg, Header, Refusal, Stream
 from connectors.files.output import WriteError, unfinished
 from operators.errors import InputError, OutputError, UsageError
-from operators.extras import EXTRAS, require_extra
 from operators.languages import Language
 from operators.notifications import Progress, silent
 
@@ -24,7 +22,20 @@ CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mkv": "matroska"}
 _SUFFIXES = ".mp4, .m4v or .mkv"
 # Those of recordings that fit into MP4, as a rule.
 _LIKE_MP4 = (".mp4", ".m4v", ".m4a", ".mov")
+_TEXTS = {"mp4": "mov_text", "matroska": "subrip"}
 _WAIT_S = 0.1
+_READ_S = 60.0
+# Hardly worse than the original, and as fast as a lecture on two processors.
+_ENCODED = {
+    "c": "libx264", "preset": "veryfast", "crf": "20", "pix_fmt": "yuv420p", "fps_mode": "passthrough",
+    "enc_time_base": "1/90000",
+}  # fmt: skip
+# In a dark box, as slides are often white; on pictures of 288 lines. Encoding -1 is either direction.
+_STYLE = (
+    "FontName={},FontSize=16,BorderStyle=4,Outline=0.8,Shadow=0,BackColour=&H60000000,MarginV=13,Encoding=-1"
+)
+_NO_PLACE = re.compile(r"Could not find tag for codec (\w+)")
+_NO_GLYPH = "failed to find any fallback with glyph 0x"
 
 
 class Subtitles(NamedTuple):
@@ -33,15 +44,14 @@ class Subtitles(NamedTuple):
     path: Path
     language: Language
 
-    @property
-    def track(self) -> Track:
-        """The track that it becomes."""
-        return Track(
-            subtitles=str(self.path.absolute()),
-            language=self.language.three,
-            title=self.language.own or self.language.name,
-            code=self.language.code,
-        )
+
+class Muxed(NamedTuple):
+    """It is done."""
+
+    #: Codecs of subtitles and names of attachments that the container does not take.
+    left_out: tuple[str, ...]
+    #: Packets that were unusable.
+    damaged: int
 
 
 def container_of(path: Path) -> str:
@@ -57,14 +67,28 @@ def suffix_for(recording: Path) -> str:
     return suffix if suffix in CONTAINERS else ".mp4" if suffix in _LIKE_MP4 else ".mkv"
 
 
-def check_letters(one: Language) -> None:
-    """Raise a `UsageError` if this system has no font for a language."""
+def font_for(one: Language) -> str:
+    """The name of a font here with the letters of a language. Raises `UsageError` if there is none."""
+    letters = {ord(letter) for letter in one.own or one.name if unicodedata.category(letter)[0] in "LM"}
+    pattern = f"sans-serif:lang={one.code}:charset={' '.join(f'{letter:x}' for letter in letters)}"
     try:
-        font_for(one.own or one.name, one.code)
-    except Refusal as refusal:
+        family, covered = subprocess.run(
+            ["fc-match", "-f", "%{family[0]}\n%{charset}", pattern],
+            capture_output=True, text=True, check=True,
+        ).stdout.split("\n")  # fmt: skip
+    except (OSError, subprocess.CalledProcessError, ValueError):
         raise UsageError(
-            f"{one.name} cannot be burnt into a video, because {refusal.told.why}; {refusal.told.remedy}"
+            f"{one.name} cannot be burnt into a video, because there are no fonts to draw with; "
+            "install the packages fontconfig and fonts-noto"
         ) from None
+    spans = [span.partition("-") for span in covered.split()]
+    known = [range(int(first, 16), int(last or first, 16) + 1) for first, _, last in spans]
+    if lacks := [chr(letter) for letter in letters if not any(letter in span for span in known)]:
+        raise UsageError(
+            f"{one.name} cannot be burnt into a video, because no font here has {' '.join(lacks[:8])}; "
+            "install one that has, such as fonts-noto or fonts-noto-cjk"
+        )
+    return family
 
 
 def mux(recording: Path, tracks: Sequence[Subtitles], into: Path, stop: Flag | None = None) -> Muxed | None:
@@ -79,11 +103,11 @@ def mux(recording: Path, tracks: Sequence[Subtitles], into: Path, stop: Flag | N
         What could not be copied; None if it was stopped.
 
     Raises:
-        UsageError: for a container that takes no subtitles, or when the extra is missing.
+        UsageError: for a container that takes no subtitles, or when FFmpeg is missing.
         InputError: when the recording cannot be read.
         OutputError: when the file cannot be written.
     """
-    return _made(recording, into, stop, silent, tracks=tuple(one.track for one in tracks))
+    return _made(recording, into, stop or Flag(), silent, tracks, None)
 
 
 def burn(
@@ -93,64 +117,147 @@ def burn(
 
     All else is as with `mux`, also the errors; an `InputError` besides when no font has the letters.
     """
-    return _made(recording, into, stop, progress, tracks=(), burnt=subtitles.track)
+    return _made(recording, into, stop or Flag(), progress, (), subtitles)
 
 
 def _made(
-    recording: Path, into: Path, stop: Flag | None, progress: Progress, *,
-    tracks: tuple[Track, ...], burnt: Track | None = None,
+    recording: Path, into: Path, stop: Flag, progress: Progress, tracks: Sequence[Subtitles],
+    burnt: Subtitles | None,
 ) -> Muxed | None:  # fmt: skip
-    require_extra(EXTRAS["media"], str(into))
+    ffmpeg.require(str(into))
+    container = container_of(into)
     unready = unfinished(Path(os.path.realpath(into)))
-    job = Job(
-        recording=f"file:{recording.absolute()}", into=str(unready), container=container_of(into),
-        tracks=tracks, burnt=burnt,
-    )  # fmt: skip
     try:
         try:
             unready.touch()
         except OSError as error:
             raise WriteError(into, error) from None
-        answer = _answer(job, stop or Flag(), lambda fraction: progress(f"writing {into}", fraction))
-        if isinstance(answer, Muxed):
-            # A link stays a link.
-            unready.replace(os.path.realpath(into))
-            return answer
+        with TemporaryDirectory(prefix="surtitle-") as folder:
+            header = ffmpeg.probe(recording)
+            arguments = _arguments(recording, header, container, tracks, burnt, Path(folder))
+            command = Ffmpeg(
+                [*arguments, "-progress", "pipe:1", "-f", container, "-y", f"file:{unready}"],
+                limit=MEMORY_LIMIT if burnt is None else None, folder=folder,
+            )  # fmt: skip
+            is_whole = _follow(command, stop, f"writing {into}", progress, header.duration_s)
+        if not is_whole:
+            return None
+        # A link stays a link.
+        unready.replace(os.path.realpath(into))
+        return Muxed(tuple(_left_out(header, container)), command.damaged)
+    except Refusal as refusal:
+        raise (OutputError if refusal.remedy == "check the disk" else InputError)(
+            f"{recording}: it cannot be copied into {into}, because {refusal.why}; {refusal.remedy}"
+        ) from None
     finally:
         unready.unlink(missing_ok=True)
-    if answer is None:
-        return None
-    raise (OutputError if answer.remedy == "check the disk" else InputError)(
-        f"{recording}: it cannot be copied into {into}, because {answer.why}; {answer.remedy}"
-    )
 
 
-def _answer(job: Job, stop: Flag, progress: Callable[[float], None]) -> Muxed | Refused | None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "connectors.exports.mux_process", msgspec.json.encode(job).decode()],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        bufsize=0,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
-        start_new_session=True,  # Ctrl-C is for this process, which then ends that one
-    )
-    told: list[Muxed | Refused | At] = []
-    with process:
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        rest, is_over = b"", False
-        try:
-            while not is_over:
-                if stop.wait(_WAIT_S):
-                    return None
-                is_over = process.poll() is not None
-                *lines, rest = (rest + (process.stdout.read() or b"")).split(b"\n")
-                told += [msgspec.json.decode(line, type=Muxed | Refused | At) for line in lines]
-                if told and isinstance(last := told[-1], At):
-                    progress(last.fraction)
-        finally:
-            process.kill()
-    if not told or isinstance(answer := told[-1], At):
-        return Refused(why="FFmpeg's libraries failed on it", remedy="export it again")
-    return answer
+def _arguments(
+    recording: Path, header: Header, container: str, tracks: Sequence[Subtitles], burnt: Subtitles | None,
+    folder: Path,
+) -> list[str]:  # fmt: skip
+    """What to say to FFmpeg, but for the file to write."""
+    if not (header.of("Audio") or header.of("Video")):
+        raise Refusal("it has neither sound nor pictures", "give a recording")
+    pictures = next((one for one in header.of("Video") if not one.is_cover), None)
+    if burnt is not None and pictures is None:
+        raise Refusal("it has no pictures", "leave out --burn")
+    inputs = ffmpeg.opening(f"file:{recording.absolute()}")
+    copied, made = list[Stream](), list[str]()
+    covers = [one for one in header.streams if one.is_cover and container == "matroska"]
+    for one in header.streams:
+        if one in covers or (codec := _codec(one, container)) is None:
+            continue
+        number = len(copied)
+        copied.append(one)
+        made += ["-map", f"0:{one.number}", f"-c:{number}", codec]
+        if "name" in one.about and "title" not in one.about:
+            # FFmpeg calls the name of a track so when it reads MP4, and a title when it writes it.
+            made += [f"-metadata:s:{number}", f"title={one.about['name']}"]
+        if burnt is not None and one is pictures:
+            made += _burning(burnt, number, folder)
+    kinds = [one.kind for one in copied]
+    for given, track in enumerate(tracks, 1):
+        inputs += ["-protocol_whitelist", "file", "-f", "srt", "-i", f"file:{track.path.absolute()}"]
+        number = kinds.count("Subtitle") + given - 1
+        made += ["-map", f"{given}:0", f"-c:s:{number}", _TEXTS[container]]
+        made += [f"-metadata:s:s:{number}", f"language={track.language.three}"]
+        made += [f"-metadata:s:s:{number}", f"title={track.language.own or track.language.name}"]
+        # If flags of any track are given, FFmpeg leaves those of all others as they are.
+        made += [f"-disposition:s:{number}", "0"]
+    for number, one in enumerate(covers, kinds.count("Attachment")):
+        made += _attached(recording, one, number, folder)
+    return [*inputs, *made]
+
+
+def _codec(one: Stream, container: str) -> str | None:
+    """What a track becomes; None if it is left out."""
+    if one.kind == "Attachment":
+        return "copy" if container == "matroska" else None
+    if one.kind != "Subtitle":
+        return "copy" if one.kind in ("Audio", "Video") else None
+    own = _TEXTS[container]
+    if one.codec == own or (container == "matroska" and one.codec != "mov_text"):
+        return "copy"
+    return own if one.codec in (*_TEXTS.values(), "webvtt", "text") else None
+
+
+def _left_out(header: Header, container: str) -> Iterator[str]:
+    for one in header.streams:
+        if one.kind in ("Subtitle", "Attachment") and _codec(one, container) is None:
+            yield one.about.get("filename", one.codec)
+
+
+def _attached(recording: Path, cover: Stream, number: int, folder: Path) -> list[str]:
+    """What attaches a picture: Matroska has it as a file, not as a track."""
+    kind = {"mjpeg": "jpeg"}.get(cover.codec, cover.codec)
+    file = folder / f"{number}" / f"cover.{kind}"
+    file.parent.mkdir()
+    opened = ffmpeg.opening(f"file:{recording.absolute()}")
+    output = ["-map", f"0:{cover.number}", "-c", "copy", "-f", "image2", "-update", "1", f"file:{file}"]
+    Ffmpeg([*opened, *output]).output(_READ_S)
+    return ["-attach", str(file), f"-metadata:s:t:{number}", f"mimetype=image/{kind}"]
+
+
+def _burning(burnt: Subtitles, number: int, folder: Path) -> list[str]:
+    # In a filter's arguments, a path would have to be quoted twice.
+    (folder / "burnt.srt").symlink_to(burnt.path.absolute())
+    style = _STYLE.format(font_for(burnt.language))
+    even = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
+    drawn = [f"-filter:{number}", f"{even},subtitles=filename=burnt.srt:force_style='{style}'"]
+    return [*drawn, *(word for name, value in _ENCODED.items() for word in (f"-{name}:{number}", value))]
+
+
+def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s: float | None) -> bool:
+    """Wait for its end; whether it came. Raises `Refusal` if nothing was made."""
+    output = command.process.stdout
+    assert output is not None
+    os.set_blocking(output.fileno(), False)
+    try:
+        while command.process.poll() is None:
+            if stop.wait(_WAIT_S):
+                return False
+            times = re.findall(rb"out_time_us=(\d+)", output.read() or b"")
+            if times and length_s:
+                progress(what, min(1.0, int(times[-1]) / 1e6 / length_s))
+            _check(command)
+        status = command.wait()
+        _check(command)
+        if status:
+            raise command.reason()
+    finally:
+        command.end()
+    return True
+
+
+def _check(command: Ffmpeg) -> None:
+    """Raise a `Refusal` for what would make a bad file, or none."""
+    for remark in command.remarks:
+        if _NO_GLYPH in remark:
+            letter = chr(int(remark.split(_NO_GLYPH)[1].split()[0], 16))
+            raise Refusal(f"no font here has {letter}", "install one that has, such as fonts-noto-cjk")
+        if found := _NO_PLACE.match(remark):
+            raise Refusal(f"{found[1]} does not fit into it", "write an .mkv file, or convert it first")
+        if "No space left" in remark:
+            raise Refusal("the system says: No space left on device", "check the disk")

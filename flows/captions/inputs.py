@@ -5,7 +5,7 @@ from threading import Event as Flag
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from connectors.audio.live import LiveAddress
-from connectors.audio.media_process import Wanted
+from connectors.audio.media import Wanted
 from connectors.audio.recording import STANDARD_INPUT, live_stream, stream_of
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource

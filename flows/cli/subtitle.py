@@ -11,10 +11,10 @@ from typing import Annotated, NamedTuple
 import typer
 from msgspec.structs import replace
 
+from connectors.audio import ffmpeg
 from connectors.audio.recording import is_file, shown
 from connectors.exports.chapters import write_chapters
-from connectors.exports.mux import Subtitles, burn, check_letters, container_of, mux, suffix_for
-from connectors.exports.mux_process import Muxed
+from connectors.exports.mux import Muxed, Subtitles, burn, container_of, font_for, mux, suffix_for
 from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
@@ -38,7 +38,6 @@ from flows.settings.options import (
 )
 from flows.settings.schema import RecoverySettings, Settings
 from operators.errors import DamagedInputError, InputError, OutputError, SurtitleError, UsageError, printable
-from operators.extras import EXTRAS, require_extra
 from operators.languages import Language, language
 from operators.notifications import Progress
 from operators.subtitles.writer import Shown
@@ -262,14 +261,14 @@ def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
 def _check_videos(files: _Files, asked: _Wanted) -> None:
     for video in files.videos:
         option = "--mux" if asked.mux else "--burn"
-        require_extra(EXTRAS["media"], option)
+        ffmpeg.require(option)
         container_of(video)
         if not is_file(files.recording):
             raise UsageError(
                 f"{shown(files.recording)}: only a file can be copied; save it, or leave out {option}"
             )
     for track, _ in files.burnt:
-        check_letters(track.language)
+        font_for(track.language)
 
 
 class _Models:

@@ -26,7 +26,7 @@ CASES = [
         "azure.cognitiveservices.speech",
     ),
     ("vosk", ["file", "talk.wav", "--recognizer", "vosk"], "the recogniser vosk", "vosk"),
-    ("media", ["file", "talk.mp4"], "talk.mp4", "av"),
+    ("media", ["file", "talk.mp4"], "talk.mp4", "imageio_ffmpeg"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
     (
