@@ -3,8 +3,8 @@
 Separate from the audience's server: another port, another thread, and no captions.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -78,7 +78,7 @@ def served_metrics(
     port = listener.getsockname()[1]
     # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
     # On other addresses, scrapers use names that are not known here.
-    guard = [Middleware(Guard, access=Access(host, port, None), token=None)] if is_local(host) else []
+    guard = [Middleware(Guard, access=Access(host, port))] if is_local(host) else []
 
     async def metrics(request: Request) -> Response:
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
@@ -89,23 +89,14 @@ def served_metrics(
         body = {"status": now.state, "cause": now.cause, "reason": now.reason}
         return JSONResponse(body, 200 if now.is_well else 503, headers=_NOT_KEPT)
 
-    def app(ready: Callable[[], None]) -> Starlette:
-        @asynccontextmanager
-        async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-            ready()
-            yield
-
-        routes = [Route("/metrics", metrics), Route("/healthz", healthz)]
-        return Starlette(routes=routes, middleware=guard, lifespan=lifespan)
-
+    routes = [Route("/metrics", metrics), Route("/healthz", healthz)]
     server = BackgroundServer(
         listener,
-        app,
+        Starlette(routes=routes, middleware=guard),
         name="metrics",
         max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
         backlog=_BACKLOG,
         stop_s=_STOP_S,
-        failure="the metrics server did not start; try again, or leave out --metrics",
     )
     try:
         yield f"http://{shown(host)}:{port}/metrics", not is_local(host)

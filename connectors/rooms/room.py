@@ -17,6 +17,12 @@ from operators.sound import level
 
 #: Bytes of a second of sound.
 BYTES_PER_SECOND = 2 * SAMPLE_RATE
+# Bytes of a chunk: 100 ms, as from a microphone.
+_CHUNK_BYTES = BYTES_PER_SECOND // 10
+# A speaker who sends nothing for so many seconds has made a pause: the clock goes on.
+_GAP_S = 1.0
+# Maximum seconds of sound on the way through the recogniser; more waits in the room.
+_IN_FLIGHT_S = 2.0
 
 
 class RoomLimits(NamedTuple):
@@ -39,36 +45,11 @@ class RoomLimits(NamedTuple):
     opening_s: float = 10.0
 
 
-class TokenBucket:
-    """Decides how long to wait before the next sound is taken (a token bucket)."""
-
-    def __init__(self, bytes_per_second: float, burst_s: float, now_s: float) -> None:
-        """``burst_s`` seconds' worth of bytes may come at once, as after a reconnection."""
-        self._rate = bytes_per_second
-        self._burst = bytes_per_second * burst_s
-        self._left = self._burst
-        self._at_s = now_s
-
-    def wait_s(self, count: int, now_s: float) -> float:
-        """Take ``count`` bytes; return the seconds to wait before taking more."""
-        self._left = min(self._burst, self._left + self._rate * (now_s - self._at_s)) - count
-        self._at_s = now_s
-        return max(0.0, -self._left / self._rate)
-
-
-# Bytes of a chunk: 100 ms, as from a microphone.
-_CHUNK_BYTES = BYTES_PER_SECOND // 10
-# A speaker who sends nothing for so many seconds has made a pause: the clock goes on.
-_GAP_S = 1.0
-# Maximum seconds of sound on the way through the recogniser; more waits in the room.
-_IN_FLIGHT_S = 2.0
-
-
 class Room:
     """A room of one speaker. Not thread-safe: its registry has the lock."""
 
     def __init__(
-        self, name: str, directions: tuple[Direction, ...], now_s: float, clock: LagClock, key: str
+        self, name: str, directions: tuple[Direction, ...], now_s: float, clock: LagClock, key: str | None
     ) -> None:
         """Open a room at ``now_s``; ``clock`` follows the clock of its speaker.
 
@@ -80,8 +61,9 @@ class Room:
         #: When it was opened, on the clock of its stream.
         self.began_s = now_s
         #: With the key one speaks; with the view, which follows from it, one reads.
-        self.key = key
-        self.view = _view_of(key)
+        self.key = key or secrets.token_urlsafe(16)
+        digest = hmac.digest(self.key.encode("ascii"), b"surtitle: view of a room", "sha256")
+        self.view = urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()
         #: Bytes of sound that were accepted.
         self.received = 0
         #: When sound above the threshold of silence was last received.
@@ -95,8 +77,9 @@ class Room:
         self.end_s = 0.0
         # When the last of it was received.
         self._received_s = 0.0
-        self._finals = 0
-        self._sentences: int | None = None
+        #: Last captions so far, and sentences in the end.
+        self.finals = 0
+        self.sentences: int | None = None
 
     @property
     def waiting_s(self) -> float:
@@ -105,18 +88,14 @@ class Room:
 
     @property
     def is_over(self) -> bool:
-        """Whether all that was said has its last caption, and no more will come."""
-        return self._sentences is not None and self._finals >= self._sentences
-
-    def is_key(self, given: str) -> bool:
-        """Whether this is the speaker's secret."""
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self.key.encode("ascii"))
+        """Whether all that was said has its last caption in each language, and no more will come."""
+        return self.sentences is not None and self.finals >= self.sentences * len(self.directions)
 
     def accept(self, pcm: bytes, came_s: float, now_s: float, silence_dbfs: float) -> None:
         """Take sound that came at ``came_s`` and is taken at ``now_s``."""
-        duration_s = len(pcm) / BYTES_PER_SECOND
         before_s = self.end_s
         if came_s - self._received_s > _GAP_S or self.received == 0:
+            duration_s = len(pcm) / BYTES_PER_SECOND
             self.end_s = max(self.end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
         self._append(pcm, follows=self.end_s == before_s)
         self._clock.heard(self.stream, self.end_s, came_s)
@@ -163,16 +142,3 @@ class Room:
     def processed(self, chunk: AudioChunk) -> None:
         """The recogniser has processed a chunk."""
         self._in_flight -= len(chunk.pcm)
-
-    def ended(self, sentences: int) -> None:
-        """Everything was said, in so many sentences."""
-        self._sentences = sentences * len(self.directions)
-
-    def finished(self) -> None:
-        """One more sentence has its last caption, in one of the languages."""
-        self._finals += 1
-
-
-def _view_of(key: str) -> str:
-    digest = hmac.digest(key.encode("ascii"), b"surtitle: view of a room", "sha256")
-    return urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()

@@ -7,7 +7,7 @@ everything.
 
 import re
 from collections import deque
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,31 +23,6 @@ from connectors.web.messages import (
 )
 from operators.events import Caption
 from operators.text import cleaned, common_prefix, settled
-
-M = TypeVar("M")
-
-
-class Pace(Generic[M]):
-    """Limits the rate of one kind of message: only the newest message waits, replacing older ones."""
-
-    def __init__(self, interval_s: float) -> None:
-        """``interval_s`` is the minimum time between two messages, in seconds."""
-        self._interval_s = interval_s
-        self._passed_s = float("-inf")
-        self._waits: M | None = None
-
-    def offer(self, message: M) -> None:
-        """Let a message wait for its turn, replacing one that waits."""
-        self._waits = message
-
-    def due(self, now_s: float) -> M | None:
-        """Remove and return the waiting message if it is due."""
-        message = self._waits
-        if message is None or now_s - self._passed_s < self._interval_s:
-            return None
-        self._waits, self._passed_s = None, now_s
-        return message
-
 
 _ID = re.compile(r"([0-9a-zA-Z]{1,32})-([0-9]{1,15})", re.ASCII)
 _encode = msgspec.json.Encoder().encode
@@ -73,7 +48,7 @@ class StreamLog:
     Messages are numbered 1, 2, 3, …; a client's position is the number of its last message.
     """
 
-    def __init__(self, run: str, language: Languages, state: str, bounds: Bounds | None = None) -> None:
+    def __init__(self, run: str, language: Languages, bounds: Bounds | None = None) -> None:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
         #: The languages that it tells.
@@ -91,13 +66,12 @@ class StreamLog:
         self._characters = 0
         # Highest number of a forgotten segment: a lower number that is unknown is an echo.
         self._forgotten = -1
-        self.state = RunState(state=state)
+        self.state = RunState(state="listening")
         self.figures: Figures | None = None
         self.is_over = False
-        self._states: Pace[RunState] = Pace(self._bounds.state_s)
-        self._figures: Pace[Figures] = Pace(self._bounds.figures_s)
-        self._newest: tuple[int, int, bytes] = (-1, -1, b"")
-        self._snapshot: tuple[int, bytes] = (-1, b"")
+        # The newest message of each kind that waits for its turn, and when that is.
+        self._waiting: dict[type, RunState | Figures] = {}
+        self._due_s: dict[type, float] = {}
 
     def caption(self, caption: Caption) -> None:
         """Publish how a caption differs from its segment's previous one, unless it is an echo."""
@@ -120,28 +94,39 @@ class StreamLog:
         self._segments[caption.segment] = after
         self._characters += _size(after) - _size(before)
         self._forget(but=caption.segment)
-        self._say(_difference(before, after))
+        keep, source_keep = common_prefix(before.text, text), common_prefix(before.source, source)
+        update = SegmentUpdate(
+            segment=after.segment,
+            keep=keep,
+            append=text[keep:],
+            settled=after.settled,
+            source_keep=source_keep,
+            source_append=source[source_keep:],
+            final=after.final,
+            start_s=after.start_s,
+            end_s=after.end_s,
+        )
+        self._say(update)
 
-    def tell_state(self, state: RunState, now_s: float) -> None:
-        """Publish the run's status when it is due."""
-        self._states.offer(state)
-        self.tick(now_s)
-
-    def tell_figures(self, figures: Figures, now_s: float) -> None:
-        """Publish the figures when they are due."""
-        self.figures = figures
-        self._figures.offer(figures)
+    def tell(self, message: RunState | Figures, now_s: float) -> None:
+        """Publish the run's status or the figures when they are due; a newer one replaces one that waits."""
+        if isinstance(message, Figures):
+            self.figures = message
+        self._waiting[type(message)] = message
         self.tick(now_s)
 
     def tick(self, now_s: float) -> bool:
         """Publish messages that are due by now; returns whether there were any."""
-        state, figures = self._states.due(now_s), self._figures.due(now_s)
-        if state is not None:
-            self.state = state
-            self._say(state)
-        if figures is not None:
-            self._say(figures)
-        return state is not None or figures is not None
+        due = [one for kind, one in self._waiting.items() if now_s >= self._due_s.get(kind, float("-inf"))]
+        for message in due:
+            del self._waiting[type(message)]
+            is_state = isinstance(message, RunState)
+            interval_s = self._bounds.state_s if is_state else self._bounds.figures_s
+            self._due_s[type(message)] = now_s + interval_s
+            if isinstance(message, RunState):
+                self.state = message
+            self._say(message)
+        return bool(due)
 
     def end(self) -> None:
         """Publish everything that waits, then the end of the stream."""
@@ -158,7 +143,8 @@ class StreamLog:
         match = _ID.fullmatch(last_id or "")
         missed = self.after(int(match[2])) if match and match[1] == self._run else None
         if missed is None:
-            missed = self._whole()
+            segments = list(self._segments.values())
+            missed = self._event(Snapshot(segments=segments, state=self.state.state, language=self.language))
         return self.position, missed + self.standing()
 
     def after(self, position: int) -> bytes | None:
@@ -166,11 +152,7 @@ class StreamLog:
         count = self.position - position
         if not 0 <= count <= len(self._journal):
             return None
-        if self._newest[:2] != (position, self.position):
-            # All clients that keep up request the same messages.
-            joined = b"".join(self._journal[-back] for back in range(count, 0, -1))
-            self._newest = (position, self.position, joined)
-        return self._newest[2]
+        return b"".join(self._journal[-back] for back in range(count, 0, -1))
 
     def standing(self) -> bytes:
         """The present state, as messages without numbers: status, figures, whether the stream is over."""
@@ -180,14 +162,6 @@ class StreamLog:
         if self.is_over:
             said.append(End())
         return b"".join(self._event(message) for message in said)
-
-    def _whole(self) -> bytes:
-        if self._snapshot[0] != self.position:
-            message = Snapshot(
-                segments=list(self._segments.values()), state=self.state.state, language=self.language
-            )
-            self._snapshot = (self.position, self._event(message))
-        return self._snapshot[1]
 
     def _say(self, message: Message) -> None:
         self.position += 1
@@ -212,22 +186,6 @@ class StreamLog:
             del self._segments[gone.segment]
             self._characters -= _size(gone)
             self._forgotten = max(self._forgotten, gone.segment)
-
-
-def _difference(before: Segment, after: Segment) -> SegmentUpdate:
-    keep = common_prefix(before.text, after.text)
-    source_keep = common_prefix(before.source, after.source)
-    return SegmentUpdate(
-        segment=after.segment,
-        keep=keep,
-        append=after.text[keep:],
-        settled=after.settled,
-        source_keep=source_keep,
-        source_append=after.source[source_keep:],
-        final=after.final,
-        start_s=after.start_s,
-        end_s=after.end_s,
-    )
 
 
 def _size(segment: Segment) -> int:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from connectors.audio.recording import live_stream, stream_of
 from connectors.exports.room_files import FILES, RoomFiles
@@ -13,11 +14,10 @@ from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.view import Status
-from connectors.web.hub import Hub
+from connectors.web.hub import MAX_STREAMS, Hub
 from connectors.web.messages import languages_of
 from connectors.web.qr import show_code
-from connectors.web.server import Speakers, WebServer
-from connectors.web.streams import MAX_STREAMS
+from connectors.web.server import WebServer
 from flows.settings.schema import RecognizeSettings, Settings
 from operators.errors import UsageError
 from operators.events import Caption
@@ -120,7 +120,7 @@ class Audience:
             token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
             names=web.names,
             max_clients=web.max_clients,
-            speakers=None if self.rooms is None else _speakers(self.rooms, self._hub),
+            **_speaking(self.rooms, self._hub),
             # Few rooms ask for several languages; what cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )
@@ -216,11 +216,14 @@ class Audience:
         return address
 
 
-def _speakers(rooms: RoomRegistry, hub: Hub) -> Speakers:
+def _speaking(rooms: RoomRegistry | None, hub: Hub) -> dict[str, Any]:
+    """What a web server is given for the speakers of rooms, if there are any."""
+    if rooms is None:
+        return {}
     # Imported here: few runs need them.
     with needs_extra("web", "surtitle serve"):
-        from connectors.rooms.speaker import RoomSpeakers
-    return RoomSpeakers(rooms, hub)
+        from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
+    return {"front": SPEAK_PAGE, "more": RoomSpeakers(rooms, hub).routes()}
 
 
 def _streams(settings: Settings) -> list[str]:

@@ -16,7 +16,7 @@ from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages import Format
 from connectors.rooms.room import RoomLimits
 from connectors.sinks.part import SINKS, SinkPart
-from connectors.web.streams import MAX_CLIENTS
+from connectors.web.hub import MAX_CLIENTS
 from flows.settings.lists import words
 from flows.settings.output import DisplaySettings, OutputSettings
 from flows.settings.stage import ELSEWHERE, Positive, Stage, extended

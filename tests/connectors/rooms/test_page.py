@@ -103,7 +103,7 @@ def _readers(page: Page) -> str:
 
 def finals(served: Serving) -> list[int]:
     """The bytes of sound in each finished segment."""
-    ((_, followed),) = served.hub._streams._by_name.items()
+    ((_, followed),) = served.hub._streams.items()
     return [int(one.text) for one in followed.log._segments.values() if one.final]
 
 
@@ -143,7 +143,7 @@ def test_a_speaker_speaks_until_stop_and_may_begin_again(served: Serving, page: 
         page.locator("#speak").click()
         expect(page.locator("#state-words")).to_have_text("not speaking")
         expect(page.locator("#speak")).to_be_enabled()
-        assert len(served.hub._streams.published()) == turn + 1
+        assert len(served.hub._published()) == turn + 1
     assert [one for one in said if not one.startswith(served.address)] == []
 
 
@@ -347,5 +347,5 @@ def test_readers_are_told_of_an_incomplete_link_and_of_a_room_that_is_gone(
     expect(page.locator("#state-words")).to_have_text("listening")
     served.drop_all()
     # As after a new start of the server, which knows nothing of the room.
-    served.hub._streams._by_name.clear()
+    served.hub._streams.clear()
     expect(page.locator("#notice")).to_contain_text("the room is over")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
-from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits, TokenBucket
+from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits
 from operators.errors import OutputError, UsageError
 from operators.events import AudioChunk, Caption, channel_of
 from operators.languages import language
@@ -206,21 +206,6 @@ def test_sound_that_is_audible_breaks_a_silence() -> None:
     assert room.heard_s == 0.0
     rooms.accept(room, b"\x00\x10" * 1600, rooms.now())
     assert room.heard_s == 30.0
-
-
-@given(st.lists(st.tuples(st.integers(1, 100_000), st.floats(0.0, 5.0)), min_size=1, max_size=50))
-def test_sound_is_taken_at_the_rate_and_never_slower_than_it_is_spoken(
-    pieces: list[tuple[int, float]],
-) -> None:
-    rate, burst_s, now_s = 64_000, 15.0, 0.0
-    pace, sent = TokenBucket(rate, burst_s, now_s), 0
-    for count, pause_s in pieces:
-        now_s += pause_s
-        now_s += pace.wait_s(count, now_s)
-        sent += count
-        assert sent <= rate * (burst_s + now_s) + 1.0
-    quick = TokenBucket(rate, burst_s, 0.0)
-    assert not any(quick.wait_s(3200, 0.1 * number) for number in range(1000))
 
 
 @pytest.mark.parametrize("drift", [-3e-4, 3e-4])

@@ -12,8 +12,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from connectors.rooms.keys import RoomKeys
-from connectors.web.hub import ClientTimeouts
-from connectors.web.streams import MAX_STREAMS
+from connectors.web.hub import MAX_STREAMS, ClientTimeouts
 from tests.connectors.rooms.speaking import SECOND, Serving, serving
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import soon

@@ -1,8 +1,6 @@
 """A client that comes at any moment and misses any events ends with the same text as all others."""
 
-import asyncio
 import math
-from threading import Lock
 
 import pytest
 from hypothesis import given
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from connectors.view import Status
 from connectors.web.messages import Languages, RunState, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
-from connectors.web.streams import Client, Followed
 from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.text import cleaned
 from tests.connectors.web.browser import Page, caption
@@ -20,7 +17,7 @@ LANGUAGES = Languages(source="en", target="de")
 
 
 def a_log(bounds: Bounds | None = None) -> StreamLog:
-    return StreamLog("run", LANGUAGES, "listening", bounds)
+    return StreamLog("run", LANGUAGES, bounds)
 
 
 def fresh(log: StreamLog) -> Page:
@@ -61,7 +58,7 @@ def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_ever
         if isinstance(step, Caption):
             log.caption(step)
         elif step == "state":
-            log.tell_state(RunState(state="speech"), float(time_s))
+            log.tell(RunState(state="speech"), float(time_s))
         else:
             # Of what is on its way as many whole events arrive, and the rest is lost.
             assert isinstance(step, int)
@@ -203,7 +200,7 @@ def test_a_segment_that_was_forgotten_does_not_come_back_behind_those_after_it()
 def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
     log = a_log(Bounds(state_s=0.2))
     for hundredth in range(100):
-        log.tell_state(RunState(state=f"{hundredth}"), hundredth / 100)
+        log.tell(RunState(state=f"{hundredth}"), hundredth / 100)
     assert log.position == 5
     assert log.tick(5.0)
     assert not log.tick(10.0)
@@ -213,8 +210,8 @@ def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
 
 def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_both() -> None:
     log = a_log()
-    log.tell_figures(figures_after(None, record(), 0.0), 0.0)
-    log.tell_figures(figures_after(log.figures, record(final=True, ne=0.25), 1.5), 0.1)
+    log.tell(figures_after(None, record(), 0.0), 0.0)
+    log.tell(figures_after(log.figures, record(final=True, ne=0.25), 1.5), 0.1)
     log.end()
     log.end()
     page = Page()
@@ -234,24 +231,3 @@ def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_
 )
 def test_a_level_that_is_none_is_null(level: float | None, told: float | None) -> None:
     assert state_of(Status(state="listening", level_dbfs=level), None).level_dbfs == told
-
-
-def test_a_connection_that_breaks_between_any_two_events_of_a_reminder_loses_nothing() -> None:
-    log = StreamLog("run", Languages(source="en", target="de"), "listening")
-
-    async def received() -> bytes:
-        client = Client(Followed({"de": log}), None, lambda: None)
-        await client.next(Lock())
-        for text in ("Guten", "Guten Morgen"):
-            log.caption(caption(text))
-        client.remind()
-        return await client.next(Lock())
-
-    events = asyncio.run(received()).split(b"\n\n")[:-1]
-    assert len(events) == 3
-    for count in range(len(events) + 1):
-        page = Page()
-        page.last_id = "run-0"
-        page.take(b"\n\n".join(events[:count]))
-        page.take(log.arrival(page.last_id)[1])
-        assert (page.text, page.snapshots) == (["Guten Morgen"], 0), count
