@@ -15,11 +15,9 @@ from typing import Any
 
 import msgspec
 
-from connectors.audio.recording import shown
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import Numbered, PostSink, Request
-from operators.errors import UsageError
 from operators.extras import needs_extra
 from operators.secret import Secret
 from operators.text import cleaned, wrap
@@ -32,6 +30,8 @@ _READ_PER_S = 25
 _ANSWER_S = 10.0
 _HELLO, _IDENTIFY, _IDENTIFIED, _REQUEST, _ANSWER = 0, 1, 2, 6, 7
 _WRONG_PASSWORD, _NOT_STREAMING = 4009, 501
+# By then the picture is over.
+_USEFUL_S = 30.0
 
 
 class _Challenge(msgspec.Struct, frozen=True):
@@ -55,12 +55,8 @@ class _Message(msgspec.Struct, frozen=True):
     d: _Data
 
 
-class _Text:
-    #: By then the picture is over.
-    useful_s: float | None = 30.0
-
-    def __call__(self, url: str, final: Numbered, run: str) -> Request:  # noqa: ARG002 - nothing is repeated
-        return Request(url, cleaned(final.caption.text).encode(), {})
+def _text(url: str, final: Numbered, _run: str) -> Request:
+    return Request(url, cleaned(final.caption.text).encode(), {})
 
 
 class _Obs:
@@ -131,13 +127,8 @@ def _hashed(text: str) -> str:
 def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
     with needs_extra("web", "--obs"):
         import websockets  # noqa: F401 - told before the run begins
-    address = url.reveal()
-    scheme, _, rest = address.partition("://")
-    if scheme not in ("ws", "wss"):
-        raise UsageError(f"{shown(address)} is no address of OBS; give one such as ws://localhost:4455")
-    sink = PostSink(f"http://{rest}", _Text(), watch=watch, post=_Obs(address))
-    sink.url = address
-    return sink
+    obs = _Obs(url.reveal())
+    return PostSink(url, _text, watch=watch, useful_s=_USEFUL_S, post=obs, schemes=("ws", "wss"))
 
 
 obs = SinkPart(

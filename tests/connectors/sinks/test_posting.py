@@ -17,7 +17,7 @@ import pytest
 
 from connectors.files.watch import OutputWatch
 from connectors.sinks import posting
-from connectors.sinks.posting import Posting, PostSink, PostState
+from connectors.sinks.posting import PostPartition, PostSink, PostState
 from connectors.sinks.webhook import SECRET_VARIABLE, webhook
 from connectors.sinks.youtube import youtube
 from operators.errors import UsageError
@@ -89,7 +89,7 @@ def posting_to(
     make: Callable[..., Any] = webhook.make,
     state: Any = None,
     watch: OutputWatch | None = None,
-) -> Posting:
+) -> PostPartition:
     sink: PostSink = make(Secret(receiver.url), watch=watch or OutputWatch(told.append))
     return sink.build_part("post", "post", state)
 
@@ -253,7 +253,7 @@ def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
     posted: list[posting.Request] = []
     told: list[OutputChanged] = []
     form: Any = webhook.make("http://host/", watch=OutputWatch(told.append))
-    part = PostSink("http://host/?key=1", form._form, watch=OutputWatch(told.append), post=post).build_part(
+    part = PostSink("http://host/?key=1", form.form, watch=OutputWatch(told.append), post=post).build_part(
         "", "", None
     )
     part.write_batch([caption("Eins.", 0, 1), caption("Zwei.", 1, 2)])
@@ -289,15 +289,18 @@ def test_a_final_that_is_refused_is_left_out_and_told() -> None:
     assert [lacks in str(one) for one in watch.missing()] == [True]
 
 
-def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> None:
+def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = 1_700_000_000.0
+    monkeypatch.setattr("connectors.sinks.posting.time.time", lambda: now)
     with receiving(200) as receiver:
         receiver.url += "&lang="
         watch = OutputWatch(lambda _event: None)
         sink: Any = youtube.make(Secret(receiver.url), watch=watch)
         old = posting.Numbered(6, caption("Alt.", 0, 1), now - 61)
         state = PostState(run="", next_number=7, waiting=(old,))
-        part = Posting(receiver.url, sink._form, watch, sink._post, state, now=lambda: now)
+        part = sink.build_part("post", "post", state)
         part.write_batch([caption("Guten\nTag <b>.", 10, 12, ready_s=12.5)])
         part.close()
     (got,) = receiver.got
