@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.rooms.keys import RoomKeys
-from connectors.rooms.registry import RoomRegistry, RoomsFullError
+from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits
 from operators.errors import OutputError, UsageError
 from operators.events import AudioChunk, Caption, channel_of
@@ -101,43 +101,6 @@ def test_sound_in_short_messages_is_no_more_work_for_the_flow_than_in_long_ones(
     assert room.end_s == pytest.approx(ends[-1])
 
 
-def test_a_speaker_who_comes_and_goes_leaves_no_more_than_one_pause() -> None:
-    rooms = registry()
-    room = rooms.open("hall", None, None)
-    assert rooms.accept(room, bytes(3200), 0.0)
-    for _ in range(100):
-        rooms.pause(room)
-    assert [chunk.pauses for chunk in rooms.take()] == [False, True]
-
-
-def test_a_recogniser_that_is_busy_holds_back_the_room_and_no_other() -> None:
-    rooms = registry(buffer_s=5.0)
-    busy, other = rooms.open("busy", None, None), rooms.open("other", None, None)
-    second = bytes(BYTES_PER_SECOND)
-    while rooms.accept(busy, second, 0.0):
-        rooms.take()
-    assert busy.received == 5 * len(second), "five seconds wait here; the rest waits at the speaker"
-    assert rooms.accept(other, second, 0.0)
-    assert {chunk.stream for chunk in rooms.take()} == {other.stream}
-
-
-def test_a_room_leaves_when_all_its_sentences_have_their_last_caption() -> None:
-    rooms = registry(rooms=1)
-    room = rooms.open("hall", None, "Hebrew")
-    assert rooms.accept(room, bytes(3200), 0.0)
-    rooms.end(room)
-    for chunk in rooms.take():
-        rooms.processed(chunk)
-    assert not rooms.shown(final(room, 0))
-    assert not rooms.ended(room.stream, 2), "one more sentence was heard at the end"
-    with pytest.raises(RoomsFullError, match="the only room of this server is taken; try again when one has"):
-        rooms.open("another", None, None)
-    assert rooms.shown(final(room, 1))
-    rooms.open("another", None, None)
-    assert rooms.direction(room.stream).code == "en-he", "its last caption may still be measured"
-    assert rooms.has_left(room.stream)
-
-
 def test_a_room_with_several_languages_leaves_after_the_last_caption_of_each() -> None:
     rooms = registry()
     room = rooms.open("hall", None, "German,Hebrew")
@@ -147,25 +110,6 @@ def test_a_room_with_several_languages_leaves_after_the_last_caption_of_each() -
     assert rooms.direction(channel_of(room.stream, "he")).code == "en-he"
     assert rooms.shown(final(room, 0))
     assert rooms.has_left(channel_of(room.stream, "he"))
-
-
-def test_a_silent_room_is_over_as_soon_as_the_recogniser_is_done() -> None:
-    rooms = registry()
-    room = rooms.open("hall", None, None)
-    rooms.end(room)
-    [last] = rooms.take()
-    assert last.is_last
-    assert rooms.ended(room.stream, 0)
-    assert len(rooms) == 0
-
-
-def test_a_name_that_is_used_again_is_another_stream_with_other_secrets() -> None:
-    rooms = registry()
-    one, other = rooms.open("hall", None, None), rooms.open("hall", None, None)
-    assert one.stream != other.stream
-    assert len({one.key, one.view, other.key, other.view}) == 4
-    assert rooms.known(one.key) is one
-    assert rooms.known(one.view) is None, "the secret for reading is none for speaking"
 
 
 def test_languages_are_those_that_are_offered() -> None:
@@ -184,28 +128,6 @@ def test_languages_are_those_that_are_offered() -> None:
     with pytest.raises(UsageError, match="'Klingon' cannot be spoken here; choose from English"):
         rooms.open("hall", "Klingon", None)
     assert [one.code for one in rooms.directions] == ["en-de", "en-he"]
-
-
-def test_after_a_pause_the_clock_goes_on() -> None:
-    clock = Clock()
-    rooms = registry(clock)
-    room = rooms.open("hall", None, None)
-    for pause_s in (0.1, 0.1, 60.0):
-        clock.now_s += pause_s
-        rooms.accept(room, bytes(3200), rooms.now())
-    starts = [round(chunk.start_s, 3) for chunk in rooms.take()]
-    assert starts == [0.0, 0.1, 60.1]
-
-
-def test_sound_that_is_audible_breaks_a_silence() -> None:
-    clock = Clock()
-    rooms = registry(clock, silence_dbfs=-50.0)
-    room = rooms.open("hall", None, None)
-    clock.now_s += 30.0
-    rooms.accept(room, b"\x01\x00" * 1600, rooms.now())
-    assert room.heard_s == 0.0
-    rooms.accept(room, b"\x00\x10" * 1600, rooms.now())
-    assert room.heard_s == 30.0
 
 
 @pytest.mark.parametrize("drift", [-3e-4, 3e-4])
@@ -246,26 +168,6 @@ def test_a_room_has_the_same_secrets_when_its_server_is_started_again(tmp_path: 
     for stranger in (room.view, "hall", ""):
         with pytest.raises(UsageError, match="no such room any more"):
             rooms.open("hall", None, None, stranger)
-
-
-def test_a_file_of_keys_is_not_readable_by_others_whatever_it_was_before(tmp_path: Path) -> None:
-    path = tmp_path / "keys"
-    path.write_bytes(b"")
-    path.chmod(0o644)
-    kept(path)
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_damaged_line_is_named_and_the_file_stays(tmp_path: Path) -> None:
-    path = tmp_path / "keys"
-    kept(path).open("hall", None, None)
-    for damage in (b'{"room": "hall"}\n', b"\xff\n", b'{"room": "hall", "key": "short"}\n'):
-        whole = path.read_bytes()
-        path.write_bytes(whole + damage)
-        with pytest.raises(UsageError, match="line 2 is no room and its key; remove it"):
-            kept(path)
-        assert path.read_bytes() == whole + damage
-        path.write_bytes(whole)
 
 
 def test_a_file_of_keys_that_cannot_be_written_ends_the_server_but_no_room(tmp_path: Path) -> None:

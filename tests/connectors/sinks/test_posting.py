@@ -25,7 +25,6 @@ from operators.notifications import OutputChanged
 from operators.secret import Secret
 from tests.program import surtitle
 from tests.subtitled import caption
-from tests.waiting import until
 
 
 class Got(NamedTuple):
@@ -166,28 +165,6 @@ def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers() -
     assert {got.headers["Idempotency-Key"] for got in receiver.got[:2]} == first
 
 
-def test_a_resumed_run_that_hears_something_else_uses_another_key() -> None:
-    with receiving(200) as receiver:
-        for text in ("Eins.", "Eins.", "Ein Satz."):
-            part = posting_to(receiver, [], state=PostState(run="run", next_number=4))
-            part.write_batch([caption(text, 0, 1)])
-            part.close()
-    first, same, other = [got.headers["Idempotency-Key"] for got in receiver.got]
-    assert first == same != other
-    assert first.startswith('"run-4-')
-
-
-def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "_FIRST_WAIT_S", 0.04)
-    with receiving(503, 503, 503, 503, 503, 200) as receiver:
-        part = posting_to(receiver, [])
-        part.write_batch([caption("Eins.", 0, 1)])
-        until(lambda: len(receiver.got) == 6)
-        part.close()
-    # The fifth wait is 16 times the first one, a fifth less by chance.
-    assert receiver.times_s[5] - receiver.times_s[4] > 0.5
-
-
 def test_the_end_of_a_run_is_awaited_once_for_all_receivers_and_then_nothing_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -217,20 +194,6 @@ def test_an_address_is_of_http_or_https() -> None:
             webhook.make(Secret(none), watch=watch)
         assert "key" not in str(refused.value)
     webhook.make(Secret("https://host/"), watch=watch)
-
-
-def test_a_receiver_that_never_answers_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "_ANSWER_S", 0.2)
-    told: list[OutputChanged] = []
-    with receiving(200) as receiver:
-        receiver.answers.clear()
-        part = posting_to(receiver, told)
-        part.write_batch([caption("Eins.", 0, 1)])
-        until(lambda: told)
-        receiver.answers.set()
-        part.close()
-    assert "timed out" in told[0].sentence
-    assert part.missing is None
 
 
 def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

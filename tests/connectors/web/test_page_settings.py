@@ -105,14 +105,6 @@ def test_settings_that_are_none_are_left_out(query: str, captions: CaptionServer
     expect(page.locator("html")).to_have_css("color-scheme", "dark")
 
 
-def test_a_pace_at_which_nobody_reads_is_left_out(captions: CaptionServer, visit: Visit) -> None:
-    read = "async (given) => (await import('/static/settings.js')).valid(given)"
-    page = visit(captions.page)
-    for pace, taken in (("0", {}), ("x", {}), ("1", {"pace": 5}), ("14", {"pace": 14})):
-        assert page.evaluate(read, {"pace": pace}) == taken
-    assert page.evaluate(read, {"fade": "0", "lines": "0"}) == {"fade": 0, "lines": 0}
-
-
 def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page, color_scheme="light")
     html, button = page.locator("html"), page.get_by_role("button", name="Light theme")
@@ -134,22 +126,6 @@ def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServe
     page.get_by_role("button", name="Reset all").click()
     linked = visit(captions.page + "?text=00ffff", color_scheme="light")
     expect(linked.locator("html")).to_have_css("color-scheme", "dark")
-
-
-def test_memory_that_is_refused_or_broken_is_done_without(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    page.evaluate("localStorage.setItem('surtitle', '{broken')")
-    page.reload()
-    expect(page.locator("#state-words")).to_have_text("listening")
-    page.evaluate("localStorage.clear()")
-    # Other tests use the first page again, and the script would stay in it.
-    refused = visit(captions.page)
-    refused.add_init_script(
-        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })"
-    )
-    refused.reload()
-    refused.keyboard.press("s")
-    expect(refused.locator("html[data-source]")).to_be_attached()
 
 
 def test_single_keys_can_be_turned_off(captions: CaptionServer, visit: Visit) -> None:

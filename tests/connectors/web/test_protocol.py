@@ -98,42 +98,6 @@ def test_the_text_is_that_of_the_captions_cleaned(given_captions: list[Caption])
         assert page.segments[number]["final"] == one.is_final
 
 
-def test_what_stood_in_the_update_before_is_settled_by_whole_words() -> None:
-    log = a_log()
-    page = fresh(log)
-    for text in ("Guten Mor", "Guten Morgen all", "Guten Morgen alle"):
-        log.caption(caption(text))
-    log.caption(caption("Guten Tag", final=True))
-    page.take(log.after(0) or b"")
-    assert [one["settled"] for one in page.updates] == [
-        0,
-        len("Guten "),
-        len("Guten Morgen "),
-        len("Guten Tag"),
-    ]
-    assert [one["keep"] for one in page.updates] == [0, 9, 16, 6]
-    assert page.updates[1]["append"] == "gen all"
-
-
-def test_counts_are_code_points() -> None:
-    log = a_log()
-    page = fresh(log)
-    log.caption(caption("🎭 🎭"))
-    log.caption(caption("🎭 🎭 da"))
-    page.take(log.after(0) or b"")
-    assert (page.updates[1]["keep"], page.updates[1]["settled"], page.text) == (3, 3, ["🎭 🎭 da"])
-
-
-def test_nothing_comes_after_a_final() -> None:
-    log = a_log()
-    log.caption(caption("done", final=True))
-    position = log.position
-    log.caption(caption("done, but once more"))
-    log.caption(caption("done", final=True))
-    assert log.position == position
-    assert fresh(log).text == ["done"]
-
-
 def test_an_id_of_another_run_or_from_nowhere_gets_a_snapshot() -> None:
     log = a_log()
     for number in range(3):
@@ -167,34 +131,6 @@ def test_ten_thousand_segments_leave_bounded_memory() -> None:
     assert list(page.segments) == list(range(9_800, 10_000))
     assert len(log._journal) == bounds.messages
     assert sum(map(len, log._journal)) == log._octets <= bounds.octets
-
-
-def test_huge_texts_are_bounded_too_and_the_newest_stays() -> None:
-    bounds = Bounds(characters=1000, octets=1000)
-    log = a_log(bounds)
-    for number in range(20):
-        log.caption(caption("x" * 300, number, final=True))
-    assert len(fresh(log).segments) == 3
-    log.caption(caption("y" * 5000, 20))
-    assert fresh(log).text == ["y" * 5000]
-    assert len(log._journal) == 1
-
-
-def test_an_open_segment_outlives_finished_ones_in_the_history() -> None:
-    log = a_log(Bounds(segments=3))
-    log.caption(caption("still op", 0))
-    for number in range(1, 9):
-        log.caption(caption("done", number, final=True))
-    log.caption(caption("still open", 0))
-    assert fresh(log).text == ["still open", "done", "done"]
-
-
-def test_a_segment_that_was_forgotten_does_not_come_back_behind_those_after_it() -> None:
-    log = a_log(Bounds(segments=2))
-    for number in range(5):
-        log.caption(caption("done", number, final=True))
-    log.caption(caption("done", 1, final=True))
-    assert list(fresh(log).segments) == [3, 4]
 
 
 def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
