@@ -98,7 +98,9 @@ class RoomRegistry:
                 many = "the only room" if self.limits.rooms == 1 else f"all {self.limits.rooms} rooms"
                 verb = "is" if self.limits.rooms == 1 else "are"
                 raise RoomsFullError(f"{many} of this server {verb} taken; try again when one has ended")
-            room = Room(name, directions, self.now(), self.clock, key)
+            room = Room(
+                name, directions, key, limits=self.limits, lock=self._lock, clock=self.clock, now=self.now
+            )
             self._rooms[room.stream] = self._known[room.stream] = room
             while len(self._known) > len(self._rooms) + _MAX_PAST:
                 del self._known[next(one for one in self._known if one not in self._rooms)]
@@ -113,24 +115,6 @@ class RoomRegistry:
             rooms = [room for room in self._rooms.values() if not room.is_ending]
             return next((room for room in rooms if hmac.compare_digest(given, room.key.encode())), None)
 
-    def accept(self, room: Room, pcm: bytes, came_s: float) -> bool:
-        """Take sound that came at ``came_s``; False if there is no space for it yet."""
-        with self._lock:
-            if self._is_closed or room.is_ending or room.waiting_s >= self.limits.buffer_s:
-                return False
-            room.accept(pcm, came_s, self.now(), self.limits.silence_dbfs)
-            return True
-
-    def pause(self, room: Room) -> None:
-        """Finish what was said so far; the speaker may come back."""
-        with self._lock:
-            room.pause()
-
-    def end(self, room: Room) -> None:
-        """Finish what was said; the room ends after its last caption."""
-        with self._lock:
-            room.end()
-
     # For the flow.
 
     def take(self) -> list[AudioChunk]:
@@ -142,7 +126,9 @@ class RoomRegistry:
         """Accept no more sound, and return all that was accepted."""
         with self._lock:
             self._is_closed = True
-            return [chunk for room in self._rooms.values() for chunk in room.take(everything=True)]
+            for room in self._rooms.values():
+                room.is_closed = True
+        return self.take()
 
     def processed(self, chunk: AudioChunk) -> None:
         """A recogniser has processed a chunk."""

@@ -7,7 +7,8 @@ import hmac
 import secrets
 from base64 import urlsafe_b64encode
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import NamedTuple
 
 from operators.clock import LagClock
@@ -46,20 +47,26 @@ class RoomLimits(NamedTuple):
 
 
 class Room:
-    """A room of one speaker. Not thread-safe: its registry has the lock."""
+    """A room of one speaker. What its speaker calls takes the lock; its registry has it for all else."""
 
     def __init__(
-        self, name: str, directions: tuple[Direction, ...], now_s: float, clock: LagClock, key: str | None
+        self,
+        name: str,
+        directions: tuple[Direction, ...],
+        key: str | None,
+        *,
+        limits: RoomLimits,
+        lock: Lock,
+        clock: LagClock,
+        now: Callable[[], float],
     ) -> None:
-        """Open a room at ``now_s``; ``clock`` follows the clock of its speaker.
-
-        ``directions`` are from the spoken language to each language of captions.
-        """
+        """Open a room; ``directions`` are from the spoken language to each language of captions."""
+        self._limits, self._lock, self._clock, self._now = limits, lock, clock, now
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
         self.directions = directions
         #: When it was opened, on the clock of its stream.
-        self.began_s = now_s
+        self.began_s = now()
         #: With the key one speaks; with the view, which follows from it, one reads.
         self.key = key or secrets.token_urlsafe(16)
         digest = hmac.digest(self.key.encode("ascii"), b"surtitle: view of a room", "sha256")
@@ -67,10 +74,9 @@ class Room:
         #: Bytes of sound that were accepted.
         self.received = 0
         #: When sound above the threshold of silence was last received.
-        self.heard_s = now_s
-        #: Whether no more sound is accepted.
-        self.is_ending = False
-        self._clock = clock
+        self.heard_s = self.began_s
+        #: Whether the speaker has finished, and whether the server has.
+        self.is_ending = self.is_closed = False
         self._waiting: deque[AudioChunk] = deque()
         self._waiting_bytes = self._in_flight = 0
         #: The end of the accepted sound on the stream's clock.
@@ -91,19 +97,23 @@ class Room:
         """Whether all that was said has its last caption in each language, and no more will come."""
         return self.sentences is not None and self.finals >= self.sentences * len(self.directions)
 
-    def accept(self, pcm: bytes, came_s: float, now_s: float, silence_dbfs: float) -> None:
-        """Take sound that came at ``came_s`` and is taken at ``now_s``."""
-        before_s = self.end_s
-        if came_s - self._received_s > _GAP_S or self.received == 0:
-            duration_s = len(pcm) / BYTES_PER_SECOND
-            self.end_s = max(self.end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
-        self._append(pcm, follows=self.end_s == before_s)
-        self._clock.heard(self.stream, self.end_s, came_s)
-        self._waiting_bytes += len(pcm)
-        self.received += len(pcm)
-        self._received_s = now_s
-        if level(pcm).peak_dbfs > silence_dbfs:
-            self.heard_s = now_s
+    def accept(self, pcm: bytes, came_s: float) -> bool:
+        """Take sound that came at ``came_s``; False if there is no space for it yet."""
+        with self._lock:
+            if self.is_closed or self.is_ending or self.waiting_s >= self._limits.buffer_s:
+                return False
+            before_s = self.end_s
+            if came_s - self._received_s > _GAP_S or self.received == 0:
+                duration_s = len(pcm) / BYTES_PER_SECOND
+                self.end_s = max(self.end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
+            self._append(pcm, follows=self.end_s == before_s)
+            self._clock.heard(self.stream, self.end_s, came_s)
+            self._waiting_bytes += len(pcm)
+            self.received += len(pcm)
+            self._received_s = self._now()
+            if level(pcm).peak_dbfs > self._limits.silence_dbfs:
+                self.heard_s = self._received_s
+            return True
 
     def _append(self, pcm: bytes, *, follows: bool) -> None:
         """Add sound in chunks; ``follows`` says that there is no gap before it."""
@@ -119,21 +129,25 @@ class Room:
         self.end_s = start_s
 
     def pause(self) -> None:
-        """No sound comes for now."""
-        # A second pause says nothing new, and a speaker may come and go any number of times.
-        is_pausing = bool(self._waiting) and self._waiting[-1].pauses
-        if not self.is_ending and not is_pausing:
-            self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", pauses=True))
+        """Finish what was said so far; the speaker may come back."""
+        with self._lock:
+            # A second pause says nothing new, and a speaker may come and go any number of times.
+            is_pausing = bool(self._waiting) and self._waiting[-1].pauses
+            if not self.is_ending and not is_pausing:
+                self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", pauses=True))
 
     def end(self) -> None:
-        """No more sound will come."""
-        if not self.is_ending:
-            self.is_ending = True
-            self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", is_last=True))
+        """Finish what was said; the room ends after its last caption."""
+        with self._lock:
+            if not self.is_ending:
+                self.is_ending = True
+                self._waiting.append(
+                    AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", is_last=True)
+                )
 
-    def take(self, *, everything: bool = False) -> Iterator[AudioChunk]:
-        """The chunks that the recogniser may have now."""
-        while self._waiting and (everything or self._in_flight < _IN_FLIGHT_S * BYTES_PER_SECOND):
+    def take(self) -> Iterator[AudioChunk]:
+        """The chunks that the recogniser may have now; all of them when the server ends."""
+        while self._waiting and (self.is_closed or self._in_flight < _IN_FLIGHT_S * BYTES_PER_SECOND):
             chunk = self._waiting.popleft()
             self._waiting_bytes -= len(chunk.pcm)
             self._in_flight += len(chunk.pcm)

@@ -147,13 +147,13 @@ class RoomSpeakers:
         del self._cuts[room.stream]
         if room.is_ending:
             return
-        self._rooms.pause(room)
+        room.pause()
         loop = asyncio.get_running_loop()
         self._ends[room.stream] = loop.call_later(self._rooms.limits.linger_s, self._end, room)
 
     def _end(self, room: Room) -> None:
         self._ends.pop(room.stream, None)
-        self._rooms.end(room)
+        room.end()
 
 
 def _told(language: Language) -> dict[str, str]:
@@ -205,14 +205,14 @@ class _Speaker:
             if isinstance(message, str):
                 if not isinstance(decoded(message), End):
                     raise _Refused('after the opening, send sound in binary messages, or {"type": "end"}')
-                self._rooms.end(room)
+                room.end()
                 await self._confirm()
             elif message is not None:
                 await self._take(message)
             if message is not None:
                 await self._keep_pace(len(message))
             if not room.is_ending and self._rooms.now() - room.heard_s >= silence_s:
-                self._rooms.end(room)
+                room.end()
                 raise _Refused(
                     f"nothing was heard for {silence_s:g} seconds, so the room has ended; "
                     "open it again to go on"
@@ -227,7 +227,7 @@ class _Speaker:
             )
         if len(pcm) % 2:
             raise _Refused("a message has half a sample; send 16-bit samples, 16,000 a second, in whole")
-        while not self._rooms.accept(self._room, pcm, came_s):
+        while not self._room.accept(pcm, came_s):
             if self._room.is_ending:
                 return
             await asyncio.sleep(_FULL_S)

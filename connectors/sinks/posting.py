@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from random import uniform
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
@@ -53,16 +53,9 @@ class Numbered(msgspec.Struct, frozen=True):
         return datetime.fromtimestamp(self.said_at, UTC)
 
 
-class Request(NamedTuple):
-    """What is sent."""
-
-    url: str
-    body: bytes
-    headers: dict[str, str]
-
-
-#: Makes the request of a final to an address; the last argument is a name that a resumed run keeps.
-Format = Callable[[str, Numbered, str], Request]
+#: Sends a final to an address, and returns the status of the answer. The last argument is a name that a run
+#: keeps when it resumes.
+Send = Callable[[str, Numbered, str], int]
 
 
 class PostState(msgspec.Struct, frozen=True):
@@ -85,9 +78,10 @@ class _Direct(urllib.request.HTTPRedirectHandler):
 _opener = urllib.request.build_opener(_Direct)
 
 
-def _posted(request: Request) -> int:
-    url, user = without_user(request.url)
-    asked = urllib.request.Request(url, request.body, user | request.headers, method="POST")
+def post(url: str, body: bytes, headers: dict[str, str]) -> int:
+    """Send a request, and return the status of the answer; a user in the address is sent as a header."""
+    url, user = without_user(url)
+    asked = urllib.request.Request(url, body, user | headers, method="POST")
     try:
         with _opener.open(asked, timeout=_ANSWER_S) as answer:
             answer.read(4096)
@@ -103,11 +97,10 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
     Delivery: at least once with recovery, in order; a request that is repeated has the same number.
 
     Args:
-        url: The address. A user and password in it are sent as such, unless a header of the form is.
-        form: Makes the requests.
+        url: The address.
+        send: Sends a final, by `post` for example.
         watch: Notified while the receiver does not answer.
         useful_s: Seconds after which a final is of no use to the receiver; None for never.
-        post: Sends a request, and returns the status of the answer.
         schemes: Those of valid addresses.
 
     Raises:
@@ -117,11 +110,10 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
     def __init__(
         self,
         url: Secret | str,
-        form: Format,
+        send: Send,
         *,
         watch: OutputWatch,
         useful_s: float | None = None,
-        post: Callable[[Request], int] = _posted,
         schemes: tuple[str, ...] = ("https", "http"),
     ) -> None:
         self.url = url.reveal() if isinstance(url, Secret) else str(url)
@@ -131,7 +123,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
                 f"{shown(self.url)} is no address to send to; give one of {' or '.join(schemes)}, with %… "
                 "for letters beyond ASCII"
             )
-        self.form, self.watch, self.useful_s, self.post = form, watch, useful_s, post
+        self.send, self.watch, self.useful_s = send, watch, useful_s
 
     @override
     def list_parts(self) -> list[str]:
@@ -231,7 +223,7 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
         if sink.useful_s is not None and time.time() - final.said_at > sink.useful_s:
             return True, self._trouble or "it answered too late"
         try:
-            status = sink.post(sink.form(sink.url, final, self._run))
+            status = sink.send(sink.url, final, self._run)
         except OSError as error:
             return False, str(getattr(error, "reason", None) or error) or type(error).__name__
         except ValueError as error:

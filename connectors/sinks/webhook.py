@@ -7,7 +7,7 @@ import msgspec
 
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
-from connectors.sinks.posting import Numbered, PostSink, Request
+from connectors.sinks.posting import Numbered, PostSink, post
 from operators.secret import Secret, sendable
 
 #: Holds what the receiver is to know us by; it is sent as a bearer token.
@@ -18,7 +18,7 @@ def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
     given = os.environ.get(SECRET_VARIABLE)
     secret = sendable(given, SECRET_VARIABLE) if given else None
 
-    def json(url: str, final: Numbered, run: str) -> Request:
+    def send(url: str, final: Numbered, run: str) -> int:
         caption = final.caption
         body = {
             "sequence": final.number,
@@ -35,9 +35,9 @@ def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         if secret is not None:
             headers["Authorization"] = f"Bearer {secret.reveal()}"
-        return Request(url, msgspec.json.encode(body), headers)
+        return post(url, msgspec.json.encode(body), headers)
 
-    return PostSink(url, json, watch=watch)
+    return PostSink(url, send, watch=watch)
 
 
 webhook = SinkPart(

@@ -9,18 +9,18 @@ from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from connectors.sinks.part import SinkPart
-from connectors.sinks.posting import Numbered, PostSink, Request
+from connectors.sinks.posting import Numbered, PostSink, post
 
 # By then the picture has been broadcast.
 _USEFUL_S = 60.0
 
 
-def _closed_captions(url: str, final: Numbered, _run: str) -> Request:
+def _send(url: str, final: Numbered, _run: str) -> int:
     parts = urlsplit(url)
     query = [*parse_qsl(parts.query, keep_blank_values=True), ("seq", str(final.number))]
     said = final.said.replace(tzinfo=None).isoformat(timespec="milliseconds")
     text = " ".join(final.caption.text.split())
-    return Request(
+    return post(
         parts._replace(query=urlencode(query)).geturl(),
         f"{said}\n{text}\n".encode(),
         {"Content-Type": "text/plain; charset=UTF-8"},
@@ -28,6 +28,6 @@ def _closed_captions(url: str, final: Numbered, _run: str) -> Request:
 
 
 youtube = SinkPart(
-    "youtube", partial(PostSink, form=_closed_captions, useful_s=_USEFUL_S), "captions",
+    "youtube", partial(PostSink, send=_send, useful_s=_USEFUL_S), "captions",
     "Send captions to the ingestion address of a YouTube live stream.", is_address=True, in_one_language=True,
 )  # fmt: skip

@@ -31,12 +31,9 @@ _encode = msgspec.json.Encoder().encode
 class Bounds(NamedTuple):
     """How much of a stream is remembered, and how often its status is sent."""
 
-    #: Maximum number of segments in a snapshot, and of characters in their texts and sources.
+    #: Maximum number of segments in a snapshot, and of missed messages that can be sent later.
     segments: int = 200
-    characters: int = 400_000
-    #: Maximum number of missed messages that can be sent later, and their bytes.
     messages: int = 1000
-    octets: int = 1_000_000
     #: Minimum seconds between two messages of a kind.
     figures_s: float = 0.5
     state_s: float = 0.2
@@ -60,10 +57,8 @@ class StreamLog:
         self.position = 0
         #: Number of segments so far.
         self.segments = 0
-        self._journal: deque[bytes] = deque()
-        self._octets = 0
+        self._journal: deque[bytes] = deque(maxlen=self._bounds.messages)
         self._segments: dict[int, Segment] = {}
-        self._characters = 0
         # Highest number of a forgotten segment: a lower number that is unknown is an echo.
         self._forgotten = -1
         self.state = RunState(state="listening")
@@ -92,8 +87,12 @@ class StreamLog:
             end_s=caption.end_s,
         )
         self._segments[caption.segment] = after
-        self._characters += _size(after) - _size(before)
-        self._forget(but=caption.segment)
+        if len(self._segments) > self._bounds.segments:
+            # Finished segments are forgotten first, the oldest before the others.
+            others = [one for one in self._segments.values() if one is not after]
+            gone = next((one for one in others if one.final), others[0])
+            del self._segments[gone.segment]
+            self._forgotten = max(self._forgotten, gone.segment)
         keep, source_keep = common_prefix(before.text, text), common_prefix(before.source, source)
         update = SegmentUpdate(
             segment=after.segment,
@@ -165,28 +164,7 @@ class StreamLog:
 
     def _say(self, message: Message) -> None:
         self.position += 1
-        event = self._event(message)
-        self._journal.append(event)
-        self._octets += len(event)
-        while len(self._journal) > 1 and (
-            len(self._journal) > self._bounds.messages or self._octets > self._bounds.octets
-        ):
-            self._octets -= len(self._journal.popleft())
+        self._journal.append(self._event(message))
 
     def _event(self, message: Message) -> bytes:
         return b"id: %s-%d\ndata: %s\n\n" % (self._run.encode("ascii"), self.position, _encode(message))
-
-    def _forget(self, but: int) -> None:
-        while len(self._segments) > self._bounds.segments or self._characters > self._bounds.characters:
-            others = [one for number, one in self._segments.items() if number != but]
-            if not others:
-                return
-            # Finished segments are forgotten first, the oldest before the others.
-            gone = next((one for one in others if one.final), others[0])
-            del self._segments[gone.segment]
-            self._characters -= _size(gone)
-            self._forgotten = max(self._forgotten, gone.segment)
-
-
-def _size(segment: Segment) -> int:
-    return len(segment.text) + len(segment.source)

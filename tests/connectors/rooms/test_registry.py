@@ -69,8 +69,8 @@ def test_all_accepted_sound_is_delivered_once_and_in_order_whatever_happens(
         elif what == "wait":
             clock.now_s += 2.0
         elif what == "pause":
-            rooms.pause(room)
-        elif rooms.accept(room, what, rooms.now()):
+            room.pause()
+        elif room.accept(what, rooms.now()):
             accepted[room.stream] += what
         else:
             assert room.waiting_s >= buffer_s
@@ -83,7 +83,7 @@ def test_all_accepted_sound_is_delivered_once_and_in_order_whatever_happens(
         assert all(chunk.start_s >= end - 1e-6 for chunk, end in zip(chunks[1:], ends, strict=False)), (
             "the clock of a stream never goes back"
         )
-    assert not rooms.accept(opened[0], b"\0\0", rooms.now()), "nothing is accepted after the end"
+    assert not opened[0].accept(b"\0\0", rooms.now()), "nothing is accepted after the end"
 
 
 @given(st.lists(st.integers(1, 4000), min_size=1, max_size=100))
@@ -92,7 +92,7 @@ def test_sound_in_short_messages_is_no_more_work_for_the_flow_than_in_long_ones(
     room = rooms.open("hall", None, None)
     said = [bytes([number]) * 2 * count for number, count in enumerate(samples)]
     for pcm in said:
-        assert rooms.accept(room, pcm, 0.0)
+        assert room.accept(pcm, 0.0)
     chunks = rooms.close()
     assert b"".join(chunk.pcm for chunk in chunks) == b"".join(said)
     assert all(len(chunk.pcm) == BYTES_PER_SECOND // 10 for chunk in chunks[:-1])
@@ -104,7 +104,7 @@ def test_sound_in_short_messages_is_no_more_work_for_the_flow_than_in_long_ones(
 def test_a_room_with_several_languages_leaves_after_the_last_caption_of_each() -> None:
     rooms = registry()
     room = rooms.open("hall", None, "German,Hebrew")
-    rooms.end(room)
+    room.end()
     assert not rooms.ended(room.stream, 1)
     assert not rooms.shown(final(room, 0))
     assert rooms.direction(channel_of(room.stream, "he")).code == "en-he"
@@ -138,7 +138,7 @@ def test_a_speaker_whose_clock_is_slow_or_fast_is_followed_without_a_gap(drift: 
     end_s = 0.5 * drift
     for _ in range(2 * 3600):
         clock.now_s += 0.5 * (1 + drift)
-        assert rooms.accept(room, sound, rooms.now())
+        assert room.accept(sound, rooms.now())
         chunks = rooms.take()
         recognise(rooms, chunks)
         assert chunks[0].start_s == pytest.approx(max(end_s, 0.0))
@@ -147,7 +147,7 @@ def test_a_speaker_whose_clock_is_slow_or_fast_is_followed_without_a_gap(drift: 
         assert -1e-6 < rooms.clock.at(room.stream) - end_s < 0.5
     # A pause is as long as it was.
     clock.now_s += 5.5
-    assert rooms.accept(room, sound, rooms.now())
+    assert room.accept(sound, rooms.now())
     assert rooms.take()[0].start_s == pytest.approx(end_s + 5.0, abs=0.5)
 
 

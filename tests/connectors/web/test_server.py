@@ -75,7 +75,7 @@ def test_more_streams_than_are_remembered_take_no_readers_from_one_that_goes_on(
 
 def test_a_slow_viewer_is_cut_and_resumes() -> None:
     patience = ClientTimeouts(stall_s=0.3)
-    with serving(patience=patience, bounds=Bounds(octets=300_000)) as served:
+    with serving(patience=patience, bounds=Bounds(messages=15)) as served:
         slow = socket.socket()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", served.port))
