@@ -27,7 +27,7 @@ from typing_extensions import override
 from connectors.http.access import Access
 from connectors.http.connection import ABORT
 from connectors.http.guard import POLICY, Guard
-from connectors.web.hub import Client, Full, Hub
+from connectors.web.hub import Client, Hub
 from connectors.web.qr import svg_of
 
 _NOT_KEPT = {"cache-control": "no-store"}
@@ -145,6 +145,9 @@ class _Pages:
             if followed is None:
                 # The same answer whether there is such a stream or not.
                 raise HTTPException(404)
+            if self._hub.is_full:
+                sentence = "the maximum number of viewers is reached; try again later\n"
+                return PlainTextResponse(sentence, 503, headers={**_NOT_KEPT, "retry-after": "10"})
             return _EventStream(self._hub, followed, request)
         if name and what == "control":
             return self._file("control.html", request)
@@ -190,15 +193,10 @@ def web_app(
             Route("/streams/{stream:path}", pages.stream),
         ],
         middleware=[Middleware(Guard, access=access)],
-        exception_handlers={404: _no_such_page, Full: _full},
+        exception_handlers={404: _no_such_page},
         lifespan=lifespan,
     )
 
 
 async def _no_such_page(_request: Request, _error: Exception) -> Response:
     return PlainTextResponse("there is no such page; / lists the streams\n", 404, headers=_NOT_KEPT)
-
-
-async def _full(_request: Request, _error: Exception) -> Response:
-    sentence = "the maximum number of viewers is reached; try again later\n"
-    return PlainTextResponse(sentence, 503, headers={**_NOT_KEPT, "retry-after": "10"})

@@ -36,10 +36,6 @@ class ClientTimeouts(NamedTuple):
     stall_s: float = 20.0
 
 
-class Full(Exception):  # noqa: N818 - it is no error of anybody's
-    """The maximum number of clients is reached."""
-
-
 class _Stream:
     """A stream and its clients."""
 
@@ -275,18 +271,12 @@ class Hub:
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of clients is reached."""
+        """Whether no client may join."""
         return self.clients >= self._max_clients
 
     @contextlib.contextmanager
     def join(self, name: str, last_id: str | None, languages: str = "") -> Iterator[Client]:
-        """Add a client to a stream; an unknown stream is waited for. ``languages`` are those it prefers.
-
-        Raises:
-            Full: when there are too many clients.
-        """
-        if self.is_full:
-            raise Full
+        """Add a client to a stream; an unknown stream is waited for. ``languages`` are those it prefers."""
         with self.lock:
             stream = self._streams.get(name) or self._create(name)
             client = Client(stream, stream.wanted(languages), last_id, self.lock, self._timeouts)
