@@ -36,8 +36,6 @@ class RoomLimits(NamedTuple):
     silence_dbfs: float = -50.0
     #: Seconds in which the speaker may come back after a connection was lost.
     linger_s: float = 60.0
-    #: Maximum bytes of one message.
-    message_bytes: int = 65_536
     #: Bytes a second at which sound is taken; more waits at the speaker.
     bytes_per_second: int = 2 * BYTES_PER_SECOND
     #: Seconds of sound that wait here while the recogniser is busy; more waits at the speaker.

@@ -29,6 +29,8 @@ _FULL_S = 0.05
 _CONFIRM_S = 0.5
 # Seconds of sound that may come at once, beyond the rate.
 _BURST_S = 30.0
+# Maximum bytes of a message, two seconds of sound.
+_MAX_BYTES = 65_536
 # Bytes that a message counts at least: each one is work, and all rooms share a thread for it. 10 ms of sound.
 _MIN_CHARGED_BYTES = 320
 # Close codes (RFC 6455, 7.4): done, refused, too big, come again later; and our own, for another connection.
@@ -219,11 +221,10 @@ class _Speaker:
                 )
 
     async def _take(self, pcm: bytes) -> None:
-        limits, came_s = self._limits, self._rooms.now()
-        if len(pcm) > limits.message_bytes:
+        came_s = self._rooms.now()
+        if len(pcm) > _MAX_BYTES:
             raise _Refused(
-                f"a message of {len(pcm)} bytes is too long; send {limits.message_bytes} bytes at most",
-                _TOO_BIG,
+                f"a message of {len(pcm)} bytes is too long; send {_MAX_BYTES} bytes at most", _TOO_BIG
             )
         if len(pcm) % 2:
             raise _Refused("a message has half a sample; send 16-bit samples, 16,000 a second, in whole")

@@ -14,7 +14,6 @@ from connectors.rooms.keys import RoomKeys
 from tests.browser import complaints, open_browser
 from tests.connectors.rooms.speaking import Serving, serving
 from tests.connectors.web.serving import soon
-from tests.folder_proxy import folder_proxy
 
 #: Sends 150 pieces of 100 ms, 20 ms apart, and ends the room; resolves with why it was over.
 SPEAK = """async () => {
@@ -135,16 +134,6 @@ def test_a_speaker_speaks_until_stop_and_may_begin_again(served: Serving, page: 
         expect(page.locator("#speak")).to_be_enabled()
         assert len(served.hub._published()) == turn + 1
     assert [one for one in said if not one.startswith(served.address)] == []
-
-
-def test_a_room_in_the_folder_of_a_proxy_is_heard_and_read(browser: Browser, served: Serving) -> None:
-    with folder_proxy(served.port) as folder, _open(browser, served, folder) as page:
-        _speak(page)
-        readers = _readers(page)
-        assert readers.startswith(f"{folder}streams/")
-        reader = page.context.new_page()
-        reader.goto(readers)
-        expect(reader.locator("#captions .text").first).to_be_visible()
 
 
 @pytest.mark.parametrize("size", [(320, 480), (640, 320)])

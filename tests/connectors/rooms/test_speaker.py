@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from connectors.rooms.keys import RoomKeys
-from connectors.web.hub import MAX_STREAMS, ClientTimeouts
+from connectors.web.hub import ClientTimeouts
 from tests.connectors.rooms.speaking import SECOND, Serving, serving
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import soon
@@ -172,18 +172,6 @@ def test_sound_that_comes_too_fast_is_slowed_down_and_none_of_it_is_lost() -> No
         assert speaker.page.text == [str(40 * 32_000)]
         [notice] = speaker.notices
         assert notice.startswith("sound comes faster than 640000 bytes a second and is taken at that rate")
-
-
-def test_rooms_that_come_and_go_take_no_readers_from_one_that_is_silent() -> None:
-    with serving(rooms=2) as served, served.speaker({}) as silent:
-        opened = silent.open().opened
-        for number in range(MAX_STREAMS + 1):
-            with served.speaker({"room": f"room {number}"}) as other:
-                other.open().end()
-                assert other.until_closed() == 1000
-        assert served.hub.followed(opened["stream"], opened["view"]) == opened["stream"]
-        silent.socket.send(SECOND)
-        silent.until(lambda: silent.page.text == ["32000"])
 
 
 def test_a_speaker_that_reads_nothing_is_cut_and_may_come_back() -> None:

@@ -64,16 +64,6 @@ def test_a_connection_cut_in_mid_sentence_loses_and_doubles_nothing(
     assert captions.last_ids == [None, f"{captions.run}-2"]
 
 
-def test_what_is_no_message_of_the_protocol_does_no_harm(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    expect(page.locator("#state-words")).to_have_text("listening")
-    for message in ({"type": "later"}, {}, {"type": "state", "state": {"a": 1}}, {"type": "figures"}):
-        captions.publish(message)
-    captions.publish({"type": "update", "segment": 0, "keep": 0, "append": {"no": "text"}, "source_keep": 0})
-    captions.say(1, "Guten Morgen")
-    expect_shown(page, "Guten Morgen")
-
-
 def test_a_lost_connection_is_told_and_covers_no_caption(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page, size=(320, 568))
     speak(captions)
@@ -155,21 +145,6 @@ def test_text_that_stays_is_never_touched(captions: CaptionServer, visit: Visit)
     assert changes == [{"type": "characterData", "old": "die Gemälde", "new": "die Gemälde der"}]
 
 
-def test_a_repeated_snapshot_touches_nothing(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    speak(captions)
-    expect(shown(page)).to_have_count(5)
-    page.evaluate(_WATCH)
-    captions.run = "another"  # the id that the next connection brings is of a run that is over
-    captions.cut()
-    captions.publish({"type": "state", "state": "speech", "sentence": None, "level_dbfs": None})
-    expect(page.locator("#state-words")).to_have_text("speech")
-    captions.publish({"type": "end"})
-    expect(page.locator("#state-words")).to_have_text("ended")
-    assert len(captions.last_ids) == 2
-    assert page.evaluate("window.changes") == []
-
-
 def test_finals_are_announced_once_and_partials_never(captions: CaptionServer, visit: Visit) -> None:
     captions.say(0, "Schon vorbei.", final=True)
     page = visit(captions.page)
@@ -237,11 +212,3 @@ def test_what_was_said_is_found_and_copied_by_the_browser_without_what_is_around
     page.keyboard.press("ControlOrMeta+c")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.split("\n\n") == [*GERMAN, "Im ersten Stock sehen Sie die Gemälde."]
-
-
-def test_a_day_of_captions_does_not_fill_the_memory(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    for segment in range(500):
-        captions.say(segment, f"Satz {segment}.", final=True)
-    expect(shown(page).last).to_have_text("Satz 499.")
-    expect(shown(page)).to_have_count(400)

@@ -123,21 +123,6 @@ def test_the_original_has_rows_of_its_own_above_the_translation(
     assert original["height"] < translation["height"]
 
 
-def test_rows_begin_where_the_language_begins_or_are_centred(captions: CaptionServer, visit: Visit) -> None:
-    captions.language = {"source": "en", "target": "he", "target_dir": "rtl"}
-    start, centred = _open(visit, captions, "&source=0"), _open(visit, captions, "&align=center")
-    captions.say(0, "בוקר טוב")
-    for page in (start, centred):
-        expect_shown(page, "בוקר טוב")
-    row, box = shown(start).bounding_box(), start.locator("#captions").bounding_box()
-    assert row is not None
-    assert box is not None
-    assert abs(row["x"] + row["width"] - box["x"] - box["width"]) < 1
-    row = shown(centred).bounding_box()
-    assert row is not None
-    assert abs(row["x"] + row["width"] / 2 - box["x"] - box["width"] / 2) < 1
-
-
 def test_it_fades_in_silence_and_what_was_said_does_not_come_back(
     captions: CaptionServer, browser: Browser
 ) -> None:
@@ -157,19 +142,6 @@ def test_it_fades_in_silence_and_what_was_said_does_not_come_back(
     captions.say(1, "Danach")
     expect_shown(page, "Danach")
     assert _alpha(page).max() == 1
-
-
-def test_letters_have_an_outline_or_a_box(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page + "?overlay=1")
-    captions.say(0, "Guten Morgen")
-    expect_shown(page, "Guten Morgen")
-    assert (
-        page.locator("#captions").evaluate("e => getComputedStyle(e).textShadow").count("rgb(0, 0, 0)") >= 8
-    )
-    boxed = _open(visit, captions, "&background=000000b3")
-    captions.say(0, "Guten Morgen allerseits")
-    expect_shown(boxed, "Guten Morgen allerseits")
-    expect(shown(boxed)).to_have_css("background-color", "rgba(0, 0, 0, 0.7)")
 
 
 def test_custom_css_of_obs_counts(served: Served, visit: Visit) -> None:

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web_pages import Visit, shown, speak
@@ -88,21 +87,6 @@ def test_settings_persist_and_the_address_wins_until_something_is_chosen(
     linked.reload()
     expect(linked.locator("html[data-source]")).to_be_attached()
     assert linked.url.endswith("?size=50&text=00ffff")
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "size=-3&lines=x&text=red;}&background=url(x)&font=%22%3B%7D&theme=neon&fade=soon",
-        "size=&lines=&text=%23&font=&__proto__=1&constructor=1",
-        "size=NaN&lines=Infinity&text=12345&source=perhaps",
-    ],
-)
-def test_settings_that_are_none_are_left_out(query: str, captions: CaptionServer, visit: Visit) -> None:
-    plain, page = visit(captions.page), visit(f"{captions.page}?{query}")
-    style = "e => ['color', 'fontSize', 'fontFamily'].map((name) => getComputedStyle(e)[name])"
-    assert page.locator("#captions").evaluate(style) == plain.locator("#captions").evaluate(style)
-    expect(page.locator("html")).to_have_css("color-scheme", "dark")
 
 
 def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServer, visit: Visit) -> None:

@@ -56,13 +56,6 @@ def test_streams_that_were_only_asked_for_are_not_remembered(served: Served) -> 
     soon(lambda: not list(served.hub._streams))
 
 
-def test_streams_are_bounded_and_the_one_that_was_silent_for_longest_goes(served: Served) -> None:
-    for number in range(100):
-        served.hub.caption(caption("text", stream=f"stream-{number}"))
-    listed = [one["name"] for one in served.hub.listed()]
-    assert listed == [f"stream-{number}" for number in range(36, 100)]
-
-
 def test_more_streams_than_are_remembered_take_no_readers_from_one_that_goes_on(served: Served) -> None:
     with follow(served.port, stream="stream-0") as follower:
         for text in ("Guten Tag", "Guten Abend"):
