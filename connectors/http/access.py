@@ -2,18 +2,14 @@
 
 import hmac
 import re
-import secrets
 import socket
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import parse_qs
-
-from operators.errors import UsageError
 
 #: What only programs of this machine reach.
 LOCAL = "127.0.0.1"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
-_TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, and no error of ours
@@ -25,29 +21,16 @@ class Refused(Exception):  # noqa: N818 - it is an answer, and no error of ours
         self.sentence = sentence
 
 
-def checked_token(token: str | None, *, needed: bool) -> str | None:
-    """The token that viewers need: the given one, or a new one if one is ``needed``.
-
-    Raises:
-        UsageError: for a token that is easy to guess or cannot be part of an address.
-    """
-    if token and not _TOKEN.fullmatch(token):
-        raise UsageError(
-            "the web page's token must be 8 to 128 letters, digits or characters of -._~; "
-            "leave it out and surtitle generates one"
-        )
-    return token or (secrets.token_urlsafe(16) if needed else None)
-
-
 class Access:
     """Decides on requests."""
 
-    def __init__(self, host: str, port: int, token: str | None, names: Iterable[str] = ()) -> None:
+    def __init__(self, host: str, port: int, token: str | None = None, names: Iterable[str] = ()) -> None:
         """``host`` is the address that the server is bound to, ``names`` are its other names."""
-        self._token = token
+        self.token = token
         #: All ports of a host share cookies; the name keeps those of two servers apart.
         self.cookie = f"surtitle-{port}"
-        self._is_open = _is_unspecified(host)
+        bound = _address(host)
+        self._is_open = not host or (bound is not None and bound.is_unspecified)
         own = (socket.gethostname(),) if self._is_open else ()
         self._names = {name.lower() for name in ("localhost", host, *own, *names)}
 
@@ -64,7 +47,20 @@ class Access:
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != host.lower():
             raise Refused(403, "surtitle sends its captions only to its own pages")
-        return self._knows_token(headers.get("cookie", ""), query)
+        if self.token is None:
+            return False
+        try:
+            given = parse_qs(query, max_num_fields=20).get("token", [""])[-1]
+        except ValueError:
+            given = ""
+        if _is_same(given, self.token):
+            return True
+        # Not SimpleCookie: its time for unquoting is quadratic in the number of quotes.
+        cookies = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
+        kept = next((value for key, _, value in cookies if key == self.cookie), "")
+        if not _is_same(kept, self.token):
+            raise Refused(403, "these captions need a token: open the whole address that surtitle printed")
+        return False
 
     def _is_own(self, host: str) -> bool:
         match = _HOST.fullmatch(host)
@@ -72,53 +68,21 @@ class Access:
             return False
         name = (match[1] or match[2]).lower()
         # A numeric address is safe: nobody can make it resolve to another machine.
-        return name in self._names or _is_loopback(name) or (self._is_open and _address(name) is not None)
-
-    def _knows_token(self, cookies: str, query: str) -> bool:
-        if self._token is None:
-            return False
-        try:
-            given = parse_qs(query, max_num_fields=20).get("token", [""])[-1]
-        except ValueError:
-            given = ""
-        if self._is_token(given):
-            return True
-        if not self._is_token(_cookie(cookies, self.cookie)):
-            raise Refused(403, "these captions need a token: open the whole address that surtitle printed")
-        return False
-
-    def _is_token(self, given: str) -> bool:
-        assert self._token is not None, "asked only where there is one"
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode("ascii"))
+        return name in self._names or is_local(name) or (self._is_open and _address(name) is not None)
 
 
 def is_local(host: str) -> bool:
     """Whether a server bound to ``host`` can be reached only from this machine."""
-    return host.lower() == "localhost" or _is_loopback(host)
+    address = _address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
 
 
-def _cookie(cookies: str, name: str) -> str:
-    # Not SimpleCookie: its time for unquoting is quadratic in the number of quotes; our cookies have none.
-    given = (one.strip().partition("=") for one in cookies.split(";"))
-    return next((value for key, _, value in given if key == name), "")
+def _is_same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode("ascii"))
 
 
-def _address(name: str) -> object | None:
+def _address(name: str) -> IPv4Address | IPv6Address | None:
     try:
         return ip_address(name)
     except ValueError:
         return None
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_unspecified(name: str) -> bool:
-    try:
-        return ip_address(name).is_unspecified
-    except ValueError:
-        return not name

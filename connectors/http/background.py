@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import socket
-from collections.abc import Callable
 from threading import Event as Flag
 from threading import Thread
 
@@ -22,40 +21,23 @@ _START_S = 30.0
 _AT_ONCE = 2
 
 
-class _Server(Server):
-    """Accepts few connections at once, however many are waiting."""
-
-    def __init__(self, config: Config, waiting: int) -> None:
-        super().__init__(config)
-        self._waiting = waiting
-
-    @override
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        # asyncio uses the backlog also as the number of connections that it accepts at once.
-        for listener in sockets or []:
-            listener.listen(self._waiting)
-
-
-class BackgroundServer:
+class BackgroundServer(Server):
     """Serves one application on one listener, from its construction to `stop`."""
 
     def __init__(
         self,
         listener: socket.socket,
-        app: Callable[[Callable[[], None]], ASGIApp],
+        app: ASGIApp,
         *,
         name: str,
         max_connections: int,
         backlog: int,
         stop_s: float,
-        failure: str,
         has_sockets: bool = False,
     ) -> None:
         """Start to serve.
 
         Args:
-            app: Makes the application, which calls the given function when it is ready.
             max_connections: Maximum number at once. For one more, the connection that was idle longest is
                 closed; if none is idle, the new one is refused.
             backlog: Connections that may wait to be accepted.
@@ -66,12 +48,9 @@ class BackgroundServer:
             OutputError: when the server does not start.
         """
         quieten()
-        ready = Flag()
-        self._listener = listener
-        self._stop_s = stop_s
-        self._server = _Server(
+        super().__init__(
             Config(
-                app(ready.set),
+                app,
                 # uvicorn's other implementation does not limit headers.
                 http=Connection,
                 ws=Socket if has_sockets else "none",
@@ -88,23 +67,32 @@ class BackgroundServer:
                 limit_concurrency=max_connections,
                 backlog=_AT_ONCE,
                 timeout_graceful_shutdown=int(stop_s),
-            ),
-            backlog,
+            )
         )
+        self._listener, self._waiting, self._stop_s = listener, backlog, stop_s
+        self._ready = Flag()
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
-        if not ready.wait(_START_S):
+        if not self._ready.wait(_START_S):
             self.stop()
-            raise OutputError(failure)
+            raise OutputError(f"the server of the {name} did not start; try again")
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # asyncio uses the backlog also as the number of connections that it accepts at once.
+        self._listener.listen(self._waiting)
+        if self.started:
+            self._ready.set()
 
     def stop(self) -> None:
         """Answer open requests and release the port. It may be called more than once."""
-        self._server.should_exit = True
+        self.should_exit = True
         self._thread.join(self._stop_s + 1.0)
 
     def _run(self) -> None:
         with contextlib.closing(self._listener):
-            self._server.run(sockets=[self._listener])
+            self.run(sockets=[self._listener])
 
 
 # What uvicorn calls errors, and whoever can connect can cause: a WebSocket that is refused with a sentence,

@@ -25,23 +25,26 @@ _SECURITY = {
 class Guard:
     """Rejects requests that `Access` refuses or that would write, and adds what an answer's headers lack."""
 
-    def __init__(self, app: ASGIApp, access: Access, token: str | None) -> None:
-        """``token`` is the content of a viewer's cookie."""
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
         self._access = access
-        self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        brought_token = False
+        added = dict(_SECURITY)
         app = self._app
         try:
             _check_form(scope)
-            brought_token = self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1"))
+            if self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1")):
+                # A page cannot put the token into the address of its event source or style sheet.
+                kept = f"{self._access.cookie}={self._access.token}"
+                added["set-cookie"] = f"{kept}; Path=/; HttpOnly; SameSite=Strict"
         except Refused as refused:
+            if refused.status == 405:
+                added["allow"] = "GET, HEAD"
             # To the handshake of a WebSocket, too, with ASGI's extension for that.
             app = PlainTextResponse(
                 f"{refused.sentence}\n", refused.status, {"connection": "close", "cache-control": "no-store"}
@@ -50,14 +53,8 @@ class Guard:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=list(message.get("headers", [])))
-                for name, value in _SECURITY.items():
+                for name, value in added.items():
                     headers.setdefault(name, value)
-                if message["status"] == 405:
-                    headers["allow"] = "GET, HEAD"
-                if brought_token:
-                    # A page cannot put the token into the address of its event source or style sheet.
-                    cookie = f"{self._access.cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
-                    headers.append("set-cookie", cookie)
                 message = {**message, "headers": headers.raw}
             await send(message)
 
@@ -68,21 +65,13 @@ def _check_form(scope: Scope) -> None:
     """Refuse a request that is not short, or not only for reading. Raises `Refused`."""
     if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
         raise Refused(405, "surtitle's pages are read-only")
-    if _size(scope) > MAX_HEADER_BYTES:
-        raise Refused(431, "this request is too long")
-    if _has_body(scope):
-        raise Refused(413, "a request to surtitle must not have a body")
-
-
-def _has_body(scope: Scope) -> bool:
-    # The body is never read, but it is parsed as it arrives, and one of tiny chunks would take all the time.
-    return any(
-        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
-        for name, value in scope["headers"]
-    )
-
-
-def _size(scope: Scope) -> int:
     # uvicorn counts only what arrives in pieces.
     headers = sum(len(name) + len(value) for name, value in scope["headers"])
-    return len(scope["raw_path"]) + len(scope["query_string"]) + headers
+    if len(scope["raw_path"]) + len(scope["query_string"]) + headers > MAX_HEADER_BYTES:
+        raise Refused(431, "this request is too long")
+    # The body is never read, but it is parsed as it arrives, and one of tiny chunks would take all the time.
+    if any(
+        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+        for name, value in scope["headers"]
+    ):
+        raise Refused(413, "a request to surtitle must not have a body")

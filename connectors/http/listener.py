@@ -34,34 +34,18 @@ def listen(host: str, port: int, *, what: str, instead: str, backlog: int) -> so
 def shown(host: str) -> str:
     """The form of ``host`` that a browser on another machine can use."""
     if host in ("0.0.0.0", "::", ""):
-        host = _own_address() or socket.gethostname()
+        host = socket.gethostname()
+        # A datagram socket finds out which of our addresses routes outside, without sending anything.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+            probe.connect(("192.0.2.1", 9))
+            host = str(probe.getsockname()[0])
     return f"[{host}]" if ":" in host else host
-
-
-def _own_address() -> str | None:
-    # A datagram socket finds out which of our addresses routes outside, without sending anything.
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-        probe.connect(("192.0.2.1", 9))
-        return str(probe.getsockname()[0])
-    return None
 
 
 # Files that a run may need for itself, a generous estimate: about twenty, and more with each worker.
 _RUN_FILES = 200
 # Without so many, it would fail at a moment of its own choice.
 _LEAST_RUN_FILES = 32
-
-
-def allow_open_files(count: int) -> int:
-    """Raise the process's limit to ``count``, as far as the system permits; returns the limit now."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= count:
-        return count
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    return soft
 
 
 def max_sockets(wanted: int, share: int, files: int = 0) -> int:
@@ -77,7 +61,15 @@ def max_sockets(wanted: int, share: int, files: int = 0) -> int:
         UsageError: when the system permits too few open files for those of the rooms.
     """
     reserved = _RUN_FILES + files
-    allowed = allow_open_files(wanted + reserved)
+    # The process's limit is raised as far as the system permits.
+    allowed, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted + reserved:
+        more = wanted + reserved if hard == resource.RLIM_INFINITY else min(wanted + reserved, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+            allowed = more
+    else:
+        allowed = wanted + reserved
     if files and allowed - allowed // share < files + _LEAST_RUN_FILES:
         needed = (files + _LEAST_RUN_FILES) * share // (share - 1) + 1
         raise UsageError(

@@ -4,8 +4,8 @@ Separate from the audience's server: another port, another thread, and no captio
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -60,6 +60,13 @@ def served_metrics(
     Raises:
         OutputError: when the port is in use or may not be opened.
     """
+    host, port = address
+    instead = "choose another --metrics [HOST:]PORT"
+    listener = listen(host, port, what="metrics", instead=instead, backlog=_BACKLOG)
+    port = listener.getsockname()[1]
+    # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
+    # On other addresses, scrapers use names that are not known here.
+    guard = [Middleware(Guard, access=Access(host, port))] if is_local(host) else []
 
     async def metrics(request: Request) -> Response:
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
@@ -70,30 +77,14 @@ def served_metrics(
         body = {"status": now.state, "cause": now.cause, "reason": now.reason}
         return JSONResponse(body, 200 if now.is_well else 503, headers=_NOT_KEPT)
 
-    def app(ready: Callable[[], None]) -> Starlette:
-        @asynccontextmanager
-        async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-            ready()
-            yield
-
-        routes = [Route("/metrics", metrics), Route("/healthz", healthz)]
-        return Starlette(routes=routes, middleware=guard, lifespan=lifespan)
-
-    host, port = address
-    instead = "choose another --metrics [HOST:]PORT"
-    listener = listen(host, port, what="metrics", instead=instead, backlog=_BACKLOG)
-    port = listener.getsockname()[1]
-    # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
-    # On other addresses, scrapers use names that are not known here.
-    guard = [Middleware(Guard, access=Access(host, port, None), token=None)] if is_local(host) else []
+    routes = [Route("/metrics", metrics), Route("/healthz", healthz)]
     server = BackgroundServer(
         listener,
-        app,
+        Starlette(routes=routes, middleware=guard),
         name="metrics",
         max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
         backlog=_BACKLOG,
         stop_s=_STOP_S,
-        failure="the metrics server did not start; try again, or leave out --metrics",
     )
     try:
         yield f"http://{shown(host)}:{port}/metrics", not is_local(host)

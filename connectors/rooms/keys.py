@@ -1,7 +1,5 @@
 """The keys of rooms in a file, so that a room keeps its links when its server is started again."""
 
-import secrets
-import stat
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +21,6 @@ class _Line(msgspec.Struct, frozen=True):
     key: Annotated[str, msgspec.Meta(pattern="^[0-9A-Za-z_-]{22,80}$")]
 
 
-_line = msgspec.json.Decoder(_Line).decode
-_encode = msgspec.json.Encoder().encode_lines
-
-
 class RoomKeys:
     """The key of each room and its name, one room a line; for one server at a time. Not thread-safe.
 
@@ -42,7 +36,19 @@ class RoomKeys:
         """
         self._path = path
         check_writable(path)
-        self._names = _read(path)
+        self._names: dict[str, str] = {}
+        try:
+            lines = path.read_bytes().splitlines() if path.exists() else []
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}; choose another file") from None
+        for number, line in enumerate(lines, 1):
+            try:
+                one = msgspec.json.decode(line, type=_Line)
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                raise UsageError(
+                    f"{path}: line {number} is no room and its key; remove it, and that room gets a new link"
+                ) from None
+            self._names[one.key] = one.room
         self._write()
 
     def name(self, key: str) -> str | None:
@@ -62,30 +68,4 @@ class RoomKeys:
 
     def _write(self) -> None:
         lines = [_Line(name, key) for key, name in self._names.items()]
-        write_atomically(self._path, _encode(lines), is_secret=True)
-
-
-def new_key() -> str:
-    """A new secret."""
-    return secrets.token_urlsafe(16)
-
-
-def _read(path: Path) -> dict[str, str]:
-    names: dict[str, str] = {}
-    try:
-        if not path.exists():
-            return names
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise UsageError(f"{path} is no file; name one for the keys of rooms")
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}; choose another file") from None
-    for number, line in enumerate(lines, 1):
-        try:
-            one = _line(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            raise UsageError(
-                f"{path}: line {number} is no room and its key; remove it, and that room gets a new link"
-            ) from None
-        names[one.key] = one.room
-    return names
+        write_atomically(self._path, msgspec.json.Encoder().encode_lines(lines), is_secret=True)

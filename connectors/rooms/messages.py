@@ -4,7 +4,7 @@ The captions of the room are sent as the messages of `connectors.web.messages`. 
 """
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -70,32 +70,29 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
 FromSpeaker = Open | End
 ToSpeaker = Opened | Received | Notice | Refusal
 
-_decode = msgspec.json.Decoder(FromSpeaker).decode
-_decode_server = msgspec.json.Decoder(ToSpeaker | Message).decode
-_encode = msgspec.json.Encoder().encode
+
+def _decoded(text: str | bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
 
 
 def decoded(text: str) -> FromSpeaker | None:
     """A speaker's message; None if it is none."""
-    try:
-        message: FromSpeaker = _decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
+    message: FromSpeaker | None = _decoded(text, FromSpeaker)
     return message
 
 
 def said_by_server(text: str | bytes) -> ToSpeaker | Message | None:
     """A message of a server to a speaker; None if it is none."""
-    try:
-        message: ToSpeaker | Message = _decode_server(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+    message: ToSpeaker | Message | None = _decoded(text, ToSpeaker | Message)
     return message
 
 
 def encoded(message: ToSpeaker) -> str:
     """A message for a speaker."""
-    return _encode(message).decode()
+    return msgspec.json.encode(message).decode()
 
 
 def frames(events: bytes) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """All rooms of a server: the server's loop fills them with sound, and a source of the flow empties them."""
 
+import hmac
 from collections.abc import Callable
 from datetime import datetime
 from threading import Event as Flag
@@ -10,7 +11,7 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.pacing import ALWAYS_DUE, nap
-from connectors.rooms.keys import RoomKeys, new_key
+from connectors.rooms.keys import RoomKeys
 from connectors.rooms.room import Room, RoomLimits
 from operators.clock import LagClock
 from operators.errors import UsageError
@@ -41,18 +42,14 @@ class RoomRegistry:
         Without ``written`` ones, captions are in the language that is spoken. A room whose key is among
         ``keys`` can be opened again.
         """
-        self.limits = limits
-        self.spoken = spoken
-        self.written = written
-        self._now = now
-        self._keys = keys
-        self._began_s = now()
+        self.limits, self.spoken, self.written, self.keys = limits, spoken, written, keys
+        self._now, self._began_s = now, now()
         #: Says what time it is on the stream of each room.
         self.clock = LagClock(self.now)
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
-        # Languages and beginnings of the last rooms, which the flow may ask for when a room has just left.
-        self._facts: dict[str, tuple[tuple[Direction, ...], float]] = {}
+        # These, and the last ones that have left: the flow may still ask for their languages.
+        self._known: dict[str, Room] = {}
         self._is_closed = False
 
     @property
@@ -61,11 +58,6 @@ class RoomRegistry:
         return tuple(
             Direction(source, target) for source in self.spoken for target in self.written or (source,)
         )
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether rooms can be opened again with their keys."""
-        return self._keys is not None
 
     def __len__(self) -> int:
         return len(self._rooms)
@@ -84,10 +76,10 @@ class RoomRegistry:
         Raises:
             UsageError: for a language that is not offered, or named twice; without a name; for a key of no
                 earlier room.
-            NoPlaceError: when all places are taken.
+            RoomsFullError: when all places are taken.
         """
         if key is not None:
-            earlier = None if self._keys is None else self._keys.name(key)
+            earlier = None if self.keys is None else self.keys.name(key)
             if earlier is None:
                 raise UsageError("there is no such room any more; open a new one")
             name = earlier
@@ -106,38 +98,22 @@ class RoomRegistry:
                 many = "the only room" if self.limits.rooms == 1 else f"all {self.limits.rooms} rooms"
                 verb = "is" if self.limits.rooms == 1 else "are"
                 raise RoomsFullError(f"{many} of this server {verb} taken; try again when one has ended")
-            room = Room(name, directions, self.now(), self.clock, key or new_key())
-            self._rooms[room.stream] = room
-            self._facts[room.stream] = directions, room.began_s
-            while len(self._facts) > len(self._rooms) + _MAX_PAST:
-                del self._facts[next(one for one in self._facts if one not in self._rooms)]
-        if self._keys is not None:
-            self._keys.keep(name, room.key)
+            room = Room(
+                name, directions, key, limits=self.limits, lock=self._lock, clock=self.clock, now=self.now
+            )
+            self._rooms[room.stream] = self._known[room.stream] = room
+            while len(self._known) > len(self._rooms) + _MAX_PAST:
+                del self._known[next(one for one in self._known if one not in self._rooms)]
+        if self.keys is not None:
+            self.keys.keep(name, room.key)
         return room
 
     def known(self, key: str) -> Room | None:
         """The open room whose speaker has this key, unless it is about to end."""
+        given = key.encode("utf-8", "replace")
         with self._lock:
             rooms = [room for room in self._rooms.values() if not room.is_ending]
-            return next((room for room in rooms if room.is_key(key)), None)
-
-    def accept(self, room: Room, pcm: bytes, came_s: float) -> bool:
-        """Take sound that came at ``came_s``; False if there is no space for it yet."""
-        with self._lock:
-            if self._is_closed or room.is_ending or room.waiting_s >= self.limits.buffer_s:
-                return False
-            room.accept(pcm, came_s, self.now(), self.limits.silence_dbfs)
-            return True
-
-    def pause(self, room: Room) -> None:
-        """Finish what was said so far; the speaker may come back."""
-        with self._lock:
-            room.pause()
-
-    def end(self, room: Room) -> None:
-        """Finish what was said; the room ends after its last caption."""
-        with self._lock:
-            room.end()
+            return next((room for room in rooms if hmac.compare_digest(given, room.key.encode())), None)
 
     # For the flow.
 
@@ -150,41 +126,45 @@ class RoomRegistry:
         """Accept no more sound, and return all that was accepted."""
         with self._lock:
             self._is_closed = True
-            return [chunk for room in self._rooms.values() for chunk in room.take(everything=True)]
+            for room in self._rooms.values():
+                room.is_closed = True
+        return self.take()
 
     def processed(self, chunk: AudioChunk) -> None:
         """A recogniser has processed a chunk."""
         with self._lock:
-            room = self._rooms.get(chunk.stream)
-            if room is not None:
+            if (room := self._rooms.get(chunk.stream)) is not None:
                 room.processed(chunk)
 
     def ended(self, stream: str, sentences: int) -> bool:
         """No more sentences follow than these; returns whether their room is over."""
         with self._lock:
-            room = self._rooms.get(stream)
-            if room is None:
-                return False
-            room.ended(sentences)
+            if (room := self._rooms.get(stream)) is not None:
+                room.sentences = sentences
             return self._leaves(room)
 
     def shown(self, caption: Caption) -> bool:
         """A caption was shown; returns whether its room is over."""
         with self._lock:
-            room = self._rooms.get(caption.stream)
-            if room is None or not caption.is_final:
-                return False
-            room.finished()
+            room = self._rooms.get(caption.stream) if caption.is_final else None
+            if room is not None:
+                room.finals += 1
             return self._leaves(room)
+
+    def _leaves(self, room: Room | None) -> bool:
+        if room is None or not room.is_over:
+            return False
+        del self._rooms[room.stream]
+        return True
 
     def has_left(self, channel: str) -> bool:
         """Whether there is no such room any more."""
-        with self._lock:
-            return parted(channel)[0] not in self._rooms
+        return parted(channel)[0] not in self._rooms
 
     def directions_of(self, stream: str) -> tuple[Direction, ...]:
         """The languages of a room; the first ones that are offered if there is no such room."""
-        return self._fact(stream)[0]
+        room = self._known.get(stream)
+        return self.directions[:1] if room is None else room.directions
 
     def direction(self, channel: str) -> Direction:
         """Those of a room, or of one of its languages of captions."""
@@ -193,16 +173,8 @@ class RoomRegistry:
 
     def began_s(self, stream: str) -> float:
         """When a room was opened, on the clock of all streams; 0 if there is no such room."""
-        return self._fact(stream)[1]
-
-    def _fact(self, stream: str) -> tuple[tuple[Direction, ...], float]:
-        with self._lock:
-            return self._facts.get(stream, (self.directions[:1], 0.0))
-
-    def _leaves(self, room: Room) -> bool:
-        if room.is_over:
-            del self._rooms[room.stream]
-        return room.is_over
+        room = self._known.get(stream)
+        return 0.0 if room is None else room.began_s
 
 
 def _offered(wanted: str | None, offered: tuple[Language, ...], how: str) -> Language:

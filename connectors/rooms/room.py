@@ -7,7 +7,8 @@ import hmac
 import secrets
 from base64 import urlsafe_b64encode
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import NamedTuple
 
 from operators.clock import LagClock
@@ -17,6 +18,12 @@ from operators.sound import level
 
 #: Bytes of a second of sound.
 BYTES_PER_SECOND = 2 * SAMPLE_RATE
+# Bytes of a chunk: 100 ms, as from a microphone.
+_CHUNK_BYTES = BYTES_PER_SECOND // 10
+# A speaker who sends nothing for so many seconds has made a pause: the clock goes on.
+_GAP_S = 1.0
+# Maximum seconds of sound on the way through the recogniser; more waits in the room.
+_IN_FLIGHT_S = 2.0
 
 
 class RoomLimits(NamedTuple):
@@ -29,8 +36,6 @@ class RoomLimits(NamedTuple):
     silence_dbfs: float = -50.0
     #: Seconds in which the speaker may come back after a connection was lost.
     linger_s: float = 60.0
-    #: Maximum bytes of one message.
-    message_bytes: int = 65_536
     #: Bytes a second at which sound is taken; more waits at the speaker.
     bytes_per_second: int = 2 * BYTES_PER_SECOND
     #: Seconds of sound that wait here while the recogniser is busy; more waits at the speaker.
@@ -39,64 +44,46 @@ class RoomLimits(NamedTuple):
     opening_s: float = 10.0
 
 
-class TokenBucket:
-    """Decides how long to wait before the next sound is taken (a token bucket)."""
-
-    def __init__(self, bytes_per_second: float, burst_s: float, now_s: float) -> None:
-        """``burst_s`` seconds' worth of bytes may come at once, as after a reconnection."""
-        self._rate = bytes_per_second
-        self._burst = bytes_per_second * burst_s
-        self._left = self._burst
-        self._at_s = now_s
-
-    def wait_s(self, count: int, now_s: float) -> float:
-        """Take ``count`` bytes; return the seconds to wait before taking more."""
-        self._left = min(self._burst, self._left + self._rate * (now_s - self._at_s)) - count
-        self._at_s = now_s
-        return max(0.0, -self._left / self._rate)
-
-
-# Bytes of a chunk: 100 ms, as from a microphone.
-_CHUNK_BYTES = BYTES_PER_SECOND // 10
-# A speaker who sends nothing for so many seconds has made a pause: the clock goes on.
-_GAP_S = 1.0
-# Maximum seconds of sound on the way through the recogniser; more waits in the room.
-_IN_FLIGHT_S = 2.0
-
-
 class Room:
-    """A room of one speaker. Not thread-safe: its registry has the lock."""
+    """A room of one speaker. What its speaker calls takes the lock; its registry has it for all else."""
 
     def __init__(
-        self, name: str, directions: tuple[Direction, ...], now_s: float, clock: LagClock, key: str
+        self,
+        name: str,
+        directions: tuple[Direction, ...],
+        key: str | None,
+        *,
+        limits: RoomLimits,
+        lock: Lock,
+        clock: LagClock,
+        now: Callable[[], float],
     ) -> None:
-        """Open a room at ``now_s``; ``clock`` follows the clock of its speaker.
-
-        ``directions`` are from the spoken language to each language of captions.
-        """
+        """Open a room; ``directions`` are from the spoken language to each language of captions."""
+        self._limits, self._lock, self._clock, self._now = limits, lock, clock, now
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
         self.directions = directions
         #: When it was opened, on the clock of its stream.
-        self.began_s = now_s
+        self.began_s = now()
         #: With the key one speaks; with the view, which follows from it, one reads.
-        self.key = key
-        self.view = _view_of(key)
+        self.key = key or secrets.token_urlsafe(16)
+        digest = hmac.digest(self.key.encode("ascii"), b"surtitle: view of a room", "sha256")
+        self.view = urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()
         #: Bytes of sound that were accepted.
         self.received = 0
         #: When sound above the threshold of silence was last received.
-        self.heard_s = now_s
-        #: Whether no more sound is accepted.
-        self.is_ending = False
-        self._clock = clock
+        self.heard_s = self.began_s
+        #: Whether the speaker has finished, and whether the server has.
+        self.is_ending = self.is_closed = False
         self._waiting: deque[AudioChunk] = deque()
         self._waiting_bytes = self._in_flight = 0
         #: The end of the accepted sound on the stream's clock.
         self.end_s = 0.0
         # When the last of it was received.
         self._received_s = 0.0
-        self._finals = 0
-        self._sentences: int | None = None
+        #: Last captions so far, and sentences in the end.
+        self.finals = 0
+        self.sentences: int | None = None
 
     @property
     def waiting_s(self) -> float:
@@ -105,26 +92,26 @@ class Room:
 
     @property
     def is_over(self) -> bool:
-        """Whether all that was said has its last caption, and no more will come."""
-        return self._sentences is not None and self._finals >= self._sentences
+        """Whether all that was said has its last caption in each language, and no more will come."""
+        return self.sentences is not None and self.finals >= self.sentences * len(self.directions)
 
-    def is_key(self, given: str) -> bool:
-        """Whether this is the speaker's secret."""
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self.key.encode("ascii"))
-
-    def accept(self, pcm: bytes, came_s: float, now_s: float, silence_dbfs: float) -> None:
-        """Take sound that came at ``came_s`` and is taken at ``now_s``."""
-        duration_s = len(pcm) / BYTES_PER_SECOND
-        before_s = self.end_s
-        if came_s - self._received_s > _GAP_S or self.received == 0:
-            self.end_s = max(self.end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
-        self._append(pcm, follows=self.end_s == before_s)
-        self._clock.heard(self.stream, self.end_s, came_s)
-        self._waiting_bytes += len(pcm)
-        self.received += len(pcm)
-        self._received_s = now_s
-        if level(pcm).peak_dbfs > silence_dbfs:
-            self.heard_s = now_s
+    def accept(self, pcm: bytes, came_s: float) -> bool:
+        """Take sound that came at ``came_s``; False if there is no space for it yet."""
+        with self._lock:
+            if self.is_closed or self.is_ending or self.waiting_s >= self._limits.buffer_s:
+                return False
+            before_s = self.end_s
+            if came_s - self._received_s > _GAP_S or self.received == 0:
+                duration_s = len(pcm) / BYTES_PER_SECOND
+                self.end_s = max(self.end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
+            self._append(pcm, follows=self.end_s == before_s)
+            self._clock.heard(self.stream, self.end_s, came_s)
+            self._waiting_bytes += len(pcm)
+            self.received += len(pcm)
+            self._received_s = self._now()
+            if level(pcm).peak_dbfs > self._limits.silence_dbfs:
+                self.heard_s = self._received_s
+            return True
 
     def _append(self, pcm: bytes, *, follows: bool) -> None:
         """Add sound in chunks; ``follows`` says that there is no gap before it."""
@@ -140,21 +127,25 @@ class Room:
         self.end_s = start_s
 
     def pause(self) -> None:
-        """No sound comes for now."""
-        # A second pause says nothing new, and a speaker may come and go any number of times.
-        is_pausing = bool(self._waiting) and self._waiting[-1].pauses
-        if not self.is_ending and not is_pausing:
-            self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", pauses=True))
+        """Finish what was said so far; the speaker may come back."""
+        with self._lock:
+            # A second pause says nothing new, and a speaker may come and go any number of times.
+            is_pausing = bool(self._waiting) and self._waiting[-1].pauses
+            if not self.is_ending and not is_pausing:
+                self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", pauses=True))
 
     def end(self) -> None:
-        """No more sound will come."""
-        if not self.is_ending:
-            self.is_ending = True
-            self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", is_last=True))
+        """Finish what was said; the room ends after its last caption."""
+        with self._lock:
+            if not self.is_ending:
+                self.is_ending = True
+                self._waiting.append(
+                    AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", is_last=True)
+                )
 
-    def take(self, *, everything: bool = False) -> Iterator[AudioChunk]:
-        """The chunks that the recogniser may have now."""
-        while self._waiting and (everything or self._in_flight < _IN_FLIGHT_S * BYTES_PER_SECOND):
+    def take(self) -> Iterator[AudioChunk]:
+        """The chunks that the recogniser may have now; all of them when the server ends."""
+        while self._waiting and (self.is_closed or self._in_flight < _IN_FLIGHT_S * BYTES_PER_SECOND):
             chunk = self._waiting.popleft()
             self._waiting_bytes -= len(chunk.pcm)
             self._in_flight += len(chunk.pcm)
@@ -163,16 +154,3 @@ class Room:
     def processed(self, chunk: AudioChunk) -> None:
         """The recogniser has processed a chunk."""
         self._in_flight -= len(chunk.pcm)
-
-    def ended(self, sentences: int) -> None:
-        """Everything was said, in so many sentences."""
-        self._sentences = sentences * len(self.directions)
-
-    def finished(self) -> None:
-        """One more sentence has its last caption, in one of the languages."""
-        self._finals += 1
-
-
-def _view_of(key: str) -> str:
-    digest = hmac.digest(key.encode("ascii"), b"surtitle: view of a room", "sha256")
-    return urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()

@@ -14,20 +14,23 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from connectors.http.connection import ABORT
 from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
-from connectors.rooms.room import BYTES_PER_SECOND, Room, TokenBucket
-from connectors.web.hub import Full, Hub
+from connectors.rooms.room import BYTES_PER_SECOND, Room
+from connectors.web.hub import Client, Hub
 from connectors.web.messages import languages_of
-from connectors.web.streams import Client
 from operators.errors import UsageError
 from operators.languages import Language
 from operators.text import cleaned
 
+#: The file of the page for speakers.
+SPEAK_PAGE = "speak.html"
 # Seconds between two attempts to hand over sound that there is no space for.
 _FULL_S = 0.05
 # Seconds between two confirmations of received sound.
 _CONFIRM_S = 0.5
 # Seconds of sound that may come at once, beyond the rate.
 _BURST_S = 30.0
+# Maximum bytes of a message, two seconds of sound.
+_MAX_BYTES = 65_536
 # Bytes that a message counts at least: each one is work, and all rooms share a thread for it. 10 ms of sound.
 _MIN_CHARGED_BYTES = 320
 # Close codes (RFC 6455, 7.4): done, refused, too big, come again later; and our own, for another connection.
@@ -46,9 +49,7 @@ class _Refused(Exception):  # noqa: N818 - an answer, and no error of ours
 
 
 class RoomSpeakers:
-    """The speakers of a web server (`connectors.web.server.Speakers`); used on its loop's thread."""
-
-    front = "speak.html"
+    """The speakers of a web server; used on its loop's thread."""
 
     def __init__(self, rooms: RoomRegistry, hub: Hub) -> None:
         self._rooms = rooms
@@ -59,7 +60,7 @@ class RoomSpeakers:
 
     def routes(self) -> list[BaseRoute]:
         """What is offered, and the WebSockets."""
-        return [Route("/rooms.json", self._offer), WebSocketRoute("/rooms", self.answer)]
+        return [Route("/rooms.json", self._offer), WebSocketRoute("/rooms", self._answer)]
 
     async def _offer(self, _request: Request) -> Response:
         rooms = self._rooms
@@ -67,23 +68,24 @@ class RoomSpeakers:
             "from": [_told(one) for one in rooms.spoken],
             "to": [_told(one) for one in rooms.written],
             "free": max(0, rooms.limits.rooms - len(rooms)),
-            "kept": rooms.is_kept,
+            "kept": rooms.keys is not None,
         }
         return JSONResponse(offered, headers={"cache-control": "no-store"})
 
-    async def answer(self, socket: WebSocket) -> None:
+    async def _answer(self, socket: WebSocket) -> None:
         """Serve one speaker until either side closes the connection."""
         await socket.accept()
         try:
             opening = await self._opening(socket)
             room = self._room(opening)
-            await self._follow(socket, room, opening.last)
+            with self._hub.join(room.stream, opening.last) as client:
+                await self._serve(socket, room, client)
         except _Refused as refused:
             await _close(socket, refused.code, refused.sentence)
-        except Full:
-            await _close(socket, _LATER, "this server has no free connection; try again later")
         except WebSocketDisconnect:
             pass
+        except TimeoutError:
+            socket.scope["extensions"][ABORT]()
 
     async def _opening(self, socket: WebSocket) -> Open:
         limits = self._rooms.limits
@@ -102,39 +104,30 @@ class RoomSpeakers:
         return opening
 
     def _room(self, opening: Open) -> Room:
-        if opening.key is not None:
-            known = self._rooms.known(opening.key)
-            if known is not None:
-                return known
+        if self._hub.is_full:
+            raise _Refused("this server has no free connection; try again later", _LATER)
+        known = None if opening.key is None else self._rooms.known(opening.key)
+        if known is not None:
+            return known
         try:
             # As a part of addresses, of keys and of lines of text.
             name = _NOT_IN_NAMES.sub(" ", cleaned(opening.room)).strip()
             room = self._rooms.open(name, opening.source, opening.target, opening.key)
-        except RoomsFullError as error:
-            raise _Refused(str(error), _LATER) from None
         except UsageError as error:
-            raise _Refused(str(error)) from None
+            raise _Refused(str(error), _LATER if isinstance(error, RoomsFullError) else _REFUSED) from None
         self._hub.open(room.stream, languages_of(room.directions), room.view)
         return room
 
-    async def _follow(self, socket: WebSocket, room: Room, last_id: str | None) -> None:
-        abort: Callable[[], None] = socket.scope.get("extensions", {}).get(ABORT, lambda: None)
-        try:
-            with self._hub.join(room.stream, last_id, abort) as client:
-                await self._serve(socket, room, client)
-        except Full:
-            if room.stream not in self._cuts and room.stream not in self._ends:
-                # Nobody has its key: nobody else could end it.
-                self._rooms.end(room)
-            raise
-
     async def _serve(self, socket: WebSocket, room: Room, client: Client) -> None:
         moved = asyncio.Event()
-        self._attach(room, moved.set)
-        speaker = _Speaker(socket, room, self._rooms)
+        # The newest connection speaks for a room.
+        self._cuts.pop(room.stream, lambda: None)()
+        self._cuts[room.stream] = moved.set
+        if room.stream in self._ends:
+            self._ends.pop(room.stream).cancel()
         tasks = [
-            asyncio.create_task(speaker.listen()),
-            asyncio.create_task(self._tell(socket, room, client)),
+            asyncio.create_task(_Speaker(socket, room, self._rooms).listen()),
+            asyncio.create_task(_tell(socket, room, client)),
             asyncio.create_task(moved.wait()),
         ]
         try:
@@ -151,64 +144,52 @@ class RoomSpeakers:
             if not moved.is_set():
                 self._detach(room)
 
-    async def _tell(self, socket: WebSocket, room: Room, client: Client) -> None:
-        """Send captions until the room is over or the server ends."""
-        await socket.send_text(
-            encoded(
-                Opened(
-                    stream=room.stream,
-                    key=room.key,
-                    view=room.view,
-                    language=languages_of(room.directions)[0],
-                    received=room.received,
-                )
-            )
-        )
-        while events := await client.next(self._hub.lock):
-            with self._hub.sending(client):
-                for frame in frames(events):
-                    await socket.send_text(frame)
-            if client.has_ended:
-                # Nobody has ended the room: all of them end with the run, also if that has failed.
-                await _close(socket, _DONE, "" if room.is_ending else _RUN_ENDED)
-                return
-        await _close(socket, _LATER, "the server ends, or this connection was too slow; try again later")
-
-    def _attach(self, room: Room, cut: Callable[[], None]) -> None:
-        if room.stream in self._cuts:
-            self._cuts[room.stream]()
-        self._cuts[room.stream] = cut
-        if room.stream in self._ends:
-            self._ends.pop(room.stream).cancel()
-
     def _detach(self, room: Room) -> None:
         """The connection is gone: what was said is finished at once, and the room a little later."""
         del self._cuts[room.stream]
         if room.is_ending:
             return
-        self._rooms.pause(room)
+        room.pause()
         loop = asyncio.get_running_loop()
         self._ends[room.stream] = loop.call_later(self._rooms.limits.linger_s, self._end, room)
 
     def _end(self, room: Room) -> None:
         self._ends.pop(room.stream, None)
-        self._rooms.end(room)
+        room.end()
 
 
 def _told(language: Language) -> dict[str, str]:
     return {"name": language.name, "code": language.code}
 
 
+async def _tell(socket: WebSocket, room: Room, client: Client) -> None:
+    """Send captions until the room is over or the server ends."""
+    opened = Opened(
+        stream=room.stream,
+        key=room.key,
+        view=room.view,
+        language=languages_of(room.directions)[0],
+        received=room.received,
+    )
+    await socket.send_text(encoded(opened))
+    while events := await client.next():
+        async with client.sending():
+            for frame in frames(events):
+                await socket.send_text(frame)
+        if client.has_ended:
+            # Nobody has ended the room: all of them end with the run, also if that has failed.
+            await _close(socket, _DONE, "" if room.is_ending else _RUN_ENDED)
+            return
+    await _close(socket, _LATER, "the server ends, or this connection was too slow; try again later")
+
+
 class _Speaker:
-    """Takes a speaker's sound."""
+    """Takes a speaker's sound, no faster than at the rate (a token bucket)."""
 
     def __init__(self, socket: WebSocket, room: Room, rooms: RoomRegistry) -> None:
-        self._socket = socket
-        self._room = room
-        self._rooms = rooms
-        self._limits = rooms.limits
-        burst_s = _BURST_S * BYTES_PER_SECOND / self._limits.bytes_per_second
-        self._pace = TokenBucket(self._limits.bytes_per_second, burst_s, monotonic())
+        self._socket, self._room, self._rooms, self._limits = socket, room, rooms, rooms.limits
+        # Bytes that may come at once by now, and when that was.
+        self._left, self._at_s = _BURST_S * BYTES_PER_SECOND, monotonic()
         self._confirmed_s = 0.0
         self._was_told = False
         # A pause of the connection is no silence of the room.
@@ -216,74 +197,64 @@ class _Speaker:
 
     async def listen(self) -> None:
         """Take sound until the speaker is gone; raises `_Refused`, `WebSocketDisconnect`."""
+        room, silence_s = self._room, self._limits.silence_s
         while True:
             message = None
+            left_s = silence_s - (self._rooms.now() - room.heard_s)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._patience_s()):
+                async with asyncio.timeout(None if room.is_ending else max(0.01, left_s)):
                     message = await _next(self._socket)
+            if isinstance(message, str):
+                if not isinstance(decoded(message), End):
+                    raise _Refused('after the opening, send sound in binary messages, or {"type": "end"}')
+                room.end()
+                await self._confirm()
+            elif message is not None:
+                await self._take(message)
             if message is not None:
-                await self._handle(message)
-            if not self._room.is_ending and self._silent_s() >= self._limits.silence_s:
-                self._rooms.end(self._room)
+                await self._keep_pace(len(message))
+            if not room.is_ending and self._rooms.now() - room.heard_s >= silence_s:
+                room.end()
                 raise _Refused(
-                    f"nothing was heard for {self._limits.silence_s:g} seconds, so the room has ended; "
+                    f"nothing was heard for {silence_s:g} seconds, so the room has ended; "
                     "open it again to go on"
                 )
 
-    def _silent_s(self) -> float:
-        return self._rooms.now() - self._room.heard_s
-
-    def _patience_s(self) -> float | None:
-        """Seconds until the room has been silent for too long; None if that does not matter any more."""
-        return None if self._room.is_ending else max(0.01, self._limits.silence_s - self._silent_s())
-
-    async def _handle(self, message: str | bytes) -> None:
-        """Do what a message says, then wait until the next one may come."""
-        if isinstance(message, str):
-            await self._handle_text(message)
-        else:
-            await self._take(message)
-        wait_s = self._pace.wait_s(max(len(message), _MIN_CHARGED_BYTES), monotonic())
-        if wait_s > 0:
-            await self._tell_of_pace()
-            await asyncio.sleep(wait_s)
-
-    async def _handle_text(self, text: str) -> None:
-        if not isinstance(decoded(text), End):
-            raise _Refused('after the opening, send sound in binary messages, or {"type": "end"}')
-        self._rooms.end(self._room)
-        await self._confirm()
-
     async def _take(self, pcm: bytes) -> None:
-        limits, came_s = self._limits, self._rooms.now()
-        if len(pcm) > limits.message_bytes:
+        came_s = self._rooms.now()
+        if len(pcm) > _MAX_BYTES:
             raise _Refused(
-                f"a message of {len(pcm)} bytes is too long; send {limits.message_bytes} bytes at most",
-                _TOO_BIG,
+                f"a message of {len(pcm)} bytes is too long; send {_MAX_BYTES} bytes at most", _TOO_BIG
             )
         if len(pcm) % 2:
             raise _Refused("a message has half a sample; send 16-bit samples, 16,000 a second, in whole")
-        while not self._rooms.accept(self._room, pcm, came_s):
+        while not self._room.accept(pcm, came_s):
             if self._room.is_ending:
                 return
             await asyncio.sleep(_FULL_S)
-        await self._confirm(after_s=_CONFIRM_S)
+        if monotonic() - self._confirmed_s >= _CONFIRM_S:
+            await self._confirm()
 
-    async def _confirm(self, after_s: float = 0.0) -> None:
-        now_s = monotonic()
-        if now_s - self._confirmed_s >= after_s:
-            self._confirmed_s = now_s
-            message = Received(received=self._room.received, at_s=self._room.end_s)
-            await self._socket.send_text(encoded(message))
+    async def _confirm(self) -> None:
+        self._confirmed_s = monotonic()
+        message = Received(received=self._room.received, at_s=self._room.end_s)
+        await self._socket.send_text(encoded(message))
 
-    async def _tell_of_pace(self) -> None:
+    async def _keep_pace(self, count: int) -> None:
+        """Wait until the next message may come after one of so many bytes."""
+        now_s, rate = monotonic(), self._limits.bytes_per_second
+        filled = min(_BURST_S * BYTES_PER_SECOND, self._left + rate * (now_s - self._at_s))
+        self._left, self._at_s = filled - max(count, _MIN_CHARGED_BYTES), now_s
+        if self._left >= 0:
+            return
         if not self._was_told:
             self._was_told = True
             sentence = (
-                f"sound comes faster than {self._limits.bytes_per_second} bytes a second and is taken at "
+                f"sound comes faster than {rate} bytes a second and is taken at "
                 f"that rate; send it as it is spoken, in messages of {_MIN_CHARGED_BYTES} bytes or more"
             )
             await self._socket.send_text(encoded(Notice(sentence=sentence)))
+        await asyncio.sleep(-self._left / rate)
 
 
 async def _next(socket: WebSocket) -> str | bytes:

@@ -5,6 +5,7 @@ in rows of 32 columns, and cuts it off after 128 bytes. So a text has two rows, 
 it takes.
 """
 
+import json
 import os
 import time
 from base64 import b64encode
@@ -13,13 +14,9 @@ from contextlib import ExitStack
 from hashlib import sha256
 from typing import Any
 
-import msgspec
-
-from connectors.audio.recording import shown
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
-from connectors.sinks.posting import Numbered, PostSink, Request
-from operators.errors import UsageError
+from connectors.sinks.posting import Numbered, PostSink
 from operators.extras import needs_extra
 from operators.secret import Secret
 from operators.text import cleaned, wrap
@@ -32,35 +29,8 @@ _READ_PER_S = 25
 _ANSWER_S = 10.0
 _HELLO, _IDENTIFY, _IDENTIFIED, _REQUEST, _ANSWER = 0, 1, 2, 6, 7
 _WRONG_PASSWORD, _NOT_STREAMING = 4009, 501
-
-
-class _Challenge(msgspec.Struct, frozen=True):
-    challenge: str
-    salt: str
-
-
-class _Status(msgspec.Struct, frozen=True):
-    result: bool
-    code: int
-    comment: str = ""
-
-
-class _Data(msgspec.Struct, frozen=True, rename="camel"):
-    authentication: _Challenge | None = None
-    request_status: _Status | None = None
-
-
-class _Message(msgspec.Struct, frozen=True):
-    op: int
-    d: _Data
-
-
-class _Text:
-    #: By then the picture is over.
-    useful_s: float | None = 30.0
-
-    def __call__(self, url: str, final: Numbered, run: str) -> Request:  # noqa: ARG002 - nothing is repeated
-        return Request(url, cleaned(final.caption.text).encode(), {})
+# By then the picture is over.
+_USEFUL_S = 30.0
 
 
 class _Obs:
@@ -72,15 +42,15 @@ class _Obs:
         self._open = ExitStack()
         self._is_read_at = 0.0
 
-    def __call__(self, request: Request) -> int:
+    def __call__(self, _url: str, final: Numbered, _run: str) -> int:
         """Show a text; raises OSError if it cannot be."""
         from websockets.exceptions import ConnectionClosed, WebSocketException
 
         try:
-            rows = wrap(request.body.decode(), _COLUMNS)
+            rows = wrap(cleaned(final.caption.text), _COLUMNS)
             for first in range(0, len(rows), _ROWS):
                 self._show(" ".join(rows[first : first + _ROWS]))
-        except (OSError, WebSocketException, msgspec.MsgspecError) as error:
+        except (OSError, WebSocketException, ValueError, LookupError, TypeError, AttributeError) as error:
             self._socket = None
             self._open.close()
             if isinstance(error, OSError):
@@ -95,9 +65,9 @@ class _Obs:
             self._connect()
         time.sleep(max(0.0, self._is_read_at - time.monotonic()))
         asked = {"requestType": "SendStreamCaption", "requestId": "", "requestData": {"captionText": text}}
-        status = self._ask(_REQUEST, asked, _ANSWER).request_status
-        if status is None or not status.result:
-            code = None if status is None else status.code
+        status = self._ask(_REQUEST, asked, _ANSWER)["requestStatus"]
+        if not status["result"]:
+            code = status["code"]
             why = "no stream runs there" if code == _NOT_STREAMING else f"it refuses with code {code}"
             raise OSError(why)
         self._is_read_at = time.monotonic() + len(text) / _READ_PER_S
@@ -107,21 +77,22 @@ class _Obs:
 
         opening = connect(self._url, open_timeout=_ANSWER_S, close_timeout=1, proxy=None)
         self._socket = self._open.enter_context(opening)
-        hello = self._next(_HELLO).authentication
+        hello = self._next(_HELLO).get("authentication")
         asked: dict[str, Any] = {"rpcVersion": 1, "eventSubscriptions": 0}
         if hello is not None:
-            secret = _hashed(os.environ.get(PASSWORD_VARIABLE, "") + hello.salt)
-            asked["authentication"] = _hashed(secret + hello.challenge)
+            secret = _hashed(os.environ.get(PASSWORD_VARIABLE, "") + hello["salt"])
+            asked["authentication"] = _hashed(secret + hello["challenge"])
         self._ask(_IDENTIFY, asked, _IDENTIFIED)
 
-    def _ask(self, op: int, data: Mapping[str, Any], answer: int) -> _Data:
-        self._socket.send(msgspec.json.encode({"op": op, "d": data}).decode())
+    def _ask(self, op: int, data: Mapping[str, Any], answer: int) -> dict[str, Any]:
+        self._socket.send(json.dumps({"op": op, "d": data}))
         return self._next(answer)
 
-    def _next(self, op: int) -> _Data:
-        while (message := msgspec.json.decode(self._socket.recv(_ANSWER_S), type=_Message)).op != op:
+    def _next(self, op: int) -> dict[str, Any]:
+        while (message := json.loads(self._socket.recv(_ANSWER_S)))["op"] != op:
             pass
-        return message.d
+        data: dict[str, Any] = message["d"]
+        return data
 
 
 def _hashed(text: str) -> str:
@@ -131,13 +102,7 @@ def _hashed(text: str) -> str:
 def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
     with needs_extra("web", "--obs"):
         import websockets  # noqa: F401 - told before the run begins
-    address = url.reveal()
-    scheme, _, rest = address.partition("://")
-    if scheme not in ("ws", "wss"):
-        raise UsageError(f"{shown(address)} is no address of OBS; give one such as ws://localhost:4455")
-    sink = PostSink(f"http://{rest}", _Text(), watch=watch, post=_Obs(address))
-    sink.url = address
-    return sink
+    return PostSink(url, _Obs(url.reveal()), watch=watch, useful_s=_USEFUL_S, schemes=("ws", "wss"))
 
 
 obs = SinkPart(

@@ -12,9 +12,9 @@ import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import uniform
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import msgspec
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
@@ -50,26 +50,12 @@ class Numbered(msgspec.Struct, frozen=True):
     @property
     def said(self) -> datetime:
         """The same as a date, in UTC."""
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=self.said_at)
+        return datetime.fromtimestamp(self.said_at, UTC)
 
 
-class Request(NamedTuple):
-    """What is sent."""
-
-    url: str
-    body: bytes
-    headers: dict[str, str]
-
-
-class Format(Protocol):
-    """Makes requests."""
-
-    #: Seconds after which a final is of no use to the receiver; None for never.
-    useful_s: float | None
-
-    def __call__(self, url: str, final: Numbered, run: str) -> Request:
-        """The request of a final; ``run`` is a name that a resumed run keeps."""
-        ...
+#: Sends a final to an address, and returns the status of the answer. The last argument is a name that a run
+#: keeps when it resumes.
+Send = Callable[[str, Numbered, str], int]
 
 
 class PostState(msgspec.Struct, frozen=True):
@@ -79,186 +65,6 @@ class PostState(msgspec.Struct, frozen=True):
     next_number: int = 1
     waiting: tuple[Numbered, ...] = ()
     lost: Span = Span()
-
-
-class PostSink(FixedPartitionedSink[Caption, PostState]):
-    """Posts each final to an address; takes pairs of a key, which is ignored, and captions.
-
-    Delivery: at least once with recovery, in order; a request that is repeated has the same number.
-
-    Args:
-        url: Of http or https. A user and password in it are sent as such, unless a header of the form is.
-        form: Makes the requests.
-        watch: Notified while the receiver does not answer.
-        post: Sends a request, and returns the status of the answer.
-
-    Raises:
-        UsageError: for another address.
-    """
-
-    def __init__(
-        self,
-        url: Secret | str,
-        form: Format,
-        *,
-        watch: OutputWatch,
-        post: Callable[[Request], int] | None = None,
-    ) -> None:
-        self.url = url.reveal() if isinstance(url, Secret) else str(url)
-        parts = parts_of(self.url)
-        if parts is None or parts.scheme not in ("http", "https") or not _SENDABLE.fullmatch(self.url):
-            raise UsageError(
-                f"{shown(self.url)} is no address to send to; give one of https or http, with %… for letters "
-                "beyond ASCII"
-            )
-        self._form, self._watch, self._post = form, watch, post or _posted
-
-    @override
-    def list_parts(self) -> list[str]:
-        return ["post"] if self._watch.is_here else []
-
-    @override
-    def part_fn(self, item_key: str) -> int:
-        return 0
-
-    @override
-    def build_part(self, step_id: str, for_part: str, resume_state: PostState | None) -> "Posting":
-        state = resume_state or PostState(run=f"{time.time_ns():x}")
-        return Posting(self.url, self._form, self._watch, self._post, state)
-
-
-class Posting(StatefulSinkPartition[Caption, PostState]):
-    """The partition, and its thread."""
-
-    def __init__(
-        self,
-        url: str,
-        form: Format,
-        watch: OutputWatch,
-        post: Callable[[Request], int],
-        state: PostState,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._url, self._form, self._watch, self._post, self._now = url, form, watch, post, now
-        self._run, self._next = state.run, state.next_number
-        self._waiting = deque(state.waiting)
-        self._lost = state.lost
-        #: Why the last request failed, and why finals were lost.
-        self._trouble = self._why_lost = ""
-        # The run ends, and so does the time for what waits.
-        self._ends, self._is_over = threading.Event(), threading.Event()
-        self._changed = threading.Condition()
-        self._leave = watch.watch(lambda: self.missing)
-        self._thread = threading.Thread(target=self._send_all, name="post", daemon=True)
-        self._thread.start()
-
-    @property
-    def missing(self) -> Missing | None:
-        """What the receiver has not got."""
-        with self._changed:
-            span = sum((Span.of(one.caption) for one in self._waiting), self._lost)
-        reason = self._trouble or self._why_lost or "there was no time"
-        return Missing(path=shown(self._url), span=span, reason=reason) if span.records else None
-
-    @override
-    def write_batch(self, values: list[Caption]) -> None:
-        """Let finals be sent; returns at once."""
-        with self._changed:
-            for caption in values:
-                if not caption.is_final or not caption.text.strip():
-                    continue
-                said_at = self._now() - max(0.0, caption.ready_s - caption.start_s)
-                self._waiting.append(Numbered(self._next, caption, said_at))
-                self._next += 1
-            while len(self._waiting) > MAX_WAITING:
-                self._lose(self._waiting.popleft(), self._trouble)
-            self._changed.notify()
-
-    @override
-    def snapshot(self) -> PostState:
-        with self._changed:
-            return PostState(self._run, self._next, tuple(self._waiting), self._lost)
-
-    @override
-    def close(self) -> None:
-        """Send what waits, for some seconds at most; never raises."""
-        with self._changed:
-            self._ends.set()
-            self._changed.notify()
-        now_s = time.monotonic()
-        if self._watch.ends_at_s is None:
-            self._watch.ends_at_s = now_s + _END_S
-        self._thread.join(max(_LAST_S, self._watch.ends_at_s - now_s))
-        self._is_over.set()
-        if self.missing is None:
-            self._leave()
-
-    def _send_all(self) -> None:
-        wait_s = _FIRST_WAIT_S
-        while (final := self._first()) is not None:
-            useful_s = self._form.useful_s
-            if useful_s is not None and self._now() - final.said_at > useful_s:
-                self._taken(final, lost=self._trouble or "it answered too late")
-                continue
-            why = self._sent(final)
-            if not why:
-                wait_s = _FIRST_WAIT_S
-                continue
-            if wait_s == _FIRST_WAIT_S:
-                self._report(
-                    f"{shown(self._url)} does not take captions ({why}); they wait, and captions continue"
-                )
-            self._trouble = why
-            if self._ends.is_set():
-                self._is_over.wait(_FIRST_WAIT_S)  # there is no time for long waits
-            else:
-                self._ends.wait(wait_s * uniform(0.8, 1.2))
-            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-
-    def _first(self) -> Numbered | None:
-        """What is to be sent next; None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._ends.is_set())
-            return self._waiting[0] if self._waiting and not self._is_over.is_set() else None
-
-    def _sent(self, final: Numbered) -> str:
-        """Send a final; returns why it was not taken, or nothing."""
-        try:
-            status = self._post(self._form(self._url, final, self._run))
-        except OSError as error:
-            return str(getattr(error, "reason", None) or error) or type(error).__name__
-        except ValueError as error:
-            # Another time would be the same. Its text may quote the address, or a header with a secret.
-            self._taken(final, lost=f"no request can hold them ({type(error).__name__})")
-            return ""
-        except Exception as error:  # noqa: BLE001 - later finals must still be sent
-            return type(error).__name__  # for the same reason
-        if 200 <= status < 300:
-            self._taken(final)
-        elif status in _REFUSED:
-            self._taken(final, lost=f"it refused them with status {status}")
-        else:
-            return f"status {status}"
-        return ""
-
-    def _taken(self, final: Numbered, lost: str = "") -> None:
-        with self._changed:
-            # It may have been dropped for a newer one meanwhile.
-            if self._waiting and self._waiting[0] is final:
-                self._waiting.popleft()
-                if lost:
-                    self._lose(final, lost)
-        if not lost and self._trouble:
-            self._trouble = ""
-            lacks = f"it lacks {self._lost}" if self._lost.records else "nothing is missing"
-            self._report(f"{shown(self._url)} takes captions again; {lacks}", is_late=False)
-
-    def _lose(self, final: Numbered, reason: str) -> None:
-        self._lost += Span.of(final.caption)
-        self._why_lost = reason
-
-    def _report(self, sentence: str, *, is_late: bool = True) -> None:
-        self._watch.observe(OutputChanged(shown(self._url), sentence, is_late))
 
 
 class _Direct(urllib.request.HTTPRedirectHandler):
@@ -272,9 +78,10 @@ class _Direct(urllib.request.HTTPRedirectHandler):
 _opener = urllib.request.build_opener(_Direct)
 
 
-def _posted(request: Request) -> int:
-    url, user = without_user(request.url)
-    asked = urllib.request.Request(url, request.body, user | request.headers, method="POST")
+def post(url: str, body: bytes, headers: dict[str, str]) -> int:
+    """Send a request, and return the status of the answer; a user in the address is sent as a header."""
+    url, user = without_user(url)
+    asked = urllib.request.Request(url, body, user | headers, method="POST")
     try:
         with _opener.open(asked, timeout=_ANSWER_S) as answer:
             answer.read(4096)
@@ -282,3 +89,168 @@ def _posted(request: Request) -> int:
     except urllib.error.HTTPError as error:
         with error:
             return error.code
+
+
+class PostSink(FixedPartitionedSink[Caption, PostState]):
+    """Posts each final to an address; takes pairs of a key, which is ignored, and captions.
+
+    Delivery: at least once with recovery, in order; a request that is repeated has the same number.
+
+    Args:
+        url: The address.
+        send: Sends a final, by `post` for example.
+        watch: Notified while the receiver does not answer.
+        useful_s: Seconds after which a final is of no use to the receiver; None for never.
+        schemes: Those of valid addresses.
+
+    Raises:
+        UsageError: for another address.
+    """
+
+    def __init__(
+        self,
+        url: Secret | str,
+        send: Send,
+        *,
+        watch: OutputWatch,
+        useful_s: float | None = None,
+        schemes: tuple[str, ...] = ("https", "http"),
+    ) -> None:
+        self.url = url.reveal() if isinstance(url, Secret) else str(url)
+        parts = parts_of(self.url)
+        if parts is None or parts.scheme not in schemes or not _SENDABLE.fullmatch(self.url):
+            raise UsageError(
+                f"{shown(self.url)} is no address to send to; give one of {' or '.join(schemes)}, with %… "
+                "for letters beyond ASCII"
+            )
+        self.send, self.watch, self.useful_s = send, watch, useful_s
+
+    @override
+    def list_parts(self) -> list[str]:
+        return ["post"] if self.watch.is_here else []
+
+    @override
+    def part_fn(self, item_key: str) -> int:
+        return 0
+
+    @override
+    def build_part(self, step_id: str, for_part: str, resume_state: PostState | None) -> "PostPartition":
+        return PostPartition(self, resume_state or PostState(run=f"{time.time_ns():x}"))
+
+
+class PostPartition(StatefulSinkPartition[Caption, PostState]):
+    """The partition, and its thread."""
+
+    def __init__(self, sink: PostSink, state: PostState) -> None:
+        self._sink = sink
+        self._run, self._next, self._lost = state.run, state.next_number, state.lost
+        self._waiting = deque(state.waiting)
+        #: Why the last request failed, and why finals were lost.
+        self._trouble = self._why_lost = ""
+        # The run ends; and when the time for what waits does.
+        self._ends, self._end_s = threading.Event(), float("inf")
+        self._changed = threading.Condition()
+        self._leave = sink.watch.watch(lambda: self.missing)
+        self._thread = threading.Thread(target=self._send_all, name="post", daemon=True)
+        self._thread.start()
+
+    @property
+    def missing(self) -> Missing | None:
+        """What the receiver has not got."""
+        with self._changed:
+            span = sum((Span.of(one.caption) for one in self._waiting), self._lost)
+        reason = self._trouble or self._why_lost or "there was no time"
+        return Missing(path=shown(self._sink.url), span=span, reason=reason) if span.records else None
+
+    @override
+    def write_batch(self, values: list[Caption]) -> None:
+        """Let finals be sent; returns at once."""
+        with self._changed:
+            for caption in values:
+                if caption.is_final and caption.text.strip():
+                    said_at = time.time() - max(0.0, caption.ready_s - caption.start_s)
+                    self._waiting.append(Numbered(self._next, caption, said_at))
+                    self._next += 1
+            while len(self._waiting) > MAX_WAITING:
+                self._lose(self._waiting.popleft(), self._trouble)
+            self._changed.notify()
+
+    @override
+    def snapshot(self) -> PostState:
+        with self._changed:
+            return PostState(self._run, self._next, tuple(self._waiting), self._lost)
+
+    @override
+    def close(self) -> None:
+        """Send what waits, for some seconds at most; never raises."""
+        now_s, watch = time.monotonic(), self._sink.watch
+        if watch.ends_at_s is None:
+            watch.ends_at_s = now_s + _END_S
+        self._end_s = max(now_s + _LAST_S, watch.ends_at_s)
+        with self._changed:
+            self._ends.set()
+            self._changed.notify()
+        self._thread.join(self._end_s - now_s)
+        if self.missing is None:
+            self._leave()
+
+    def _send_all(self) -> None:
+        wait_s = _FIRST_WAIT_S
+        while (final := self._first()) is not None:
+            is_done, why = self._sent(final)
+            if is_done:
+                wait_s = _FIRST_WAIT_S
+                self._finish(final, why)
+                continue
+            if not self._trouble:
+                self._report(
+                    f"does not take captions ({why}); they wait, and captions continue", is_late=True
+                )
+            self._trouble = why
+            if self._ends.wait(wait_s * uniform(0.8, 1.2)):
+                time.sleep(_FIRST_WAIT_S)  # there is no time for long waits
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def _first(self) -> Numbered | None:
+        """What is to be sent next; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._ends.is_set())
+            return self._waiting[0] if self._waiting and time.monotonic() < self._end_s else None
+
+    def _sent(self, final: Numbered) -> tuple[bool, str]:
+        """Send a final; returns whether it is done with, and why it was not taken if it was not."""
+        sink = self._sink
+        if sink.useful_s is not None and time.time() - final.said_at > sink.useful_s:
+            return True, self._trouble or "it answered too late"
+        try:
+            status = sink.send(sink.url, final, self._run)
+        except OSError as error:
+            return False, str(getattr(error, "reason", None) or error) or type(error).__name__
+        except ValueError as error:
+            # Another time would be the same. Its text may quote the address, or a header with a secret.
+            return True, f"no request can hold them ({type(error).__name__})"
+        except Exception as error:  # noqa: BLE001 - later finals must still be sent
+            return False, type(error).__name__  # for the same reason
+        if status in _REFUSED:
+            return True, f"it refused them with status {status}"
+        return (True, "") if 200 <= status < 300 else (False, f"status {status}")
+
+    def _finish(self, final: Numbered, lost: str) -> None:
+        with self._changed:
+            # It may have been dropped for a newer one meanwhile.
+            if self._waiting and self._waiting[0] is final:
+                self._waiting.popleft()
+                if lost:
+                    self._lose(final, lost)
+        if not lost and self._trouble:
+            self._trouble = ""
+            lacks = f"it lacks {self._lost}" if self._lost.records else "nothing is missing"
+            self._report(f"takes captions again; {lacks}", is_late=False)
+
+    def _lose(self, final: Numbered, reason: str) -> None:
+        self._lost += Span.of(final.caption)
+        self._why_lost = reason
+
+    def _report(self, sentence: str, *, is_late: bool) -> None:
+        address = shown(self._sink.url)
+        self._sink.watch.observe(OutputChanged(address, f"{address} {sentence}", is_late))

@@ -5,35 +5,29 @@ The format is that of "Closed Captions over HTTP for YouTube Live Streams"
 address that a repeated request keeps.
 """
 
+from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
-from connectors.sinks.posting import Numbered, PostSink, Request
-from operators.secret import Secret
+from connectors.sinks.posting import Numbered, PostSink, post
+
+# By then the picture has been broadcast.
+_USEFUL_S = 60.0
 
 
-class _ClosedCaptions:
-    #: By then the picture has been broadcast.
-    useful_s: float | None = 60.0
-
-    def __call__(self, url: str, final: Numbered, run: str) -> Request:  # noqa: ARG002 - numbers suffice
-        parts = urlsplit(url)
-        query = [*parse_qsl(parts.query, keep_blank_values=True), ("seq", str(final.number))]
-        said = final.said.replace(tzinfo=None).isoformat(timespec="milliseconds")
-        text = " ".join(final.caption.text.split())
-        return Request(
-            parts._replace(query=urlencode(query)).geturl(),
-            f"{said}\n{text}\n".encode(),
-            {"Content-Type": "text/plain; charset=UTF-8"},
-        )
-
-
-def _youtube(url: Secret, *, watch: OutputWatch) -> PostSink:
-    return PostSink(url, _ClosedCaptions(), watch=watch)
+def _send(url: str, final: Numbered, _run: str) -> int:
+    parts = urlsplit(url)
+    query = [*parse_qsl(parts.query, keep_blank_values=True), ("seq", str(final.number))]
+    said = final.said.replace(tzinfo=None).isoformat(timespec="milliseconds")
+    text = " ".join(final.caption.text.split())
+    return post(
+        parts._replace(query=urlencode(query)).geturl(),
+        f"{said}\n{text}\n".encode(),
+        {"Content-Type": "text/plain; charset=UTF-8"},
+    )
 
 
 youtube = SinkPart(
-    "youtube", _youtube, "captions", "Send captions to the ingestion address of a YouTube live stream.",
-    is_address=True, in_one_language=True,
+    "youtube", partial(PostSink, send=_send, useful_s=_USEFUL_S), "captions",
+    "Send captions to the ingestion address of a YouTube live stream.", is_address=True, in_one_language=True,
 )  # fmt: skip

@@ -22,14 +22,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
 from connectors.http.access import Access
 from connectors.http.connection import ABORT
 from connectors.http.guard import POLICY, Guard
-from connectors.web.hub import Full, Hub
+from connectors.web.hub import Client, Hub
 from connectors.web.qr import svg_of
-from connectors.web.streams import Client
 
+_NOT_KEPT = {"cache-control": "no-store"}
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -38,40 +39,34 @@ _HEADERS = [
 ]
 
 
-class EventStream:
+class _EventStream(Response):
     """Sends a client the events of a stream until the client disconnects or the hub releases it."""
 
-    def __init__(self, hub: Hub, name: str, last_id: str | None, languages: str = "") -> None:
-        """``last_id`` is the id of the last event that the client got; ``languages`` are as in `Hub.join`."""
-        self._hub = hub
-        self._name = name
-        self._last_id = last_id
-        self._languages = languages
+    def __init__(self, hub: Hub, name: str, request: Request) -> None:
+        self._hub, self._name = hub, name
+        self._last_id = request.headers.get("last-event-id")
+        self._languages = request.query_params.get("lang", "")
 
+    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request.
-
-        Raises:
-            connectors.web.hub.Full: when there are too many clients; nothing has been sent then.
-        """
-        abort: Callable[[], None] = scope.get("extensions", {}).get(ABORT, lambda: None)
-        with self._hub.join(self._name, self._last_id, abort, self._languages) as client:
+        with self._hub.join(self._name, self._last_id, self._languages) as client:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             watch = asyncio.create_task(_cut_when_gone(client, receive))
+            # A random delay, so that clients do not all return at once when a server restarts.
+            events = b"retry: %d\n\n" % randrange(1000, 3000)
             try:
-                # A random delay, so that clients do not all return at once when a server restarts.
-                await self._send(client, send, b"retry: %d\n\n" % randrange(1000, 3000))
-                while scope["method"] != "HEAD" and (events := await client.next(self._hub.lock)):
-                    await self._send(client, send, events)
-                await self._send(client, send, b"", more=False)
+                while events:
+                    async with client.sending():
+                        await send({"type": "http.response.body", "body": events, "more_body": True})
+                    events = b"" if scope["method"] == "HEAD" else await client.next()
+                await send({"type": "http.response.body", "body": b""})
+            except TimeoutError:
+                abort: Callable[[], None] = scope["extensions"][ABORT]
+                abort()
             finally:
                 watch.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await watch
-
-    async def _send(self, client: Client, send: Send, body: bytes, *, more: bool = True) -> None:
-        with self._hub.sending(client):
-            await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 async def _cut_when_gone(client: Client, receive: Receive) -> None:
@@ -85,12 +80,7 @@ _TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
-    "json": "application/json",
     "svg": "image/svg+xml",
-    "png": "image/png",
-    "ico": "image/x-icon",
-    "woff2": "font/woff2",
-    "webmanifest": "application/manifest+json",
     "txt": "text/plain; charset=utf-8",
 }
 
@@ -116,99 +106,12 @@ def load_assets() -> dict[str, Asset]:
 
 # OBS adds a source's custom CSS to the page as a <style> element. Styles still load nothing from other hosts.
 _STYLED = f"{POLICY}; style-src-elem 'self' 'unsafe-inline'"
-_NOT_KEPT = {"cache-control": "no-store"}
-
-
-def web_app(
-    hub: Hub,
-    access: Access,
-    token: str | None,
-    ready: Callable[[], None],
-    *,
-    front: str = "index.html",
-    more: Sequence[BaseRoute] = (),
-) -> Starlette:
-    """The application that shows the content of ``hub`` to clients that ``access`` admits.
-
-    Args:
-        access: Admits clients.
-        token: The token of admitted clients.
-        ready: Called when the event loop can receive from the hub.
-        front: The file of the page at ``/``.
-        more: Further routes.
-    """
-    pages = _Pages(hub, load_assets(), front)
-
-    @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        tending = asyncio.create_task(hub.tend())
-        # The task has registered its loop with the hub by the time it first waits.
-        await asyncio.sleep(0)
-        ready()
-        try:
-            yield
-        finally:
-            tending.cancel()
-
-    return Starlette(
-        routes=[
-            *more,
-            Route("/", pages.index),
-            Route("/streams.json", pages.streams),
-            Route("/robots.txt", pages.robots),
-            Route("/qr.svg", pages.code),
-            Route("/static/{name}", pages.static),
-            Route("/streams/{stream:path}", pages.stream),
-        ],
-        middleware=[Middleware(Guard, access=access, token=token)],
-        exception_handlers={404: _no_such_page, Full: _full},
-        lifespan=lifespan,
-    )
 
 
 class _Pages:
-    def __init__(self, hub: Hub, assets: dict[str, Asset], front: str) -> None:
-        self._hub = hub
-        self._assets = assets
-        self._front = front
-
-    async def index(self, request: Request) -> Response:
-        return self._file(self._front, request)
-
-    async def streams(self, _request: Request) -> Response:
-        return JSONResponse([one._asdict() for one in self._hub.listed()], headers=_NOT_KEPT)
-
-    async def stream(self, request: Request) -> Response:
-        # A stream's name may contain slashes: one before the name of a page is not escaped.
-        address = request.scope["raw_path"].decode("ascii", "replace").removeprefix("/streams/")
-        name, _, what = address.rpartition("/")
-        if name and what == "events":
-            return self._events(unquote(name), request)
-        if name and what == "control":
-            return self._file("control.html", request)
-        # For any name: the page waits for a stream that does not exist yet.
-        return self._file("page.html", request, _STYLED)
-
-    def _events(self, name: str, request: Request) -> Response:
-        followed = self._hub.followed(name, request.query_params.get("view", ""))
-        if followed is None:
-            # The same answer whether there is such a stream or not.
-            raise HTTPException(404)
-        # Not a subclass of Response, but it behaves like one.
-        asked = request.query_params.get("lang", "")
-        return EventStream(self._hub, followed, request.headers.get("last-event-id"), asked)  # type: ignore[return-value]
-
-    async def code(self, request: Request) -> Response:
-        picture = svg_of(request.query_params.get("for", ""))
-        if picture is None:
-            raise HTTPException(404)
-        return Response(picture, media_type=_TYPES["svg"], headers=_NOT_KEPT)
-
-    async def robots(self, request: Request) -> Response:
-        return self._file("robots.txt", request)
-
-    async def static(self, request: Request) -> Response:
-        return self._file(request.path_params["name"], request)
+    def __init__(self, hub: Hub, front: str) -> None:
+        self._hub, self._front = hub, front
+        self._assets = load_assets()
 
     def _file(self, name: str, request: Request, policy: str = POLICY) -> Response:
         asset = self._assets.get(name)
@@ -224,11 +127,76 @@ class _Pages:
             content = content.replace(b'="/', b'="' + up)
         return Response(content, media_type=asset.media_type, headers=headers)
 
+    async def index(self, request: Request) -> Response:
+        return self._file(self._front, request)
+
+    async def named(self, request: Request) -> Response:
+        return self._file(request.path_params.get("name", "robots.txt"), request)
+
+    async def streams(self, _request: Request) -> Response:
+        return JSONResponse(self._hub.listed(), headers=_NOT_KEPT)
+
+    async def stream(self, request: Request) -> Response:
+        # A stream's name may contain slashes: one before the name of a page is not escaped.
+        address = request.scope["raw_path"].decode("ascii", "replace").removeprefix("/streams/")
+        name, _, what = address.rpartition("/")
+        if name and what == "events":
+            followed = self._hub.followed(unquote(name), request.query_params.get("view", ""))
+            if followed is None:
+                # The same answer whether there is such a stream or not.
+                raise HTTPException(404)
+            if self._hub.is_full:
+                sentence = "the maximum number of viewers is reached; try again later\n"
+                return PlainTextResponse(sentence, 503, headers={**_NOT_KEPT, "retry-after": "10"})
+            return _EventStream(self._hub, followed, request)
+        if name and what == "control":
+            return self._file("control.html", request)
+        # For any name: the page waits for a stream that does not exist yet.
+        return self._file("page.html", request, _STYLED)
+
+    async def code(self, request: Request) -> Response:
+        picture = svg_of(request.query_params.get("for", ""))
+        if picture is None:
+            raise HTTPException(404)
+        return Response(picture, media_type=_TYPES["svg"], headers=_NOT_KEPT)
+
+
+def web_app(
+    hub: Hub, access: Access, *, front: str = "index.html", more: Sequence[BaseRoute] = ()
+) -> Starlette:
+    """The application that shows the content of ``hub`` to clients that ``access`` admits.
+
+    Args:
+        front: The file of the page at ``/``.
+        more: Further routes.
+    """
+    pages = _Pages(hub, front)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        tending = asyncio.create_task(hub.tend())
+        # The task has registered its loop with the hub by the time it first waits.
+        await asyncio.sleep(0)
+        try:
+            yield
+        finally:
+            tending.cancel()
+
+    return Starlette(
+        routes=[
+            *more,
+            Route("/", pages.index),
+            Route("/streams.json", pages.streams),
+            Route("/robots.txt", pages.named),
+            Route("/qr.svg", pages.code),
+            Route("/static/{name}", pages.named),
+            Route("/streams/{stream:path}", pages.stream),
+        ],
+        middleware=[Middleware(Guard, access=access)],
+        exception_handlers={404: _no_such_page},
+        lifespan=lifespan,
+    )
+
 
 async def _no_such_page(_request: Request, _error: Exception) -> Response:
     return PlainTextResponse("there is no such page; / lists the streams\n", 404, headers=_NOT_KEPT)
-
-
-async def _full(_request: Request, _error: Exception) -> Response:
-    sentence = "the maximum number of viewers is reached; try again later\n"
-    return PlainTextResponse(sentence, 503, headers={**_NOT_KEPT, "retry-after": "10"})

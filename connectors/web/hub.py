@@ -3,34 +3,140 @@
 import asyncio
 import contextlib
 import hmac
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from connectors.view import Status
 from connectors.web.messages import Languages, figures_after, state_of
-from connectors.web.protocol import Bounds
-from connectors.web.streams import MAX_CLIENTS, MAX_STREAMS, Client, Followed, ListedStream, Streams
+from connectors.web.protocol import Bounds, StreamLog
 from operators.events import Caption, ErasureRecord
 
+#: Maximum number of clients of a server, unless it is told otherwise.
+MAX_CLIENTS = 2000
+#: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
+#: that is over before any that goes on. One that goes on and has readers is kept in any case.
+MAX_STREAMS = 64
 # Seconds between two checks of waiting messages.
 _TICK_S = 0.1
+# Languages of a reader that are looked for.
+_MAX_WANTED = 20
 
 
 class ClientTimeouts(NamedTuple):
-    """How long the hub waits for clients, in seconds."""
+    """How long to wait for clients, in seconds."""
 
-    #: Interval at which a client is sent the present state.
+    #: Silence after which a client is sent the present state, so that it knows that the connection works.
     heartbeat_s: float = 10.0
     #: How long a client may take to accept data before it is dropped.
     stall_s: float = 20.0
-    #: The same when the server shuts down.
-    shutdown_timeout_s: float = 2.0
 
 
-class Full(Exception):  # noqa: N818 - it is no error of anybody's
-    """The maximum number of clients is reached."""
+class _Stream:
+    """A stream and its clients."""
+
+    def __init__(self, languages: Sequence[Languages], bounds: Bounds | None) -> None:
+        #: What is published in each language of captions, by its code.
+        self.logs = {one.target: StreamLog(secrets.token_hex(4), one, bounds) for one in languages}
+        #: That of the first language.
+        self.log = next(iter(self.logs.values()))
+        #: What was said, if there are several languages and none of them is the spoken one.
+        self.original: StreamLog | None = None
+        if len(self.logs) > 1 and (spoken := self.log.language.source) not in self.logs:
+            said = msgspec.structs.replace(self.log.language, target=spoken, target_dir="auto")
+            self.original = self.logs[spoken] = StreamLog(secrets.token_hex(4), said, bounds)
+        self.clients: set[Client] = set()
+        #: Whether anything was published, as opposed to only requested.
+        self.is_real = False
+        #: Whether clients disconnect as soon as they have everything.
+        self.is_closed = False
+        #: What viewers must know to follow it; None for a stream that all viewers may follow.
+        self.secret: str | None = None
+
+    def log_of(self, language: str | msgspec.UnsetType) -> StreamLog:
+        """What is published in a language; in the first one, if there is no such language."""
+        return self.logs.get(language or "", self.log)
+
+    def caption(self, caption: Caption) -> None:
+        """Publish a caption; with those of the first language, also what was said."""
+        log = self.log_of(caption.language)
+        log.caption(caption)
+        if log is self.log and self.original is not None:
+            self.original.caption(msgspec.structs.replace(caption, shown=caption.source, withheld=""))
+
+    def wanted(self, languages: str) -> StreamLog:
+        """The first of the languages that a reader prefers, such as ``fr-CA,fr,en``, that there is."""
+        tags = [tag for one in languages.split(",")[:_MAX_WANTED] for tag in (one, one.partition("-")[0])]
+        return next((self.logs[tag] for tag in tags if tag in self.logs), self.log)
+
+    def wake(self) -> None:
+        """Make the clients check for news; on the thread of the server's loop."""
+        for client in self.clients:
+            client.wake()
+
+
+class Client:
+    """A position in a stream's journal; used on the thread of the server's loop.
+
+    It has no queue: a slow client costs no memory, and is disconnected when its position is no longer in the
+    journal.
+    """
+
+    def __init__(
+        self, stream: _Stream, log: StreamLog, last_id: str | None, lock: Lock, timeouts: ClientTimeouts
+    ) -> None:
+        """``lock`` is the hub's, and is held by the caller."""
+        self._stream, self._log, self._lock, self._timeouts = stream, log, lock, timeouts
+        self._position, self._first = log.arrival(last_id)
+        self._news = asyncio.Event()
+        self._is_cut = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the stream is over and the client was given everything."""
+        return self._log.is_over and self._position == self._log.position
+
+    def wake(self) -> None:
+        """Make it check for news."""
+        self._news.set()
+
+    def cut(self) -> None:
+        """Send it nothing more."""
+        self._is_cut = True
+        self._news.set()
+
+    async def next(self) -> bytes:
+        """The next data to send, as soon as there is any; empty at the end."""
+        first, self._first = self._first, b""
+        is_silent = False
+        while not self._is_cut:
+            self._news.clear()
+            with self._lock:
+                news = self._log.after(self._position)
+                self._position = self._log.position
+                standing = self._log.standing() if is_silent else b""
+                is_closed = self._stream.is_closed
+            if news is None:
+                break
+            # The present state has the number of the last message: it follows what was missed.
+            if data := first + news + standing:
+                return data
+            if is_closed:
+                break
+            try:
+                async with asyncio.timeout(self._timeouts.heartbeat_s):
+                    await self._news.wait()
+            except TimeoutError:
+                is_silent = True
+        return b""
+
+    def sending(self) -> asyncio.Timeout:
+        """Limits the time in which it accepts data; raises TimeoutError."""
+        return asyncio.timeout(self._timeouts.stall_s)
 
 
 class Hub:
@@ -60,15 +166,16 @@ class Hub:
             bounds: How much of a stream is remembered.
             patience: How long to wait for clients.
         """
+        self._languages, self._bounds = languages, bounds
+        self._max_clients, self._max_streams = max_clients, max_streams
         self._is_private = is_private
-        self._max_clients = max_clients
         self._timeouts = patience or ClientTimeouts()
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
-        self._streams = Streams(languages, "listening", bounds, max_streams)
-        self._news: set[Followed] = set()
+        # Ordered by when they last published, the most recent one last.
+        self._streams: dict[str, _Stream] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closed_s = float("inf")
+        self._is_closed = False
         #: Number of clients.
         self.clients = 0
         for name in streams:
@@ -88,22 +195,23 @@ class Hub:
         with self.lock:
             stream = self._publishing(record.stream)
             log = stream.log_of(record.language)
-            log.tell_figures(figures_after(log.figures, record, lost_s), monotonic())
+            log.tell(figures_after(log.figures, record, lost_s), monotonic())
             self._announce(stream)
 
     def status(self, status: Status, sentence: str | None = None) -> None:
         """Publish the run's status to all streams."""
         with self.lock:
-            for stream in self._streams.published():
+            for stream in self._published():
                 for log in stream.logs.values():
-                    log.tell_state(state_of(status, sentence), monotonic())
+                    log.tell(state_of(status, sentence), monotonic())
                 self._announce(stream)
 
     def end(self, name: str | None = None) -> None:
         """Publish the end of a stream; by default, of all streams."""
         with self.lock:
-            named = None if name is None else self._streams.known(name)
-            for stream in self._streams.published() if name is None else [named] if named else []:
+            for stream in self._published() if name is None else [self._streams.get(name)]:
+                if stream is None:
+                    continue
                 for log in stream.logs.values():
                     log.end()
                 self._announce(stream)
@@ -111,20 +219,36 @@ class Hub:
     def close(self) -> None:
         """Release clients, each as soon as it has everything."""
         with self.lock:
-            self._closed_s = monotonic()
-            for stream in self._streams:
-                stream.is_closed = True
-                self._announce(stream)
+            self._is_closed = True
+            for stream in self._streams.values():
+                self._close(stream)
 
     def open(self, name: str, languages: Sequence[Languages], secret: str) -> None:
-        """Create a stream with its own languages of captions, which is followed with a secret."""
-        with self.lock:
-            self._close(self._streams.open(name, languages, secret))
+        """Create a stream with its own languages of captions, which is followed with a secret.
 
-    def listed(self) -> list[ListedStream]:
-        """The existing streams; none if they are private."""
+        The secret leads to the newest stream that was opened with it.
+        """
         with self.lock:
-            return [] if self._is_private else self._streams.listed()
+            for earlier in self._streams.values():
+                if earlier.secret == secret:
+                    earlier.secret = None
+            self._streams[name] = stream = _Stream(languages, self._bounds)
+            stream.secret = secret
+            self._publishing(name)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The existing streams, and how each is; none if they are private."""
+        with self.lock:
+            return [
+                {
+                    "name": name,
+                    "state": "ended" if stream.log.is_over else stream.log.state.state,
+                    "segments": stream.log.segments,
+                    "clients": len(stream.clients),
+                }
+                for name, stream in self._streams.items()
+                if stream.is_real and not self._is_private
+            ]
 
     def followed(self, name: str, secret: str) -> str | None:
         """The name of the stream that a client with this address may follow; None if it may not.
@@ -134,34 +258,30 @@ class Hub:
         """
         if not self._is_private:
             return name
+        given = secret.encode("utf-8", "replace")
         with self.lock:
-            stream = self._streams.known(name)
-            if stream is not None and stream.secret is not None:
-                return name if _is_same(secret, stream.secret) else None
-            return self._streams.opened_with(lambda wanted: _is_same(secret, wanted))
+            known = self._streams.get(name)
+            among = {name: known} if known is not None and known.secret is not None else self._streams
+            for one, stream in among.items():
+                if stream.secret is not None and hmac.compare_digest(given, stream.secret.encode()):
+                    return one
+        return None
 
     # Methods for the server, on the thread of its loop.
 
-    @contextlib.contextmanager
-    def join(
-        self,
-        name: str,
-        last_id: str | None,
-        abort: Callable[[], None] = lambda: None,
-        languages: str = "",
-    ) -> Iterator[Client]:
-        """Add a client to a stream; an unknown stream is waited for. ``languages`` are those it prefers.
+    @property
+    def is_full(self) -> bool:
+        """Whether no client may join."""
+        return self.clients >= self._max_clients
 
-        Raises:
-            Full: when there are too many clients.
-        """
-        if self.clients >= self._max_clients:
-            raise Full
+    @contextlib.contextmanager
+    def join(self, name: str, last_id: str | None, languages: str = "") -> Iterator[Client]:
+        """Add a client to a stream; an unknown stream is waited for. ``languages`` are those it prefers."""
         with self.lock:
-            stream = self._streams.requested(name)
-            client = Client(stream, last_id, abort, languages)
+            stream = self._streams.get(name) or self._create(name)
+            client = Client(stream, stream.wanted(languages), last_id, self.lock, self._timeouts)
             stream.clients.add(client)
-            stream.is_closed = stream.is_closed or self._closed_s < float("inf")
+            stream.is_closed = stream.is_closed or self._is_closed
         self.clients += 1
         try:
             yield client
@@ -169,80 +289,50 @@ class Hub:
             self.clients -= 1
             with self.lock:
                 stream.clients.discard(client)
-                self._streams.forget_unused(name)
-
-    @contextlib.contextmanager
-    def sending(self, client: Client) -> Iterator[None]:
-        """Mark that data is being sent to a client."""
-        client.sending_since_s = monotonic()
-        try:
-            yield
-        finally:
-            client.sending_since_s = None
+                if not stream.clients and not stream.is_real and self._streams.get(name) is stream:
+                    del self._streams[name]
 
     async def tend(self) -> None:
-        """Send messages that are due, send reminders, and drop clients that accept no data."""
+        """Send messages that are due, until it is cancelled."""
         self._loop = asyncio.get_running_loop()
-        reminded_s = monotonic()
         try:
             while True:
                 await asyncio.sleep(_TICK_S)
-                now_s = monotonic()
-                reminds = now_s - reminded_s >= self._timeouts.heartbeat_s
-                reminded_s = now_s if reminds else reminded_s
                 with self.lock:
-                    streams = list(self._streams)
-                    for stream in streams:
-                        if sum(log.tick(now_s) for log in stream.logs.values()):
-                            self._announce(stream)
-                        if reminds:
-                            for client in stream.clients:
-                                client.remind()
-                    clients = [client for stream in streams for client in stream.clients]
-                self._drop_stalled(clients, now_s)
+                    for stream in self._streams.values():
+                        if sum(log.tick(monotonic()) for log in stream.logs.values()):
+                            stream.wake()
         finally:
             with self.lock:
                 self._loop = None
 
-    def _drop_stalled(self, clients: Iterable[Client], now_s: float) -> None:
-        is_late = now_s - self._closed_s > self._timeouts.shutdown_timeout_s
-        for client in clients:
-            since_s = client.sending_since_s
-            if is_late or (since_s is not None and now_s - since_s > self._timeouts.stall_s):
-                client.cut()
-                client.abort()
-
     # Methods to call with the lock held.
 
-    def _publishing(self, name: str) -> Followed:
-        """The stream of that name, which is about to publish something."""
-        stream, gone = self._streams.publishing(name)
-        self._close(gone)
+    def _published(self) -> list[_Stream]:
+        return [stream for stream in self._streams.values() if stream.is_real]
+
+    def _create(self, name: str) -> _Stream:
+        self._streams[name] = stream = _Stream(self._languages, self._bounds)
         return stream
 
-    def _close(self, stream: Followed | None) -> None:
-        """Release the clients of a stream that was removed to make room."""
-        if stream is not None:
-            stream.is_closed = True
-            self._announce(stream)
+    def _publishing(self, name: str) -> _Stream:
+        """The stream of that name, which is about to publish something; another may be forgotten for it."""
+        stream = self._streams.pop(name, None) or self._create(name)
+        self._streams[name] = stream
+        stream.is_real = True
+        *others, _newest = (one for one in self._streams.items() if one[1].is_real)
+        # However many others publish, they must not take its readers from a stream.
+        idle = [(one, other) for one, other in others if other.log.is_over or not other.clients]
+        if len(others) >= self._max_streams and idle:
+            gone, _ = min(idle, key=lambda named: (not named[1].log.is_over, bool(named[1].clients)))
+            self._close(self._streams.pop(gone))
+        return stream
 
-    def _announce(self, stream: Followed) -> None:
-        """Wake the stream's clients, once for all messages until then."""
-        if self._loop is None:
-            return  # no client can be there yet, or any more
-        is_first = not self._news
-        self._news.add(stream)
-        if is_first:
+    def _close(self, stream: _Stream) -> None:
+        stream.is_closed = True
+        self._announce(stream)
+
+    def _announce(self, stream: _Stream) -> None:
+        if self._loop is not None:  # otherwise no client can be there yet, or any more
             with contextlib.suppress(RuntimeError):  # the loop has just been closed
-                self._loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        with self.lock:
-            news, self._news = self._news, set()
-        for stream in news:
-            for client in stream.clients:
-                client.wake()
-
-
-def _is_same(secret: str, wanted: str) -> bool:
-    return hmac.compare_digest(secret.encode("utf-8", "replace"), wanted.encode())
+                self._loop.call_soon_threadsafe(stream.wake)

@@ -10,7 +10,9 @@ import msgspec
 
 from connectors.view import Status
 from operators.events import ErasureRecord
-from operators.languages import Direction, Language
+from operators.languages import Direction
+
+_DIRS = ("ltr", "rtl")
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,20 +36,16 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
 def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     """The languages of a stream, for the protocol: once for each language of captions."""
     published = dict.fromkeys([*(to for _, to in directions), directions[0].source])
-    choices = [Choice(code=one.code, name=one.own or one.name, dir=_dir(one)) for one in published]
+    choices = [Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.is_rtl]) for one in published]
     return [
         Languages(
             source=source.code,
             target=target.code,
-            target_dir=_dir(target),
+            target_dir=_DIRS[target.is_rtl],
             choices=choices if len(directions) > 1 else msgspec.UNSET,
         )
         for source, target in directions
     ]
-
-
-def _dir(language: Language) -> str:
-    return "rtl" if language.is_rtl else "ltr"
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,17 +82,6 @@ class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
     end_s: float
 
 
-class LatencyFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds for the last update; null if unknown."""
-
-    recogniser: float | None
-    queue: float | None
-    model: float | None
-    display: float | None
-    from_speech: float | None
-    from_arrival: float | None
-
-
 class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="figures"):
     """How stable and how late the captions are, for the control room."""
 
@@ -104,7 +91,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     ne_shown: float
     accepted_over_drafted: float | None
     accepted_over_output: float | None
-    latency_ms: LatencyFigures
+    #: Milliseconds of the last update by the part of the latency; null if unknown.
+    latency_ms: dict[str, float | None]
     overtaken: int
     lost_s: float
 
@@ -124,6 +112,9 @@ class End(msgspec.Struct, frozen=True, tag_field="type", tag="end"):
 Message = Snapshot | SegmentUpdate | Figures | RunState | End
 
 
+_PARTS = ("recogniser", "queue", "model", "display")
+
+
 def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) -> Figures:
     """The figures of a stream after one more record; ``lost_s`` is the total of lost audio."""
     parts = record.latency
@@ -134,14 +125,11 @@ def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) 
         ne_shown=round(record.shown.ne_stream, 4),
         accepted_over_drafted=_rounded(record.accepted_over_drafted),
         accepted_over_output=_rounded(record.accepted_over_output),
-        latency_ms=LatencyFigures(
-            recogniser=_ms(parts.recogniser_s if parts else None),
-            queue=_ms(parts.queue_s if parts else None),
-            model=_ms(parts.model_s if parts else None),
-            display=_ms(parts.display_s if parts else None),
-            from_speech=_ms(record.latency_from_speech_s),
-            from_arrival=_ms(record.latency_from_arrival_s),
-        ),
+        latency_ms={
+            **{name: _ms(getattr(parts, f"{name}_s", None)) for name in _PARTS},
+            "from_speech": _ms(record.latency_from_speech_s),
+            "from_arrival": _ms(record.latency_from_arrival_s),
+        },
         overtaken=(before.overtaken if before else 0) + record.overtaken,
         lost_s=round(lost_s, 2),
     )

@@ -7,7 +7,7 @@ everything.
 
 import re
 from collections import deque
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,31 +24,6 @@ from connectors.web.messages import (
 from operators.events import Caption
 from operators.text import cleaned, common_prefix, settled
 
-M = TypeVar("M")
-
-
-class Pace(Generic[M]):
-    """Limits the rate of one kind of message: only the newest message waits, replacing older ones."""
-
-    def __init__(self, interval_s: float) -> None:
-        """``interval_s`` is the minimum time between two messages, in seconds."""
-        self._interval_s = interval_s
-        self._passed_s = float("-inf")
-        self._waits: M | None = None
-
-    def offer(self, message: M) -> None:
-        """Let a message wait for its turn, replacing one that waits."""
-        self._waits = message
-
-    def due(self, now_s: float) -> M | None:
-        """Remove and return the waiting message if it is due."""
-        message = self._waits
-        if message is None or now_s - self._passed_s < self._interval_s:
-            return None
-        self._waits, self._passed_s = None, now_s
-        return message
-
-
 _ID = re.compile(r"([0-9a-zA-Z]{1,32})-([0-9]{1,15})", re.ASCII)
 _encode = msgspec.json.Encoder().encode
 
@@ -56,12 +31,9 @@ _encode = msgspec.json.Encoder().encode
 class Bounds(NamedTuple):
     """How much of a stream is remembered, and how often its status is sent."""
 
-    #: Maximum number of segments in a snapshot, and of characters in their texts and sources.
+    #: Maximum number of segments in a snapshot, and of missed messages that can be sent later.
     segments: int = 200
-    characters: int = 400_000
-    #: Maximum number of missed messages that can be sent later, and their bytes.
     messages: int = 1000
-    octets: int = 1_000_000
     #: Minimum seconds between two messages of a kind.
     figures_s: float = 0.5
     state_s: float = 0.2
@@ -73,7 +45,7 @@ class StreamLog:
     Messages are numbered 1, 2, 3, …; a client's position is the number of its last message.
     """
 
-    def __init__(self, run: str, language: Languages, state: str, bounds: Bounds | None = None) -> None:
+    def __init__(self, run: str, language: Languages, bounds: Bounds | None = None) -> None:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
         #: The languages that it tells.
@@ -85,19 +57,16 @@ class StreamLog:
         self.position = 0
         #: Number of segments so far.
         self.segments = 0
-        self._journal: deque[bytes] = deque()
-        self._octets = 0
+        self._journal: deque[bytes] = deque(maxlen=self._bounds.messages)
         self._segments: dict[int, Segment] = {}
-        self._characters = 0
         # Highest number of a forgotten segment: a lower number that is unknown is an echo.
         self._forgotten = -1
-        self.state = RunState(state=state)
+        self.state = RunState(state="listening")
         self.figures: Figures | None = None
         self.is_over = False
-        self._states: Pace[RunState] = Pace(self._bounds.state_s)
-        self._figures: Pace[Figures] = Pace(self._bounds.figures_s)
-        self._newest: tuple[int, int, bytes] = (-1, -1, b"")
-        self._snapshot: tuple[int, bytes] = (-1, b"")
+        # The newest message of each kind that waits for its turn, and when that is.
+        self._waiting: dict[type, RunState | Figures] = {}
+        self._due_s: dict[type, float] = {}
 
     def caption(self, caption: Caption) -> None:
         """Publish how a caption differs from its segment's previous one, unless it is an echo."""
@@ -118,30 +87,45 @@ class StreamLog:
             end_s=caption.end_s,
         )
         self._segments[caption.segment] = after
-        self._characters += _size(after) - _size(before)
-        self._forget(but=caption.segment)
-        self._say(_difference(before, after))
+        if len(self._segments) > self._bounds.segments:
+            # Finished segments are forgotten first, the oldest before the others.
+            others = [one for one in self._segments.values() if one is not after]
+            gone = next((one for one in others if one.final), others[0])
+            del self._segments[gone.segment]
+            self._forgotten = max(self._forgotten, gone.segment)
+        keep, source_keep = common_prefix(before.text, text), common_prefix(before.source, source)
+        update = SegmentUpdate(
+            segment=after.segment,
+            keep=keep,
+            append=text[keep:],
+            settled=after.settled,
+            source_keep=source_keep,
+            source_append=source[source_keep:],
+            final=after.final,
+            start_s=after.start_s,
+            end_s=after.end_s,
+        )
+        self._say(update)
 
-    def tell_state(self, state: RunState, now_s: float) -> None:
-        """Publish the run's status when it is due."""
-        self._states.offer(state)
-        self.tick(now_s)
-
-    def tell_figures(self, figures: Figures, now_s: float) -> None:
-        """Publish the figures when they are due."""
-        self.figures = figures
-        self._figures.offer(figures)
+    def tell(self, message: RunState | Figures, now_s: float) -> None:
+        """Publish the run's status or the figures when they are due; a newer one replaces one that waits."""
+        if isinstance(message, Figures):
+            self.figures = message
+        self._waiting[type(message)] = message
         self.tick(now_s)
 
     def tick(self, now_s: float) -> bool:
         """Publish messages that are due by now; returns whether there were any."""
-        state, figures = self._states.due(now_s), self._figures.due(now_s)
-        if state is not None:
-            self.state = state
-            self._say(state)
-        if figures is not None:
-            self._say(figures)
-        return state is not None or figures is not None
+        due = [one for kind, one in self._waiting.items() if now_s >= self._due_s.get(kind, float("-inf"))]
+        for message in due:
+            del self._waiting[type(message)]
+            is_state = isinstance(message, RunState)
+            interval_s = self._bounds.state_s if is_state else self._bounds.figures_s
+            self._due_s[type(message)] = now_s + interval_s
+            if isinstance(message, RunState):
+                self.state = message
+            self._say(message)
+        return bool(due)
 
     def end(self) -> None:
         """Publish everything that waits, then the end of the stream."""
@@ -158,7 +142,8 @@ class StreamLog:
         match = _ID.fullmatch(last_id or "")
         missed = self.after(int(match[2])) if match and match[1] == self._run else None
         if missed is None:
-            missed = self._whole()
+            segments = list(self._segments.values())
+            missed = self._event(Snapshot(segments=segments, state=self.state.state, language=self.language))
         return self.position, missed + self.standing()
 
     def after(self, position: int) -> bytes | None:
@@ -166,11 +151,7 @@ class StreamLog:
         count = self.position - position
         if not 0 <= count <= len(self._journal):
             return None
-        if self._newest[:2] != (position, self.position):
-            # All clients that keep up request the same messages.
-            joined = b"".join(self._journal[-back] for back in range(count, 0, -1))
-            self._newest = (position, self.position, joined)
-        return self._newest[2]
+        return b"".join(self._journal[-back] for back in range(count, 0, -1))
 
     def standing(self) -> bytes:
         """The present state, as messages without numbers: status, figures, whether the stream is over."""
@@ -181,54 +162,9 @@ class StreamLog:
             said.append(End())
         return b"".join(self._event(message) for message in said)
 
-    def _whole(self) -> bytes:
-        if self._snapshot[0] != self.position:
-            message = Snapshot(
-                segments=list(self._segments.values()), state=self.state.state, language=self.language
-            )
-            self._snapshot = (self.position, self._event(message))
-        return self._snapshot[1]
-
     def _say(self, message: Message) -> None:
         self.position += 1
-        event = self._event(message)
-        self._journal.append(event)
-        self._octets += len(event)
-        while len(self._journal) > 1 and (
-            len(self._journal) > self._bounds.messages or self._octets > self._bounds.octets
-        ):
-            self._octets -= len(self._journal.popleft())
+        self._journal.append(self._event(message))
 
     def _event(self, message: Message) -> bytes:
         return b"id: %s-%d\ndata: %s\n\n" % (self._run.encode("ascii"), self.position, _encode(message))
-
-    def _forget(self, but: int) -> None:
-        while len(self._segments) > self._bounds.segments or self._characters > self._bounds.characters:
-            others = [one for number, one in self._segments.items() if number != but]
-            if not others:
-                return
-            # Finished segments are forgotten first, the oldest before the others.
-            gone = next((one for one in others if one.final), others[0])
-            del self._segments[gone.segment]
-            self._characters -= _size(gone)
-            self._forgotten = max(self._forgotten, gone.segment)
-
-
-def _difference(before: Segment, after: Segment) -> SegmentUpdate:
-    keep = common_prefix(before.text, after.text)
-    source_keep = common_prefix(before.source, after.source)
-    return SegmentUpdate(
-        segment=after.segment,
-        keep=keep,
-        append=after.text[keep:],
-        settled=after.settled,
-        source_keep=source_keep,
-        source_append=after.source[source_keep:],
-        final=after.final,
-        start_s=after.start_s,
-        end_s=after.end_s,
-    )
-
-
-def _size(segment: Segment) -> int:
-    return len(segment.text) + len(segment.source)

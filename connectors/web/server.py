@@ -1,13 +1,15 @@
 """The web server for captions."""
 
+import re
+import secrets
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from connectors.http.access import LOCAL, Access, checked_token, is_local
+from connectors.http.access import LOCAL, Access, is_local
 from connectors.http.listener import listen, max_sockets, shown
-from connectors.web.hub import Hub
-from connectors.web.streams import MAX_CLIENTS
+from connectors.web.hub import MAX_CLIENTS, Hub
+from operators.errors import UsageError
 from operators.extras import needs_extra
 
 if TYPE_CHECKING:
@@ -22,19 +24,7 @@ _FILE_SHARE = 4
 _BACKLOG = 1024
 # Seconds that connections get to end.
 _STOP_S = 5.0
-
-
-class Speakers(Protocol):
-    """Those who speak in a browser, as opposed to viewers."""
-
-    @property
-    def front(self) -> str:
-        """The file of their page, which is at ``/``."""
-        ...
-
-    def routes(self) -> "list[BaseRoute]":
-        """The routes that they use, WebSockets included."""
-        ...
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 
 
 class WebServer:
@@ -49,7 +39,8 @@ class WebServer:
         token: str | None = None,
         names: Sequence[str] = (),
         max_clients: int = MAX_CLIENTS,
-        speakers: Speakers | None = None,
+        front: str = "index.html",
+        more: "Sequence[BaseRoute]" = (),
         room_files: int = 0,
     ) -> None:
         """Prepare a server; it listens once it is started.
@@ -60,24 +51,27 @@ class WebServer:
             token: The token for viewers; absent to generate one if needed.
             names: Names under which the server is reached, in addition to ``host``.
             max_clients: Maximum number of clients; some connections for pages are added.
-            speakers: Those who speak in a browser, if any may.
-            room_files: Maximum number of files that their rooms write at the same time.
+            front: The file of the page at ``/``.
+            more: Further routes, WebSockets included.
+            room_files: Maximum number of files that rooms write at the same time.
 
         Raises:
-            UsageError: for an invalid token; without the packages of the extra ``web``; if the system permits
-                too few open files.
+            UsageError: for a token that is easy to guess or cannot be part of an address; without the
+                packages of the extra ``web``; if the system permits too few open files.
         """
         with needs_extra("web", "--web"):
             import_module("connectors.web.app")
-        self._hub = hub
-        self._host = host
-        self._port = port
-        self._token = checked_token(token, needed=not is_local(host))
+        if token and not _TOKEN.fullmatch(token):
+            raise UsageError(
+                "the web page's token must be 8 to 128 letters, digits or characters of -._~; "
+                "leave it out and surtitle generates one"
+            )
+        self._hub, self._host, self._port, self._names = hub, host, port, names
+        self._front, self._more = front, more
         #: The generated token if none was given, for viewers.
-        self.new_token = None if token else self._token
-        self._names = names
+        self.new_token = None if token or is_local(host) else secrets.token_urlsafe(16)
+        self._token = token or self.new_token
         self._max_connections = max_sockets(max_clients + _PAGE_CONNECTIONS, _FILE_SHARE, room_files)
-        self._speakers = speakers
         self._server: BackgroundServer | None = None
 
     @property
@@ -99,18 +93,14 @@ class WebServer:
         listener = listen(self._host, self._port, what="captions", instead=instead, backlog=_BACKLOG)
         port = listener.getsockname()[1]
         access = Access(self._host, port, self._token, self._names)
-        front, more = (
-            (self._speakers.front, self._speakers.routes()) if self._speakers else ("index.html", [])
-        )
         self._server = BackgroundServer(
             listener,
-            lambda ready: web_app(self._hub, access, self._token, ready, front=front, more=more),
-            name="web",
+            web_app(self._hub, access, front=self._front, more=self._more),
+            name="captions",
             max_connections=self._max_connections,
             backlog=_BACKLOG,
             stop_s=_STOP_S,
-            failure="the web server did not start; try again, or leave out --web",
-            has_sockets=self._speakers is not None,
+            has_sockets=bool(self._more),
         )
         return f"http://{shown(self._host)}:{port}/"
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from connectors.audio.recording import live_stream, stream_of
 from connectors.exports.room_files import FILES, RoomFiles
@@ -13,12 +14,11 @@ from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.view import Status
-from connectors.web.hub import Hub
+from connectors.web.hub import MAX_STREAMS, Hub
 from connectors.web.messages import languages_of
 from connectors.web.qr import show_code
-from connectors.web.server import Speakers, WebServer
-from connectors.web.streams import MAX_STREAMS
-from flows.settings.schema import RecognizeSettings, Settings
+from connectors.web.server import WebServer
+from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.events import Caption
 from operators.extras import needs_extra
@@ -55,26 +55,21 @@ def room_registry(settings: Settings) -> RoomRegistry:
     written = given.written or (
         () if translate.captions_only else (translate.target, *translate.more_targets)
     )
-    _check_spoken(settings.recognize, spoken)
+    engine = settings.recognize.engine
+    if len(spoken) > 1 and not RECOGNIZERS[engine].is_multilingual:
+        others = " or ".join(part.name for part in RECOGNIZERS.values() if part.is_multilingual)
+        raise UsageError(
+            f"rooms.from: {engine} recognises one language; name only that one, or choose the "
+            f"recogniser {others}"
+        )
     limits = RoomLimits(
         rooms=settings.translate.rooms or ROOMS,
         silence_s=given.silence_s,
         linger_s=given.linger_s,
-        message_bytes=given.message_bytes,
-        bytes_per_second=given.bytes_per_second,
         buffer_s=settings.input.buffer_s,
     )
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
     return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
-
-
-def _check_spoken(recognize: RecognizeSettings, spoken: tuple[str, ...]) -> None:
-    if len(spoken) > 1 and not RECOGNIZERS[recognize.engine].is_multilingual:
-        others = [part.name for part in RECOGNIZERS.values() if part.is_multilingual]
-        raise UsageError(
-            f"rooms.from: {recognize.engine} recognises one language; name only that one, or choose the "
-            f"recogniser {' or '.join(others)}"
-        )
 
 
 #: Environment variable with the token, as an alternative to the settings.
@@ -120,7 +115,7 @@ class Audience:
             token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
             names=web.names,
             max_clients=web.max_clients,
-            speakers=None if self.rooms is None else _speakers(self.rooms, self._hub),
+            **_speaking(self.rooms, self._hub),
             # Few rooms ask for several languages; what cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )
@@ -156,13 +151,14 @@ class Audience:
         """
         match event:
             case RunBegan():
-                tell("web_opened", f"captions at {self._shown_address()}")
-                if self._shows_code and self._server.new_token is not None:
-                    show_code(self._whole_address(), sys.stderr)
+                self._tell_address()
             case CaptionShown(caption):
                 self._caption(caption)
-            case SoundRecognized() | SpeechEnded():
-                self._speech(event)
+            case SoundRecognized(chunk) if self.rooms is not None:
+                self.rooms.processed(chunk)
+            case SpeechEnded(stream, sentences) if self.rooms is not None:
+                if self.rooms.ended(stream, sentences):
+                    self._end(stream)
             case UpdateMeasured(record):
                 self._hub.record(record, self._lost_s)
             case SoundLost(lost_s):
@@ -173,20 +169,23 @@ class Audience:
                 # Earlier captions can still be read.
                 self._hub.end()
 
-    def _speech(self, event: SoundRecognized | SpeechEnded) -> None:
-        if self.rooms is None:
-            return
-        if isinstance(event, SoundRecognized):
-            self.rooms.processed(event.chunk)
-        elif self.rooms.ended(event.stream, event.sentences):
-            self._end(event.stream)
+    def _tell_address(self) -> None:
+        where, more = self._address, ""
+        if self._server.new_token is not None:
+            # A generated token must be printed for viewers. A given one is known already, and stays secret.
+            where = f"{where}?token={self._server.new_token}"
+            more = " for every machine that can reach this one and has the whole address"
+        elif self._server.needs_token:
+            more = " for anyone who adds ?token=… with the token that this run was given"
+        tell("web_opened", f"captions at {where}{more}")
+        if self._shows_code and self._server.new_token is not None:
+            show_code(where, sys.stderr)
 
     def _caption(self, caption: Caption) -> None:
         rooms = self.rooms
         if rooms is not None and self._files is not None:
             # First: what somebody has seen is in the files, however the process ends.
-            stream = caption.stream
-            self._files.write(caption, rooms.direction(caption.channel), rooms.began_s(stream))
+            self._files.write(caption, rooms.direction(caption.channel), rooms.began_s(caption.stream))
         self._hub.caption(caption)
         if rooms is not None and rooms.shown(caption):
             self._end(caption.stream)
@@ -201,26 +200,15 @@ class Audience:
         """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)
 
-    def _whole_address(self) -> str:
-        return f"{self._address}?token={self._server.new_token}"
 
-    def _shown_address(self) -> str:
-        address = self._address
-        if self._server.new_token is not None:
-            # A generated token must be printed for viewers. A given one is known already, and stays secret.
-            return (
-                f"{self._whole_address()} for every machine that can reach this one and has the whole address"
-            )
-        if self._server.needs_token:
-            return f"{address} for anyone who adds ?token=… with the token that this run was given"
-        return address
-
-
-def _speakers(rooms: RoomRegistry, hub: Hub) -> Speakers:
+def _speaking(rooms: RoomRegistry | None, hub: Hub) -> dict[str, Any]:
+    """What a web server is given for the speakers of rooms, if there are any."""
+    if rooms is None:
+        return {}
     # Imported here: few runs need them.
     with needs_extra("web", "surtitle serve"):
-        from connectors.rooms.speaker import RoomSpeakers
-    return RoomSpeakers(rooms, hub)
+        from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
+    return {"front": SPEAK_PAGE, "more": RoomSpeakers(rooms, hub).routes()}
 
 
 def _streams(settings: Settings) -> list[str]:

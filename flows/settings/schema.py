@@ -15,7 +15,7 @@ from connectors.http.access import LOCAL
 from connectors.messages import Format
 from connectors.rooms.room import RoomLimits
 from connectors.sinks.part import SINKS, SinkPart
-from connectors.web.streams import MAX_CLIENTS
+from connectors.web.hub import MAX_CLIENTS
 from flows.settings.lists import words
 from flows.settings.output import DisplaySettings, KafkaOutput, OutputSettings, Topic
 from flows.settings.stage import ELSEWHERE, Positive, Stage, extended
@@ -162,10 +162,6 @@ class RoomsSettings(Stage, frozen=True, kw_only=True):
     )] = _LIMITS.silence_s  # fmt: skip
     #: Seconds in which a speaker may come back after the connection was lost.
     linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = _LIMITS.linger_s
-    #: Maximum bytes of one message of sound; a second has 32,000.
-    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = _LIMITS.message_bytes
-    #: Bytes of sound a second that are taken from a speaker; faster sound waits there.
-    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = _LIMITS.bytes_per_second
 
 
 class MetricsSettings(Stage, frozen=True, kw_only=True):

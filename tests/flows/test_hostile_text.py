@@ -133,7 +133,7 @@ def is_harmless(text: str) -> bool:
 @given(st.lists(st.lists(hostile, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_hostile_text_is_text_wherever_it_is_shown(texts: list[list[str]]) -> None:
     screen = open_screen(42, terminal := Tty())
-    web = StreamLog("run", Languages(source="en", target="de"), "listening")
+    web = StreamLog("run", Languages(source="en", target="de"))
     writer = SubtitleWriter("both", Columns())
     cues = []
     for one in translated(partials(texts, stream="talk\x1b[2J", length_s=4.0)):

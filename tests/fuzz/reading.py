@@ -149,7 +149,7 @@ def check_replay(data: bytes, folder: Path) -> None:
         hub.record(record)
     # What is infinite, or no number, would be written as nothing.
     for stream in hub.listed():
-        for line in (hub._publishing(stream.name).log.after(0) or b"").splitlines():
+        for line in (hub._publishing(stream["name"]).log.after(0) or b"").splitlines():
             if line.startswith(b"data: "):
                 msgspec.json.decode(line.removeprefix(b"data: "), type=Message)
     summary = parts.observers.summary.summary(logs=[folder / "out.log"])

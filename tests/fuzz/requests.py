@@ -40,7 +40,7 @@ class _Served:
         self.hub.end()
         self.hub.close()
         access = Access("localhost", 80, _TOKEN)
-        app = web_app(self.hub, access, _TOKEN, lambda: None)
+        app = web_app(self.hub, access)
         self.config = Config(
             app, http=Connection, ws="none", log_config=None, h11_max_incomplete_event_size=MAX_HEADER_BYTES
         )
@@ -92,7 +92,6 @@ def check_connection(data: bytes, _folder: Path) -> None:
     if b"sesame" not in data and b"%" not in data:
         assert b"Guten Morgen" not in answer
     assert b" 200 OK" in _served().answer(_request("/streams.json"))
-    assert not list(_served().hub._news)
 
 
 def _request(path: str, *lines: str) -> bytes:
@@ -109,7 +108,7 @@ def check_access(data: bytes, _folder: Path) -> None:
     with contextlib.suppress(Refused):
         access.check(given, query)
         assert "sesame" in cookie or "sesame" in query or "%" in query
-    log = StreamLog("run", _LANGUAGES, "listening")
+    log = StreamLog("run", _LANGUAGES)
     log.caption(caption("Guten Morgen", 0, final=True))
     log.caption(caption("Guten Tag", 1))
     page = Page()

@@ -1,7 +1,6 @@
 """What is written of each room of a server."""
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from connectors.exports.room_files import RoomFiles, file_name
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.files import read_events
-from operators.errors import OutputError
 from operators.events import Caption
 from operators.languages import Direction
 
@@ -104,26 +102,6 @@ def test_what_cannot_be_written_is_counted_and_holds_up_no_room(
     assert [one.span.records for one in watch.missing()] == [1]
 
 
-def test_workers_write_at_the_same_time(tmp_path: Path) -> None:
-    written, _ = files(tmp_path)
-
-    def speak(room: str) -> None:
-        for segment in range(50):
-            written.write(caption(room, segment, f"{room} {segment}", at_s=3.0 * segment), GERMAN, 0.0)
-        written.end(room)
-
-    workers = [threading.Thread(target=speak, args=(f"hall.{number}",)) for number in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    for number in range(4):
-        shown = [one.shown for one in read_events(tmp_path / f"hall.{number}.jsonl", Caption)]
-        assert shown == [f"hall.{number} {segment}" for segment in range(50)]
-        assert len(cues(tmp_path / f"hall.{number}.vtt")) == 50
-    written.close()
-
-
 @given(st.text(max_size=100), st.text("0123456789abcdef", min_size=6, max_size=6))
 @example("../../etc/passwd", "abcdef")
 @example("..", "abcdef")
@@ -136,9 +114,3 @@ def test_any_name_of_a_room_is_the_name_of_a_file_in_the_folder(name: str, uniqu
     assert not found.startswith(".")
     assert found.isprintable()
     assert len(f"{found}.jsonl".encode()) <= 255
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="this folder cannot be created"):
-        RoomFiles(tmp_path / "file" / "rooms", OutputWatch(print)).begin()

@@ -12,7 +12,7 @@ from websockets.sync.client import ClientConnection, connect
 from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
-from connectors.rooms.speaker import RoomSpeakers
+from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
 from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.messages import Languages
 from connectors.web.server import WebServer
@@ -88,11 +88,11 @@ class Serving(Served):
 
     def drop_all(self) -> None:
         """Cut all connections of the rooms, as a network that fails."""
-        loop = self.hub._loop
+        loop, server = self.hub._loop, self.server._server
         assert loop is not None
-        for stream in self.hub._streams:
-            for client in list(stream.clients):
-                loop.call_soon_threadsafe(client.abort)
+        assert server is not None
+        for connection in list(server.server_state.connections):
+            loop.call_soon_threadsafe(connection.transport.abort)
 
     @contextmanager
     def speaker(
@@ -178,7 +178,7 @@ def serving(
     languages = tuple(map(language, written))
     rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), languages, keys=keys)
     hub = Hub([Languages(source="en", target="de")], is_private=True, patience=patience)
-    server = WebServer(hub, port=port, token=token, speakers=RoomSpeakers(rooms, hub))
+    server = WebServer(hub, port=port, token=token, front=SPEAK_PAGE, more=RoomSpeakers(rooms, hub).routes())
     flow = Flow(rooms, hub)
     try:
         yield Serving(rooms, hub, server, flow)

@@ -13,7 +13,6 @@ from websockets.sync.client import connect
 
 from connectors.rooms.keys import RoomKeys
 from connectors.web.hub import ClientTimeouts
-from connectors.web.streams import MAX_STREAMS
 from tests.connectors.rooms.speaking import SECOND, Serving, serving
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import soon
@@ -54,15 +53,6 @@ def test_a_room_is_read_with_its_own_secret_and_with_no_other(served: Serving) -
             assert reader.recv(20).startswith(b"HTTP/1.1 200")
         one.until(lambda: one.page.text == ["32000"])
         assert other.page.text == []
-
-
-def test_a_room_is_continued_with_its_key_and_with_nothing_else(served: Serving) -> None:
-    with served.speaker({}) as first:
-        opened = first.open().opened
-    for key in (opened["view"], opened["stream"], ""):
-        with served.speaker({"key": key}) as stranger:
-            assert stranger.until_closed() == 1008
-            assert stranger.refused == "there is no such room any more; open a new one"
 
 
 def test_a_lost_connection_finishes_the_segment_and_the_speaker_goes_on_where_it_was(served: Serving) -> None:
@@ -151,14 +141,6 @@ def test_an_opening_that_is_none_is_answered_with_an_example(served: Serving) ->
             assert speaker.refused.startswith("the first message must open a room, such as {")
 
 
-def test_a_room_needs_a_name_of_its_own(served: Serving) -> None:
-    with served.speaker({"room": " /\x07/ "}) as speaker:
-        assert speaker.until_closed() == 1008
-        assert speaker.refused == "the room has no name; give it one"
-    with served.speaker({"room": "a/b?c#d\n"}) as speaker:
-        assert speaker.open().opened["stream"].startswith("a b c d.")
-
-
 def test_whoever_says_nothing_is_sent_off() -> None:
     with serving(opening_s=0.1) as served, served.speaker() as speaker:
         assert speaker.until_closed() == 1008
@@ -190,43 +172,6 @@ def test_sound_that_comes_too_fast_is_slowed_down_and_none_of_it_is_lost() -> No
         assert speaker.page.text == [str(40 * 32_000)]
         [notice] = speaker.notices
         assert notice.startswith("sound comes faster than 640000 bytes a second and is taken at that rate")
-
-
-def test_a_flood_of_tiny_messages_is_slowed_down_as_if_each_held_some_sound() -> None:
-    with serving(bytes_per_second=32_000) as served, served.speaker({}) as speaker:
-        speaker.open()
-        for number in range(4000):
-            speaker.socket.send((b"", b"\1\0")[number % 2])
-        speaker.until(lambda: bool(speaker.notices))
-        assert "in messages of 320 bytes or more" in speaker.notices[0]
-        [room] = served.rooms._rooms.values()
-        assert room.received < 4000
-
-
-def test_a_room_that_no_connection_can_follow_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(rooms=2) as served, served.speaker({}) as first:
-        first.open()
-        monkeypatch.setattr(served.hub, "_max_clients", 1)
-        with served.speaker({}) as second:
-            assert second.until_closed() == 1013
-            assert second.refused == "this server has no free connection; try again later"
-        soon(lambda: len(served.rooms) == 1)
-        key = {"key": first.opened["key"]}
-        with served.speaker(key) as again:
-            assert again.until_closed() == 1013
-        assert served.rooms.known(key["key"]) is not None, "a room with a speaker stays"
-
-
-def test_rooms_that_come_and_go_take_no_readers_from_one_that_is_silent() -> None:
-    with serving(rooms=2) as served, served.speaker({}) as silent:
-        opened = silent.open().opened
-        for number in range(MAX_STREAMS + 1):
-            with served.speaker({"room": f"room {number}"}) as other:
-                other.open().end()
-                assert other.until_closed() == 1000
-        assert served.hub.followed(opened["stream"], opened["view"]) == opened["stream"]
-        silent.socket.send(SECOND)
-        silent.until(lambda: silent.page.text == ["32000"])
 
 
 def test_a_speaker_that_reads_nothing_is_cut_and_may_come_back() -> None:

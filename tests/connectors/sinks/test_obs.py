@@ -72,7 +72,7 @@ class Obs:
 
 
 @contextmanager
-def sending(port: int, told: list[OutputChanged]) -> Iterator[posting.Posting]:
+def sending(port: int, told: list[OutputChanged]) -> Iterator[posting.PostPartition]:
     sink: Any = obs.obs.make(Secret(f"ws://127.0.0.1:{port}"), watch=OutputWatch(told.append))
     part = sink.build_part("obs", "post", None)
     yield part
@@ -139,5 +139,5 @@ def test_a_wrong_password_is_said_and_another_address_is_refused(monkeypatch: py
     server.stop()
     assert f"it wants another password in {obs.PASSWORD_VARIABLE}" in told[0].sentence
     assert "wrong" not in told[0].sentence
-    with pytest.raises(UsageError, match="ws://localhost:4455"):
+    with pytest.raises(UsageError, match="give one of ws or wss"):
         obs.obs.make(Secret("http://localhost:4455"), watch=OutputWatch(told.append))

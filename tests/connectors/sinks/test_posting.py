@@ -17,7 +17,7 @@ import pytest
 
 from connectors.files.watch import OutputWatch
 from connectors.sinks import posting
-from connectors.sinks.posting import Posting, PostSink, PostState
+from connectors.sinks.posting import PostPartition, PostSink, PostState
 from connectors.sinks.webhook import SECRET_VARIABLE, webhook
 from connectors.sinks.youtube import youtube
 from operators.errors import UsageError
@@ -25,7 +25,6 @@ from operators.notifications import OutputChanged
 from operators.secret import Secret
 from tests.program import surtitle
 from tests.subtitled import caption
-from tests.waiting import until
 
 
 class Got(NamedTuple):
@@ -89,7 +88,7 @@ def posting_to(
     make: Callable[..., Any] = webhook.make,
     state: Any = None,
     watch: OutputWatch | None = None,
-) -> Posting:
+) -> PostPartition:
     sink: PostSink = make(Secret(receiver.url), watch=watch or OutputWatch(told.append))
     return sink.build_part("post", "post", state)
 
@@ -166,28 +165,6 @@ def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers() -
     assert {got.headers["Idempotency-Key"] for got in receiver.got[:2]} == first
 
 
-def test_a_resumed_run_that_hears_something_else_uses_another_key() -> None:
-    with receiving(200) as receiver:
-        for text in ("Eins.", "Eins.", "Ein Satz."):
-            part = posting_to(receiver, [], state=PostState(run="run", next_number=4))
-            part.write_batch([caption(text, 0, 1)])
-            part.close()
-    first, same, other = [got.headers["Idempotency-Key"] for got in receiver.got]
-    assert first == same != other
-    assert first.startswith('"run-4-')
-
-
-def test_a_receiver_that_refuses_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "_FIRST_WAIT_S", 0.04)
-    with receiving(503, 503, 503, 503, 503, 200) as receiver:
-        part = posting_to(receiver, [])
-        part.write_batch([caption("Eins.", 0, 1)])
-        until(lambda: len(receiver.got) == 6)
-        part.close()
-    # The fifth wait is 16 times the first one, a fifth less by chance.
-    assert receiver.times_s[5] - receiver.times_s[4] > 0.5
-
-
 def test_the_end_of_a_run_is_awaited_once_for_all_receivers_and_then_nothing_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -219,20 +196,6 @@ def test_an_address_is_of_http_or_https() -> None:
     webhook.make(Secret("https://host/"), watch=watch)
 
 
-def test_a_receiver_that_never_answers_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "_ANSWER_S", 0.2)
-    told: list[OutputChanged] = []
-    with receiving(200) as receiver:
-        receiver.answers.clear()
-        part = posting_to(receiver, told)
-        part.write_batch([caption("Eins.", 0, 1)])
-        until(lambda: told)
-        receiver.answers.set()
-        part.close()
-    assert "timed out" in told[0].sentence
-    assert part.missing is None
-
-
 def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, "hunter2\n")
     with pytest.raises(UsageError, match="without spaces or line ends") as refused:
@@ -244,21 +207,18 @@ def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pyte
 def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
     error: type[Exception], lost: int
 ) -> None:
-    def post(request: posting.Request) -> int:
-        posted.append(request)
-        if len(posted) == 1:
-            raise error(f"bad {request.url}")
+    def send(url: str, final: posting.Numbered, _run: str) -> int:
+        sent.append(final.caption.text)
+        if len(sent) == 1:
+            raise error(f"bad {url}")
         return 200
 
-    posted: list[posting.Request] = []
+    sent: list[str] = []
     told: list[OutputChanged] = []
-    form: Any = webhook.make("http://host/", watch=OutputWatch(told.append))
-    part = PostSink("http://host/?key=1", form._form, watch=OutputWatch(told.append), post=post).build_part(
-        "", "", None
-    )
+    part = PostSink("http://host/?key=1", send, watch=OutputWatch(told.append)).build_part("", "", None)
     part.write_batch([caption("Eins.", 0, 1), caption("Zwei.", 1, 2)])
     part.close()
-    assert json.loads(posted[-1].body)["text"] == "Zwei."
+    assert sent[-1] == "Zwei."
     assert (part.missing.span.records if part.missing else 0) == lost
     assert "key" not in f"{told} {part.missing}"
 
@@ -289,15 +249,18 @@ def test_a_final_that_is_refused_is_left_out_and_told() -> None:
     assert [lacks in str(one) for one in watch.missing()] == [True]
 
 
-def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old() -> None:
+def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = 1_700_000_000.0
+    monkeypatch.setattr("connectors.sinks.posting.time.time", lambda: now)
     with receiving(200) as receiver:
         receiver.url += "&lang="
         watch = OutputWatch(lambda _event: None)
         sink: Any = youtube.make(Secret(receiver.url), watch=watch)
         old = posting.Numbered(6, caption("Alt.", 0, 1), now - 61)
         state = PostState(run="", next_number=7, waiting=(old,))
-        part = Posting(receiver.url, sink._form, watch, sink._post, state, now=lambda: now)
+        part = sink.build_part("post", "post", state)
         part.write_batch([caption("Guten\nTag <b>.", 10, 12, ready_s=12.5)])
         part.close()
     (got,) = receiver.got

@@ -33,19 +33,6 @@ _LEFT = """(at) => {
 }"""
 
 
-def test_captions_appear_and_revise(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    expect(page.get_by_text("Captions appear here")).to_be_visible()
-    captions.say(0, "Die Tür")
-    expect_shown(page, "Die Tür")
-    captions.say(0, "Die Führung beginnt", settled=4)
-    expect_shown(page, "Die Führung beginnt")
-    captions.say(0, "Die Führung beginnt um zehn.", final=True)
-    captions.say(1, "Bitte")
-    expect_shown(page, "Die Führung beginnt um zehn.", "Bitte")
-    expect(page.get_by_text("Captions appear here")).to_be_hidden()
-
-
 def test_what_is_new_is_marked_by_more_than_colour_and_settles_without_moving(
     captions: CaptionServer, visit: Visit
 ) -> None:
@@ -62,15 +49,6 @@ def test_what_is_new_is_marked_by_more_than_colour_and_settles_without_moving(
     expect(tentative).to_have_text("")
 
 
-def test_a_character_is_never_taken_apart(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    family, accent = "👨\u200d👩\u200d👧", "e\u0301"
-    captions.say(0, f"x{family}y{accent}", settled=2)
-    expect(page.locator("#captions .tentative")).to_have_text(f"{family}y{accent}")
-    captions.say(0, f"x{family}y{accent}!", settled=8)
-    expect(page.locator("#captions .tentative")).to_have_text(f"{accent}!")
-
-
 def test_a_connection_cut_in_mid_sentence_loses_and_doubles_nothing(
     captions: CaptionServer, visit: Visit
 ) -> None:
@@ -84,26 +62,6 @@ def test_a_connection_cut_in_mid_sentence_loses_and_doubles_nothing(
     captions.say(2, "Bitte")
     expect_shown(page, "Guten Morgen.", "Die Führung beginnt 🎭 um zehn Uhr.", "Bitte")
     assert captions.last_ids == [None, f"{captions.run}-2"]
-
-
-def test_a_message_that_does_not_fit_asks_for_a_snapshot(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    captions.say(0, "Guten Morgen")
-    expect_shown(page, "Guten Morgen")
-    captions.publish({"type": "update", "segment": 0, "keep": 999, "append": "!", "source_keep": 0})
-    captions.say(1, "Bitte")
-    expect_shown(page, "Guten Morgen", "Bitte")
-    assert captions.last_ids == [None, None]
-
-
-def test_what_is_no_message_of_the_protocol_does_no_harm(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    expect(page.locator("#state-words")).to_have_text("listening")
-    for message in ({"type": "later"}, {}, {"type": "state", "state": {"a": 1}}, {"type": "figures"}):
-        captions.publish(message)
-    captions.publish({"type": "update", "segment": 0, "keep": 0, "append": {"no": "text"}, "source_keep": 0})
-    captions.say(1, "Guten Morgen")
-    expect_shown(page, "Guten Morgen")
 
 
 def test_a_lost_connection_is_told_and_covers_no_caption(captions: CaptionServer, visit: Visit) -> None:
@@ -187,21 +145,6 @@ def test_text_that_stays_is_never_touched(captions: CaptionServer, visit: Visit)
     assert changes == [{"type": "characterData", "old": "die Gemälde", "new": "die Gemälde der"}]
 
 
-def test_a_repeated_snapshot_touches_nothing(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    speak(captions)
-    expect(shown(page)).to_have_count(5)
-    page.evaluate(_WATCH)
-    captions.run = "another"  # the id that the next connection brings is of a run that is over
-    captions.cut()
-    captions.publish({"type": "state", "state": "speech", "sentence": None, "level_dbfs": None})
-    expect(page.locator("#state-words")).to_have_text("speech")
-    captions.publish({"type": "end"})
-    expect(page.locator("#state-words")).to_have_text("ended")
-    assert len(captions.last_ids) == 2
-    assert page.evaluate("window.changes") == []
-
-
 def test_finals_are_announced_once_and_partials_never(captions: CaptionServer, visit: Visit) -> None:
     captions.say(0, "Schon vorbei.", final=True)
     page = visit(captions.page)
@@ -269,39 +212,3 @@ def test_what_was_said_is_found_and_copied_by_the_browser_without_what_is_around
     page.keyboard.press("ControlOrMeta+c")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.split("\n\n") == [*GERMAN, "Im ersten Stock sehen Sie die Gemälde."]
-
-
-def test_a_revision_that_frees_a_line_moves_nothing_above_it(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page, size=(400, 600))
-    captions.say(0, "Guten Morgen.", final=True)
-    captions.say(1, GERMAN[1])
-    expect_shown(page, "Guten Morgen.", GERMAN[1])
-    above = shown(page).first.bounding_box()
-    captions.say(1, "Die")
-    expect_shown(page, "Guten Morgen.", "Die")
-    assert shown(page).first.bounding_box() == above
-
-
-def test_segments_stand_in_the_order_of_speech_however_they_come(
-    captions: CaptionServer, visit: Visit
-) -> None:
-    page = visit(captions.page)
-    for segment in (4, 1, 3, 0, 2):
-        captions.say(segment, f"Satz {segment}")
-    expect_shown(page, *(f"Satz {segment}" for segment in range(5)))
-
-
-def test_a_day_of_captions_does_not_fill_the_memory(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    for segment in range(500):
-        captions.say(segment, f"Satz {segment}.", final=True)
-    expect(shown(page).last).to_have_text("Satz 499.")
-    expect(shown(page)).to_have_count(400)
-
-
-def test_captions_in_the_spoken_language_offer_no_second_one(captions: CaptionServer, visit: Visit) -> None:
-    captions.language = {"source": "en", "target": "en", "target_dir": "ltr"}
-    captions.say(0, "The tour begins at ten.", final=True)
-    page = visit(f"{captions.page}?source=1")
-    expect_shown(page, "The tour begins at ten.")
-    expect(page.get_by_role("button", name="Both languages")).to_be_hidden()

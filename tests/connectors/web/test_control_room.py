@@ -49,15 +49,6 @@ def test_figures_stand_in_words_and_as_curves(captions: CaptionServer, visit: Vi
     expect(page.locator("#state-words")).to_have_text("speech")
 
 
-def test_figures_that_are_not_known_are_a_dash(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page + "/control")
-    expect(page.locator("#state-words")).to_have_text("listening")
-    captions.publish(_figures(accepted_over_drafted=None, latency_ms=None, ne_raw="?"))
-    expect(_plot(page, "Erasure (NE)")).to_contain_text("raw –")
-    expect(_plot(page, "A/D").locator(".value")).to_have_text("–")
-    expect(_plot(page, "Latency").locator(".value")).to_have_text("–")
-
-
 def test_another_moment_is_looked_at_by_pointer_and_by_keys(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page + "/control")
     expect(page.locator("#state-words")).to_have_text("listening")
@@ -91,21 +82,6 @@ def test_sentences_and_notices_are_listed_the_newest_first(captions: CaptionServ
     captions.publish({"type": "end"})
     expect(entries.first).to_contain_text("The stream is over.")
     expect(entries).to_have_count(8)
-
-
-def test_the_list_leads_to_each_page_of_a_stream(captions: CaptionServer, visit: Visit) -> None:
-    speak(captions)
-    page = visit(captions.url + "/")
-    expect(page.locator("#streams li")).to_contain_text("5 sentences")
-    for name, end in {
-        "talk": "",
-        "Overlay of talk": "?overlay=1",
-        "Control room of talk": "/control",
-    }.items():
-        link = page.get_by_role("link", name=name, exact=True)
-        assert link.evaluate("e => e.href") == f"{captions.page}{end}"
-    page.get_by_role("link", name="talk", exact=True).click()
-    expect(page.locator("#captions .text").first).to_have_text(GERMAN[0])
 
 
 def test_a_list_that_may_have_changed_is_not_shown(captions: CaptionServer, visit: Visit) -> None:

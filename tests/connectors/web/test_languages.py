@@ -31,7 +31,7 @@ def say(hub: Hub, *codes: str, segment: int = 0) -> None:
 
 def snapshot(hub: Hub, wanted: str) -> dict[str, Any]:
     with hub.join("talk", None, languages=wanted) as client:
-        events = asyncio.run(client.next(hub.lock)).decode()
+        events = asyncio.run(client.next()).decode()
     told: dict[str, Any] = json.loads(events.partition("data: ")[2].partition("\n")[0])
     return told
 

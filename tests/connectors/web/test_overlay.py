@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import Served
-from tests.web_pages import Visit, expect_shown, shown, speak
+from tests.web_pages import Visit, expect_shown, shown
 from tests.web_stand_in import CaptionServer
 
 # What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
@@ -61,13 +61,6 @@ def test_it_shows_the_captions_and_nothing_else(captions: CaptionServer, visit: 
         "es => es.map(e => getComputedStyle(e).overflowY)"
     ):
         assert overflow == "hidden"
-
-
-def test_while_the_server_is_away_it_says_nothing(captions: CaptionServer, visit: Visit) -> None:
-    captions.is_refusing = True
-    page = visit(captions.page + "?overlay=1")
-    expect(page.locator("#captions")).to_be_attached()
-    assert _alpha(page).max() == 0
 
 
 _LONG = (
@@ -130,21 +123,6 @@ def test_the_original_has_rows_of_its_own_above_the_translation(
     assert original["height"] < translation["height"]
 
 
-def test_rows_begin_where_the_language_begins_or_are_centred(captions: CaptionServer, visit: Visit) -> None:
-    captions.language = {"source": "en", "target": "he", "target_dir": "rtl"}
-    start, centred = _open(visit, captions, "&source=0"), _open(visit, captions, "&align=center")
-    captions.say(0, "בוקר טוב")
-    for page in (start, centred):
-        expect_shown(page, "בוקר טוב")
-    row, box = shown(start).bounding_box(), start.locator("#captions").bounding_box()
-    assert row is not None
-    assert box is not None
-    assert abs(row["x"] + row["width"] - box["x"] - box["width"]) < 1
-    row = shown(centred).bounding_box()
-    assert row is not None
-    assert abs(row["x"] + row["width"] / 2 - box["x"] - box["width"] / 2) < 1
-
-
 def test_it_fades_in_silence_and_what_was_said_does_not_come_back(
     captions: CaptionServer, browser: Browser
 ) -> None:
@@ -164,36 +142,6 @@ def test_it_fades_in_silence_and_what_was_said_does_not_come_back(
     captions.say(1, "Danach")
     expect_shown(page, "Danach")
     assert _alpha(page).max() == 1
-
-
-def test_what_was_said_before_it_began_does_not_show(captions: CaptionServer, visit: Visit) -> None:
-    speak(captions)
-    page = visit(captions.page + "?overlay=1")
-    expect_shown(page, "Im ersten Stock sehen Sie die Gemälde")
-
-
-def test_only_its_address_counts(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page + "?size=99&source=1")
-    page.keyboard.press("t")
-    overlay = _open(visit, captions, "&text=00ff00&size=44&source=0")
-    captions.say(0, "Guten Morgen", source="Good morning")
-    expect_shown(overlay, "Guten Morgen")
-    expect(overlay.locator("#captions")).to_have_css("font-size", "44px")
-    expect(overlay.locator("#captions")).to_have_css("color", "rgb(0, 255, 0)")
-    expect(overlay.locator(".source")).to_be_hidden()
-
-
-def test_letters_have_an_outline_or_a_box(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page + "?overlay=1")
-    captions.say(0, "Guten Morgen")
-    expect_shown(page, "Guten Morgen")
-    assert (
-        page.locator("#captions").evaluate("e => getComputedStyle(e).textShadow").count("rgb(0, 0, 0)") >= 8
-    )
-    boxed = _open(visit, captions, "&background=000000b3")
-    captions.say(0, "Guten Morgen allerseits")
-    expect_shown(boxed, "Guten Morgen allerseits")
-    expect(shown(boxed)).to_have_css("background-color", "rgba(0, 0, 0, 0.7)")
 
 
 def test_custom_css_of_obs_counts(served: Served, visit: Visit) -> None:

@@ -54,13 +54,6 @@ def test_a_cut_never_parts_a_character_nor_loses_one(captions: CaptionServer, vi
     check()
 
 
-def test_nothing_comes_after_a_final(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
-    first, second = _updates(["Guten", "Guten Morgen"])
-    (segment,) = page.evaluate(_APPLY, [first | {"final": True}, second])
-    assert segment["text"] == "Guten"
-
-
 def _fails(page: Page, messages: list[Any]) -> bool:
     return bool(page.evaluate(f"async (m) => ({_APPLY})(m).then(() => false, () => true)", messages))
 
@@ -78,17 +71,3 @@ def test_an_update_of_what_is_not_known_is_refused(captions: CaptionServer, visi
         {"segment": "x"},
     ):
         assert _fails(page, [update | wrong])
-
-
-def test_what_stays_is_the_same_object(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
-    snapshot = {"type": "snapshot", "segments": [{"segment": 1, "text": "a"}, {"segment": 2, "text": "b"}]}
-    assert page.evaluate(
-        """async ([snapshot, update]) => {
-            const { applied, NOTHING } = await import("/static/protocol.js");
-            const before = applied(NOTHING, snapshot), again = applied(before, snapshot);
-            const after = applied(again, update);
-            return [1, 2, 3].map((n) => before.segments.get(n) === after.segments.get(n));
-        }""",
-        [snapshot, _updates(["Guten"])[0]],
-    ) == [True, True, False]

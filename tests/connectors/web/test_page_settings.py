@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web_pages import Visit, shown, speak
@@ -90,29 +89,6 @@ def test_settings_persist_and_the_address_wins_until_something_is_chosen(
     assert linked.url.endswith("?size=50&text=00ffff")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "size=-3&lines=x&text=red;}&background=url(x)&font=%22%3B%7D&theme=neon&fade=soon",
-        "size=&lines=&text=%23&font=&__proto__=1&constructor=1",
-        "size=NaN&lines=Infinity&text=12345&source=perhaps",
-    ],
-)
-def test_settings_that_are_none_are_left_out(query: str, captions: CaptionServer, visit: Visit) -> None:
-    plain, page = visit(captions.page), visit(f"{captions.page}?{query}")
-    style = "e => ['color', 'fontSize', 'fontFamily'].map((name) => getComputedStyle(e)[name])"
-    assert page.locator("#captions").evaluate(style) == plain.locator("#captions").evaluate(style)
-    expect(page.locator("html")).to_have_css("color-scheme", "dark")
-
-
-def test_a_pace_at_which_nobody_reads_is_left_out(captions: CaptionServer, visit: Visit) -> None:
-    read = "async (given) => (await import('/static/settings.js')).valid(given)"
-    page = visit(captions.page)
-    for pace, taken in (("0", {}), ("x", {}), ("1", {"pace": 5}), ("14", {"pace": 14})):
-        assert page.evaluate(read, {"pace": pace}) == taken
-    assert page.evaluate(read, {"fade": "0", "lines": "0"}) == {"fade": 0, "lines": 0}
-
-
 def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page, color_scheme="light")
     html, button = page.locator("html"), page.get_by_role("button", name="Light theme")
@@ -134,22 +110,6 @@ def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServe
     page.get_by_role("button", name="Reset all").click()
     linked = visit(captions.page + "?text=00ffff", color_scheme="light")
     expect(linked.locator("html")).to_have_css("color-scheme", "dark")
-
-
-def test_memory_that_is_refused_or_broken_is_done_without(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    page.evaluate("localStorage.setItem('surtitle', '{broken')")
-    page.reload()
-    expect(page.locator("#state-words")).to_have_text("listening")
-    page.evaluate("localStorage.clear()")
-    # Other tests use the first page again, and the script would stay in it.
-    refused = visit(captions.page)
-    refused.add_init_script(
-        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })"
-    )
-    refused.reload()
-    refused.keyboard.press("s")
-    expect(refused.locator("html[data-source]")).to_be_attached()
 
 
 def test_single_keys_can_be_turned_off(captions: CaptionServer, visit: Visit) -> None:

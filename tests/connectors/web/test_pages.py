@@ -67,7 +67,7 @@ def test_streams_named_like_pages_have_their_pages(served: Served) -> None:
             page.goto(address)
             expect(page).to_have_title(f"{name} – control room")
             expect(page.locator("#state-words")).to_have_text("listening")
-    assert [one.name for one in served.hub.listed()] == names
+    assert [one["name"] for one in served.hub.listed()] == names
 
 
 def test_all_files_of_the_page_are_served_as_what_they_are(standing: Served) -> None:

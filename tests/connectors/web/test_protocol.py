@@ -1,8 +1,6 @@
 """A client that comes at any moment and misses any events ends with the same text as all others."""
 
-import asyncio
 import math
-from threading import Lock
 
 import pytest
 from hypothesis import given
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from connectors.view import Status
 from connectors.web.messages import Languages, RunState, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
-from connectors.web.streams import Client, Followed
 from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.text import cleaned
 from tests.connectors.web.browser import Page, caption
@@ -20,7 +17,7 @@ LANGUAGES = Languages(source="en", target="de")
 
 
 def a_log(bounds: Bounds | None = None) -> StreamLog:
-    return StreamLog("run", LANGUAGES, "listening", bounds)
+    return StreamLog("run", LANGUAGES, bounds)
 
 
 def fresh(log: StreamLog) -> Page:
@@ -61,7 +58,7 @@ def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_ever
         if isinstance(step, Caption):
             log.caption(step)
         elif step == "state":
-            log.tell_state(RunState(state="speech"), float(time_s))
+            log.tell(RunState(state="speech"), float(time_s))
         else:
             # Of what is on its way as many whole events arrive, and the rest is lost.
             assert isinstance(step, int)
@@ -101,42 +98,6 @@ def test_the_text_is_that_of_the_captions_cleaned(given_captions: list[Caption])
         assert page.segments[number]["final"] == one.is_final
 
 
-def test_what_stood_in_the_update_before_is_settled_by_whole_words() -> None:
-    log = a_log()
-    page = fresh(log)
-    for text in ("Guten Mor", "Guten Morgen all", "Guten Morgen alle"):
-        log.caption(caption(text))
-    log.caption(caption("Guten Tag", final=True))
-    page.take(log.after(0) or b"")
-    assert [one["settled"] for one in page.updates] == [
-        0,
-        len("Guten "),
-        len("Guten Morgen "),
-        len("Guten Tag"),
-    ]
-    assert [one["keep"] for one in page.updates] == [0, 9, 16, 6]
-    assert page.updates[1]["append"] == "gen all"
-
-
-def test_counts_are_code_points() -> None:
-    log = a_log()
-    page = fresh(log)
-    log.caption(caption("🎭 🎭"))
-    log.caption(caption("🎭 🎭 da"))
-    page.take(log.after(0) or b"")
-    assert (page.updates[1]["keep"], page.updates[1]["settled"], page.text) == (3, 3, ["🎭 🎭 da"])
-
-
-def test_nothing_comes_after_a_final() -> None:
-    log = a_log()
-    log.caption(caption("done", final=True))
-    position = log.position
-    log.caption(caption("done, but once more"))
-    log.caption(caption("done", final=True))
-    assert log.position == position
-    assert fresh(log).text == ["done"]
-
-
 def test_an_id_of_another_run_or_from_nowhere_gets_a_snapshot() -> None:
     log = a_log()
     for number in range(3):
@@ -169,41 +130,12 @@ def test_ten_thousand_segments_leave_bounded_memory() -> None:
     page = fresh(log)
     assert list(page.segments) == list(range(9_800, 10_000))
     assert len(log._journal) == bounds.messages
-    assert sum(map(len, log._journal)) == log._octets <= bounds.octets
-
-
-def test_huge_texts_are_bounded_too_and_the_newest_stays() -> None:
-    bounds = Bounds(characters=1000, octets=1000)
-    log = a_log(bounds)
-    for number in range(20):
-        log.caption(caption("x" * 300, number, final=True))
-    assert len(fresh(log).segments) == 3
-    log.caption(caption("y" * 5000, 20))
-    assert fresh(log).text == ["y" * 5000]
-    assert len(log._journal) == 1
-
-
-def test_an_open_segment_outlives_finished_ones_in_the_history() -> None:
-    log = a_log(Bounds(segments=3))
-    log.caption(caption("still op", 0))
-    for number in range(1, 9):
-        log.caption(caption("done", number, final=True))
-    log.caption(caption("still open", 0))
-    assert fresh(log).text == ["still open", "done", "done"]
-
-
-def test_a_segment_that_was_forgotten_does_not_come_back_behind_those_after_it() -> None:
-    log = a_log(Bounds(segments=2))
-    for number in range(5):
-        log.caption(caption("done", number, final=True))
-    log.caption(caption("done", 1, final=True))
-    assert list(fresh(log).segments) == [3, 4]
 
 
 def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
     log = a_log(Bounds(state_s=0.2))
     for hundredth in range(100):
-        log.tell_state(RunState(state=f"{hundredth}"), hundredth / 100)
+        log.tell(RunState(state=f"{hundredth}"), hundredth / 100)
     assert log.position == 5
     assert log.tick(5.0)
     assert not log.tick(10.0)
@@ -213,8 +145,8 @@ def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
 
 def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_both() -> None:
     log = a_log()
-    log.tell_figures(figures_after(None, record(), 0.0), 0.0)
-    log.tell_figures(figures_after(log.figures, record(final=True, ne=0.25), 1.5), 0.1)
+    log.tell(figures_after(None, record(), 0.0), 0.0)
+    log.tell(figures_after(log.figures, record(final=True, ne=0.25), 1.5), 0.1)
     log.end()
     log.end()
     page = Page()
@@ -234,24 +166,3 @@ def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_
 )
 def test_a_level_that_is_none_is_null(level: float | None, told: float | None) -> None:
     assert state_of(Status(state="listening", level_dbfs=level), None).level_dbfs == told
-
-
-def test_a_connection_that_breaks_between_any_two_events_of_a_reminder_loses_nothing() -> None:
-    log = StreamLog("run", Languages(source="en", target="de"), "listening")
-
-    async def received() -> bytes:
-        client = Client(Followed({"de": log}), None, lambda: None)
-        await client.next(Lock())
-        for text in ("Guten", "Guten Morgen"):
-            log.caption(caption(text))
-        client.remind()
-        return await client.next(Lock())
-
-    events = asyncio.run(received()).split(b"\n\n")[:-1]
-    assert len(events) == 3
-    for count in range(len(events) + 1):
-        page = Page()
-        page.last_id = "run-0"
-        page.take(b"\n\n".join(events[:count]))
-        page.take(log.arrival(page.last_id)[1])
-        assert (page.text, page.snapshots) == (["Guten Morgen"], 0), count

@@ -1,15 +1,13 @@
 """Rows that stay and pages that go forward: the overlay's pure parts in a real browser."""
 
-import re
 from itertools import pairwise
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.web_pages import Visit, shown
+from tests.web_pages import Visit
 from tests.web_stand_in import CaptionServer
 
 # Rows of 20 letters, which break at spaces.
@@ -106,80 +104,33 @@ def test_a_word_that_is_replaced_leaves_all_words_in_their_rows(
     _check_revisions(visit(captions.url + "/"))
 
 
-def test_a_revision_that_does_not_fit_leaves_the_rows_before_it(
-    captions: CaptionServer, visit: Visit
-) -> None:
-    page = visit(captions.url + "/")
-
-    @given(
-        st.lists(_WORDS, min_size=1, max_size=30),
-        st.integers(0, 29),
-        st.lists(_WORDS, min_size=1, max_size=20),
-    )
-    def check(words: list[str], at: int, new: list[str]) -> None:
-        old = _numbered(words)
-        at = min(at, len(old))
-        before, after = page.evaluate(_ROWS, [" ".join(old), " ".join(old[:at] + new + old[at + 1 :])])
-        ends = [sum(len(row.split()) for row in before[: row + 1]) for row in range(len(before))]
-        untouched = sum(end <= at for end in ends[:-1])
-        assert after[:untouched] == before[:untouched]
-        assert all(len(row.rstrip()) <= 24 for row in after)
-
-    check()
-
-
-def test_a_full_stop_or_a_capital_breaks_no_row_anew(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
-    first, second = page.evaluate(
-        _ROWS, ["wir gehen jetzt nach Hause und dann", "Wir gehen, jetzt nach Hause. Und dann."]
-    )
-    assert first == ["wir gehen jetzt nach ", "Hause und dann"]
-    assert second == ["Wir gehen, jetzt nach ", "Hause. Und dann."]
-
-
-def _check_talk(page: Page, talk: list[_Said], lines: int) -> None:
+@given(st.data())
+def _check_talks(page: Page, data: st.DataObject) -> None:
+    talk, lines = data.draw(_talks()), data.draw(st.integers(1, 4))
     history = _show(page, talk, lines)
     said = [word for one in talk if one.is_over for word in one.text.split()]
     seen: dict[str, str] = {}
-    order: list[str] = []
+    places: dict[str, int] = {}
     for _, rows in history:
         assert len(rows) <= lines
-        for name, text in rows:
-            if name not in seen:
-                order.append(name)
+        for place, (name, text) in enumerate(rows):
+            assert places.setdefault(name, place) == place, "a row moved"
             seen[name] = text
     # Row by row everything that was said was on display, in its order.
-    assert [word for name in order for word in seen[name].split()] == said
-    # Nothing came back.
-    for name in order:
+    assert [word for text in seen.values() for word in text.split()] == said
+    for name in seen:
         on = [any(name == one for one, _ in rows) for _, rows in history]
-        assert "".join(str(int(one)) for one in on).strip("0").count("0") == 0
+        assert "".join(str(int(one)) for one in on).strip("0").count("0") == 0, "a row came back"
+    for time_s, segment, text, _ in talk:
+        count = len(text.split())
+        first = next(at for at, _ in history if at >= time_s and _reached(history, at, segment) >= count)
+        assert first - time_s < 8.01, "a word waited too long"
 
 
-def test_every_word_that_is_said_is_shown_once_and_in_its_order(
+def test_every_word_is_shown_once_in_its_order_and_place_within_eight_seconds(
     captions: CaptionServer, visit: Visit
 ) -> None:
-    page = visit(captions.url + "/")
-
-    @given(_talks(), st.integers(1, 4))
-    def check(talk: list[_Said], lines: int) -> None:
-        _check_talk(page, talk, lines)
-
-    check()
-
-
-def test_nothing_waits_longer_than_eight_seconds(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
-
-    @given(_talks(), st.integers(1, 4))
-    def check(talk: list[_Said], lines: int) -> None:
-        history = _show(page, talk, lines)
-        for time_s, segment, text, _ in talk:
-            count = len(text.split())
-            first = next(at for at, _ in history if at >= time_s and _reached(history, at, segment) >= count)
-            assert first - time_s < 8.01
-
-    check()
+    _check_talks(visit(captions.url + "/"))
 
 
 def _reached(history: list[tuple[float, list[list[str]]]], time_s: float, segment: int) -> int:
@@ -197,29 +148,6 @@ def test_a_page_stays_until_it_can_have_been_read(captions: CaptionServer, visit
     assert abs(pages[1][0] - 40 / 18) < 0.2
 
 
-def test_words_that_come_back_with_the_next_update_stay(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
-    texts = ["wir gehen nach Hause", "wir gehen", "wir gehen nach Hause", "wir gehen jetzt", "wir gehen"]
-    talk = [_Said(1.0 * number, 0, text, number == len(texts)) for number, text in enumerate(texts, 1)]
-    said = [rows[0][1] for _, rows in _show(page, talk, 2)]
-    assert said == ["wir gehen nach Hause"] * 3 + ["wir gehen jetzt", "wir gehen"]
-
-
-def test_a_page_does_not_begin_with_the_comma_of_the_one_before(
-    captions: CaptionServer, visit: Visit
-) -> None:
-    page = visit(captions.url + "/")
-    said = "Weisheit und Unsinn"
-    talk = [
-        _Said(0.0, 0, said, False),
-        _Said(1.0, 1, "Dann", False),
-        _Said(6.0, 0, f"{said}, bis heute.", True),
-    ]
-    rows = [text for _, rows in _show(page, talk, 1) for _, text in rows]
-    assert not [row for row in rows if row.startswith((",", " "))]
-    assert "bis heute." in rows
-
-
 def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.url + "/")
     talk = [_Said(1.0, segment, "zwanzig Buchstaben a", True) for segment in range(200)]
@@ -228,19 +156,6 @@ def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, v
     ends = [time_s for time_s, _ in history if time_s > 1.0]
     assert ends[-1] - 1.0 <= 8.01
     assert all(after - before > 0.3 for before, after in pairwise(ends))
-
-
-def test_on_a_page_no_word_moves(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
-
-    @given(_talks(), st.integers(1, 4))
-    def check(talk: list[_Said], lines: int) -> None:
-        places: dict[str, int] = {}
-        for _, rows in _show(page, talk, lines):
-            for place, (name, _) in enumerate(rows):
-                assert places.setdefault(name, place) == place
-
-    check()
 
 
 @st.composite
@@ -256,23 +171,6 @@ def _revised_talks(draw: st.DrawFn) -> list[_Said]:
         time_s += draw(st.floats(0, 4))
         said.append(_Said(time_s, 0, " ".join(words), False))
     return said
-
-
-@pytest.mark.parametrize("late_s", [0.0, 0.1])
-def test_a_revision_at_the_moment_a_page_turns_does_not_repeat_its_last_words(
-    captions: CaptionServer, visit: Visit, late_s: float
-) -> None:
-    page = visit(captions.url + "/")
-    # Rows of four words. Read one after the other, the last have waited as long as they may after 8 s.
-    words = _numbered(["wo"] * 10 + ["und"] * 34)
-    before = _Said(0.0, 0, " ".join(words), False)
-    *_, (_, on_display) = (now for now in _show(page, [before], 1) if now[0] < 8 - late_s)
-    row = on_display[0][1]
-    # A word before them pushes the last ones of the row out of it.
-    after = _Said(8 - late_s, 0, before.text.replace(row, f"nunmehr {row}"), False)
-    history = [now[0] for _, now in _show(page, [before, after], 1)]
-    for (old, left), (new, came) in pairwise(history):
-        assert old == new or not {*left.split()} & {*came.split()}
 
 
 def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
@@ -297,15 +195,3 @@ def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
             assert not left & {word for _, row in rows for word in row.split()}
 
     check()
-
-
-def test_rows_of_text_without_spaces_break_between_characters(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(f"{captions.page}?overlay=1&size=60", size=(800, 450))
-    captions.language = {"source": "en", "target": "zh", "target_dir": "ltr"}
-    captions.restart()
-    text = "女士们先生们早上好，欢迎来到博物馆。参观将于十点在大厅开始。"
-    captions.say(0, text)
-    expect(shown(page)).to_have_count(2)
-    rows = shown(page).all_text_contents()
-    assert text.startswith("".join(rows))
-    assert not re.match("[，。]", rows[1])

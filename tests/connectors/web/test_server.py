@@ -4,7 +4,6 @@ import json
 import socket
 import time
 from contextlib import suppress
-from threading import Thread
 
 import pytest
 
@@ -29,21 +28,6 @@ def test_a_viewer_sees_captions_as_they_are_published(served: Served) -> None:
     assert page.snapshots == 1
     assert [one["settled"] for one in page.updates] == [5, 9]
     assert page.segments[0]["source"] == "Good day"
-
-
-def test_what_was_published_before_anybody_could_come_is_no_hindrance() -> None:
-    hub = Hub([LANGUAGES])
-    hub.caption(caption("early", 0, final=True))
-    hub.status(Status(state="speech"))
-    server = WebServer(hub, port=0)
-    served = Served(hub, server)
-    try:
-        with follow(served.port) as follower:
-            follower.until("early")
-            hub.caption(caption("later", 1))
-            assert follower.until("later").state == "speech"
-    finally:
-        server.stop()
 
 
 def test_a_late_viewer_gets_the_history_and_the_open_sentence(served: Served) -> None:
@@ -72,13 +56,6 @@ def test_streams_that_were_only_asked_for_are_not_remembered(served: Served) -> 
     soon(lambda: not list(served.hub._streams))
 
 
-def test_streams_are_bounded_and_the_one_that_was_silent_for_longest_goes(served: Served) -> None:
-    for number in range(100):
-        served.hub.caption(caption("text", stream=f"stream-{number}"))
-    listed = [one.name for one in served.hub.listed()]
-    assert listed == [f"stream-{number}" for number in range(36, 100)]
-
-
 def test_more_streams_than_are_remembered_take_no_readers_from_one_that_goes_on(served: Served) -> None:
     with follow(served.port, stream="stream-0") as follower:
         for text in ("Guten Tag", "Guten Abend"):
@@ -91,7 +68,7 @@ def test_more_streams_than_are_remembered_take_no_readers_from_one_that_goes_on(
 
 def test_a_slow_viewer_is_cut_and_resumes() -> None:
     patience = ClientTimeouts(stall_s=0.3)
-    with serving(patience=patience, bounds=Bounds(octets=300_000)) as served:
+    with serving(patience=patience, bounds=Bounds(messages=15)) as served:
         slow = socket.socket()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", served.port))
@@ -119,7 +96,7 @@ def test_a_viewer_that_fell_too_far_behind_is_sent_off_to_get_a_snapshot() -> No
             page = follower.until("begin")
             with served.hub.lock:
                 # All at once, before the server's thread can look.
-                log = served.hub._streams.requested("talk").log
+                log = served.hub._streams["talk"].log
                 for number in range(1, 20):
                     log.caption(caption(f"sentence {number}", number, final=True))
             served.hub.caption(caption("newest", 20))
@@ -130,17 +107,6 @@ def test_a_viewer_that_fell_too_far_behind_is_sent_off_to_get_a_snapshot() -> No
             follower.until("newest")
         assert page.snapshots == 2
         assert len(page.text) == 21
-
-
-def test_a_viewer_that_dies_is_forgotten(served: Served) -> None:
-    with served.raw(b"GET /streams/talk/events HTTP/1.1\r\nHost: localhost\r\n\r\n") as dying:
-        assert dying.recv(1000)
-        soon(lambda: served.hub.clients == 1)
-        dying.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")  # close with a reset
-    soon(lambda: served.hub.clients == 0)
-    served.hub.caption(caption("still there"))
-    with follow(served.port) as follower:
-        follower.until("still there")
 
 
 def test_a_silent_stream_is_heard_of_now_and_then_without_new_numbers() -> None:
@@ -222,11 +188,11 @@ def test_a_client_that_asks_and_asks_and_reads_nothing_is_let_go(
 def sockets_of(served: Served) -> int:
     background = served.server._server
     assert background is not None
-    return len(background._server.server_state.connections)
+    return len(background.server_state.connections)
 
 
 def test_stopping_does_not_wait_for_a_viewer_that_takes_nothing() -> None:
-    with serving(patience=ClientTimeouts(shutdown_timeout_s=0.2)) as served:
+    with serving() as served:
         stuck = socket.socket()
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stuck.connect(("127.0.0.1", served.port))
@@ -238,22 +204,6 @@ def test_stopping_does_not_wait_for_a_viewer_that_takes_nothing() -> None:
             began = time.monotonic()
             served.server.stop()
             assert time.monotonic() - began < 30
-
-
-def test_publishing_does_not_wait_and_all_threads_may() -> None:
-    with serving() as served, follow(served.port, stream="stream-2") as follower:
-        assert follower.read()
-
-        def publish(first: int) -> None:
-            for number in range(200):
-                served.hub.caption(caption(f"sentence {number}", number, stream=f"stream-{first}"))
-
-        threads = [Thread(target=publish, args=(first,)) for first in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        assert len(follower.until("sentence 199").updates) == 200
 
 
 def test_a_port_that_is_taken_is_one_sentence(served: Served) -> None:
