@@ -157,7 +157,8 @@ class _Partition(_KafkaSourcePartition):
             low, high = self._consumer.get_watermark_offsets(where, timeout=ANSWER_S)
         except KafkaException as error:
             raise InputError(
-                f"the topic {source.topic} cannot be read at {source.cluster.name}: {error.args[0].str()}"
+                f"the topic {source.topic} cannot be read at {source.cluster.name}, {error.args[0].str()}: "
+                "check the broker, and start the job again"
             ) from None
         self._offset = low if resume is None and not source.at_end else high if resume is None else resume
         if not low <= self._offset <= high:

@@ -202,7 +202,8 @@ def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
     if isinstance(error, errors.LocalEntryNotFoundError):
         if isinstance(error.__cause__, errors.OfflineModeIsEnabled):
             return InputError(
-                f"{file} of {repo} is not in the cache, and HF_HUB_OFFLINE forbids downloading it"
+                f"{file} of {repo} is not in the cache, and HF_HUB_OFFLINE forbids downloading it: "
+                "unset it, or give the path of a file"
             )
         return InputError(
             f"{file} of {repo} is not in the cache, and the hub cannot be reached: "

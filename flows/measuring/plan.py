@@ -101,7 +101,7 @@ def _value(key: str, word: str) -> Any:
             return msgspec.convert(one, _TYPES[key], strict=False)
         except msgspec.ValidationError as error:
             failure = error
-    raise UsageError(f"--vary {key}: {word!r} is not one of its values: {failure}")
+    raise UsageError(f"--vary {key}: {word!r} is not one of its values, {failure}; correct it")
 
 
 class Plan(NamedTuple):
