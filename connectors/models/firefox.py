@@ -129,11 +129,10 @@ def fetch_firefox(
             f"{FIREFOX} does not translate {direction}, but {len(_SOURCES)} languages to English and "
             f"English to {len(_TARGETS)}; `surtitle models {pair}` lists other models"
         )
-    command = f"`surtitle models get {FIREFOX} {pair}`"
+    remedy = f"with a network, `surtitle models get {FIREFOX} {pair}` gets it"
     if offline or os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
         raise InputError(
-            f"--offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}: "
-            f"run {command} with a network"
+            f"--offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}; {remedy}"
         )
     try:
         progress("asking the registry of Firefox's models", None)
@@ -148,8 +147,7 @@ def fetch_firefox(
         return _fetch(_choose(known, direction), base, direction, progress)
     except _RegistryError as error:
         raise InputError(
-            f"Firefox's model for {direction} cannot be downloaded, {_host(registry)} {error}: "
-            f"run {command} with a network"
+            f"Firefox's model for {direction} cannot be downloaded, {_host(registry)} {error}; {remedy}"
         ) from error
     except OSError as error:
         raise OutputError(

@@ -131,7 +131,7 @@ def test_what_is_damaged_is_removed_and_comes_anew(registry: Registry, tmp_path:
 def test_what_is_gone_is_said_with_the_server_s_status(registry: Registry) -> None:
     entry = registry.add("en-de")
     del registry.files[entry["files"]["vocab"]["path"]]
-    assert "127.0.0.1 answers with status 404: with a network, `surtitle models get firefox" in complaint(
+    assert "127.0.0.1 answers with status 404; with a network, `surtitle models get firefox" in complaint(
         registry
     )
     registry.models = {}
