@@ -261,3 +261,37 @@ def test_the_links_of_a_room_lead_to_it_when_it_is_opened_again(tmp_path: Path) 
                     assert speaker.page.text == ["32000"]
     assert len({one["stream"] for one in views}) == 4
     assert len({(one["key"], one["view"]) for one in views}) == 1
+
+
+def test_a_room_is_continued_with_its_key_and_with_nothing_else(served: Serving) -> None:
+    with served.speaker({}) as first:
+        opened = first.open().opened
+    for key in (opened["view"], opened["stream"], ""):
+        with served.speaker({"key": key}) as stranger:
+            assert stranger.until_closed() == 1008
+            assert stranger.refused == "there is no such room any more; open a new one"
+
+
+def test_a_flood_of_tiny_messages_is_slowed_down_as_if_each_held_some_sound() -> None:
+    with serving(bytes_per_second=32_000) as served, served.speaker({}) as speaker:
+        speaker.open()
+        for number in range(4000):
+            speaker.socket.send((b"", b"\1\0")[number % 2])
+        speaker.until(lambda: bool(speaker.notices))
+        assert "in messages of 320 bytes or more" in speaker.notices[0]
+        [room] = served.rooms._rooms.values()
+        assert room.received < 4000
+
+
+def test_a_room_that_no_connection_can_follow_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(rooms=2) as served, served.speaker({}) as first:
+        first.open()
+        monkeypatch.setattr(served.hub, "_max_clients", 1)
+        with served.speaker({}) as second:
+            assert second.until_closed() == 1013
+            assert second.refused == "this server has no free connection; try again later"
+        soon(lambda: len(served.rooms) == 1)
+        key = {"key": first.opened["key"]}
+        with served.speaker(key) as again:
+            assert again.until_closed() == 1013
+        assert served.rooms.known(key["key"]) is not None, "a room with a speaker stays"
