@@ -59,10 +59,6 @@ def test_terms_are_read_with_marks_line_ends_notes_and_empty_lines(tmp_path: Pat
     assert dict(read_glossary(path).occurring("Tokens, nodes and NLP")) == {"Token": 1, "Knoten": 1, "NLP": 1}
 
 
-def test_the_same_line_twice_is_no_error(tmp_path: Path) -> None:
-    assert read_glossary(written(tmp_path, "token\tToken\nToken\tToken\n")).occurring("token")
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -92,14 +88,6 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(
 def test_a_translation_gives_a_terminal_nothing_to_obey(tmp_path: Path) -> None:
     (term,) = read_glossary(written(tmp_path, "token\tTo\x1b[31mken\x07\n")).occurring("token")
     assert term.target == "Token"
-
-
-def test_of_twenty_thousand_terms_those_in_a_text_are_found(tmp_path: Path) -> None:
-    path = written(tmp_path, "".join(f"the term {number}\tZiel {number}\n" for number in range(20_000)))
-    assert dict(read_glossary(path).occurring("the term 7 and the term 19999")) == {
-        "Ziel 7": 1,
-        "Ziel 19999": 1,
-    }
 
 
 # Dictionaries
