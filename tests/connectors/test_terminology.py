@@ -94,7 +94,7 @@ def test_a_translation_gives_a_terminal_nothing_to_obey(tmp_path: Path) -> None:
 
 
 def found(path: Path, word: str) -> list[str]:
-    return [one.text for one in read_dictionary(path).find(word) or ()]
+    return [one.text for one in read_dictionary(path).get(word, ())]
 
 
 def test_the_words_of_a_dictionary_are_read(tmp_path: Path) -> None:
@@ -105,8 +105,7 @@ def test_the_words_of_a_dictionary_are_read(tmp_path: Path) -> None:
 
 def test_a_probability_in_the_third_column_counts(tmp_path: Path) -> None:
     path = written(tmp_path, "feral\twild\t70\nferal\tverwildert\tadj\n")
-    translations = read_dictionary(path).find("feral")
-    assert translations is not None
+    translations = read_dictionary(path)["feral"]
     assert [one.probability for one in translations] == [0.7, 1.0]
 
 
