@@ -10,7 +10,6 @@ from operators.glossary import (
     Glossary,
     Lexicon,
     Translation,
-    lexicon_of,
     spelling,
     words_of,
 )
@@ -86,20 +85,18 @@ def read_dictionary(path: Path) -> Lexicon:
         InputError: for a file that cannot be read, is too large or is not a dictionary.
     """
     content = read_text(path, "the dictionary", MAX_DICTIONARY_BYTES, "keep the words that speech needs")
-    entries: dict[str, dict[str, float]] = {}
+    lexicon: dict[str, list[Translation]] = {}
     for line in content.split("\n"):
         source, *columns = line.split("\t")
         if not columns or source.startswith("#") or max(map(len, (source, columns[0]))) > MAX_TERM_CHARACTERS:
             continue
         words, target = words_of(_cleaned(source)), _cleaned(columns[0])
         if 0 < len(words) <= MAX_WORDS and target:
-            known = entries.setdefault(" ".join(words).casefold(), {})
-            if len(known) < MAX_TRANSLATIONS:
+            known = lexicon.setdefault(" ".join(words).casefold(), [])
+            if len(known) < MAX_TRANSLATIONS and target not in (one.text for one in known):
                 percent = columns[1] if len(columns) > 1 else ""
                 is_number = percent.isascii() and percent.isdigit() and len(percent) <= len("100")
-                known.setdefault(target, min(100, int(percent)) / 100 if is_number else 1.0)
-    if not entries:
+                known.append(Translation(target, min(100, int(percent)) / 100 if is_number else 1.0))
+    if not lexicon:
         raise InputError(f"{path} is not a dictionary; write a word, a tab and its translation on each line")
-    return lexicon_of(
-        {phrase: [Translation(*one) for one in known.items()] for phrase, known in entries.items()}
-    )
+    return lexicon

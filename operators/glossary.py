@@ -4,12 +4,9 @@ Terms match whole words, in any case and with any hyphens: ``code-switching`` is
 A word with a capital after its first letter, such as ``NLP`` or ``iPhone``, must be spelled the same. In
 scripts without spaces each character counts as a word.
 
-A lexicon has translations of the rarer words of a language, each with its probability. It is one sorted text,
-which may be memory-mapped: looking a word up bisects it and copies only its lines.
+A lexicon has translations of the rarer words of a language, each with its probability.
 """
 
-import hashlib
-import mmap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -247,8 +244,6 @@ def _singular(words: Sequence[str]) -> Sequence[str]:
     return [*words[:-1], last.removesuffix(_PLURAL)] if is_plural else words
 
 
-#: How a lexicon begins. It is below every word, as is all that stands in its line.
-MAGIC = b"#surtitle lexicon"
 #: Words of the longest phrase that is looked up, and translations of a phrase that are kept.
 MAX_WORDS = 4
 MAX_TRANSLATIONS = 8
@@ -262,71 +257,9 @@ class Translation(NamedTuple):
     probability: float = 1.0
 
 
-class Lexicon:
-    """Translations of words and phrases, looked up in sorted lines.
-
-    A line has a phrase, a tab, a translation, a tab and its probability in percent. A phrase is its words in
-    lower case with one space between; a line without a translation says that the word is common.
-    """
-
-    def __init__(self, lines: bytes | mmap.mmap) -> None:
-        """``lines`` are those that `lexicon_lines` writes."""
-        self._lines = lines
-        # Updates repeat the words of the one before.
-        self._known = lru_cache(4096)(self._search)
-
-    def find(self, phrase: str) -> tuple[Translation, ...] | None:
-        """The translations of a phrase, the likeliest first: none if it is common, None if it is unknown."""
-        return self._known(phrase)
-
-    @property
-    def sha256(self) -> str:
-        """The hash of its lines."""
-        return hashlib.sha256(self._lines).hexdigest()
-
-    def _search(self, phrase: str) -> tuple[Translation, ...] | None:
-        key = phrase.encode() + b"\t"
-        start = self._first(key)
-        found = None
-        while self._lines[start : start + len(key)] == key:
-            end = self._end(start)
-            found = found or []
-            text, _, percent = self._lines[start + len(key) : end].decode().partition("\t")
-            if text:
-                found.append(Translation(text, float(percent) / 100))
-            start = end + 1
-        return None if found is None else tuple(found[:MAX_TRANSLATIONS])
-
-    def _first(self, key: bytes) -> int:
-        """Where the first line that is not below ``key`` begins."""
-        low, high = 0, len(self._lines)
-        while low < high:
-            # The line in which the middle lies.
-            start = self._lines.rfind(b"\n", low, (low + high) // 2) + 1 or low
-            end = self._end(start)
-            if self._lines[start : min(end, start + len(key))] < key:
-                low = end + 1
-            else:
-                high = start
-        return low
-
-    def _end(self, start: int) -> int:
-        end = self._lines.find(b"\n", start)
-        return len(self._lines) if end < 0 else end
-
-
-def lexicon_lines(about: str, entries: Mapping[str, Sequence[Translation]]) -> Iterator[bytes]:
-    """The lines of a lexicon; ``about`` says in one line where the entries come from."""
-    yield MAGIC + f" {about}\n".encode()
-    for key, phrase in sorted((phrase.encode() + b"\t", phrase) for phrase in entries):
-        for text, probability in entries[phrase] or [Translation("", 0.0)]:
-            percent = f"{100 * probability:.0f}" if text else ""
-            yield key + f"{text}\t{percent}\n".encode()
-
-
-def lexicon_of(entries: Mapping[str, Sequence[Translation]]) -> Lexicon:
-    """A lexicon in memory."""
-    return Lexicon(b"".join(lexicon_lines("in memory", entries)))
+#: Translations of words and phrases, the likeliest first, by the words in lower case with a space between.
+#: None of them means that the word is common.
+Lexicon = Mapping[str, Sequence[Translation]]
 
 
 class Wanted(NamedTuple):
@@ -382,8 +315,8 @@ class Dictionary:
         return None, 1
 
     def _find(self, phrase: str) -> tuple[Translation, ...] | None:
-        found = (lexicon.find(phrase) for lexicon in self.lexicons)
-        return next((each for each in found if each is not None), None)
+        found = (lexicon.get(phrase) for lexicon in self.lexicons)
+        return next((tuple(each) for each in found if each is not None), None)
 
 
 def _is_name(words: Sequence[str | None], place: int) -> bool:

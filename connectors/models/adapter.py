@@ -19,6 +19,7 @@ from operators.models.quantize import quantize, stored_type
 #: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
 #: the query and key matrices.
 _UNCHANGED = ("gemma", "gemma2", "gemma3", "qwen2", "qwen3")
+_NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _NAME = regex.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])(?:\.default)?\.weight")
 
 
@@ -34,8 +35,7 @@ class _Settings(msgspec.Struct):
 
 def _from_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     from gguf import MODEL_ARCH_NAMES, get_tensor_name_map
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors import SafetensorError, deserialize
 
     if architecture not in _UNCHANGED:
         raise InputError(
@@ -49,7 +49,7 @@ def _from_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     if said.peft_type != "LORA" or said.use_rslora or said.use_dora or said.alpha_pattern:
         raise InputError(f"{place}: train a plain LoRA, without rslora, DoRA or an alpha for each matrix")
     try:
-        tensors = load_file(path)
+        tensors = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except OSError as error:
         raise InputError(unreadable(path, error)) from None
     except SafetensorError as error:
@@ -57,14 +57,18 @@ def _from_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     kinds = {name: kind for kind, name in MODEL_ARCH_NAMES.items()}
     names = get_tensor_name_map(kinds[architecture], blocks)
     halves: dict[str, dict[str, Matrix]] = {}
-    for name, tensor in tensors.items():
+    for name, tensor in tensors:
         match = _NAME.fullmatch(name)
         known = names.get_name(match[1]) if match else None
-        if match is None or known is None:
+        if match is None or known is None or tensor["dtype"] not in _NUMBERS:
             raise InputError(
                 f"{path}: its tensor {name} is not part of an adapter for {architecture}; choose another"
             )
-        halves.setdefault(f"{known}.weight", {})[match[2]] = tensor.astype(np.float32)
+        numbers = np.frombuffer(tensor["data"], _NUMBERS[tensor["dtype"]])
+        if tensor["dtype"] == "BF16":  # the upper half of a float
+            numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
+        matrix = numbers.astype(np.float32).reshape(tensor["shape"])
+        halves.setdefault(f"{known}.weight", {})[match[2]] = matrix
     if not halves or any(len(pair) < 2 for pair in halves.values()):
         raise InputError(
             f"{path}: this adapter has no pair of matrices (A and B) for each name; fetch it again"

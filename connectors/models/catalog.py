@@ -5,9 +5,8 @@ Among them are the captions models: shipped files turn the base model into one f
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import as_file, files
+from importlib.resources import files
 from importlib.resources.abc import Traversable
-from mmap import ACCESS_READ, mmap
 from typing import Annotated
 
 import msgspec
@@ -16,7 +15,7 @@ from connectors.models.firefox import FIREFOX, firefox_languages, has_firefox, i
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.opus import OPUS_MT, is_opus_here, opus_languages, opus_repository
 from operators.errors import InputError, UsageError
-from operators.glossary import Lexicon
+from operators.glossary import MAX_TRANSLATIONS, Lexicon, Translation
 from operators.languages import Direction, language
 from operators.prompts.template import few_shot_templates
 
@@ -159,9 +158,15 @@ def captions_files(direction: Direction | None) -> Traversable:
 
 
 def captions_lexicon(direction: Direction) -> Lexicon | None:
-    """The words that captions in a direction lean towards, memory-mapped; None if there are none."""
+    """The words that captions in a direction lean towards; None if there are none."""
     file = captions_folder() / direction.code / LEXICON
     if not file.is_file():
         return None
-    with as_file(file) as path, path.open("rb") as opened:
-        return Lexicon(mmap(opened.fileno(), 0, access=ACCESS_READ))
+    lexicon: dict[str, list[Translation]] = {}
+    for line in file.read_text("utf-8").splitlines()[1:]:
+        phrase, _, rest = line.partition("\t")
+        text, _, percent = rest.partition("\t")
+        known = lexicon.setdefault(phrase, [])
+        if text and len(known) < MAX_TRANSLATIONS:
+            known.append(Translation(text, int(percent) / 100))
+    return lexicon

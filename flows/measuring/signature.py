@@ -16,6 +16,7 @@ from connectors.machine.resources import cpu_name
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.corpus import Clip, Corpus
 from flows.settings.translate import TranslateSettings
+from operators.glossary import Lexicon
 
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -104,11 +105,15 @@ def _name_dictionaries(engine: Engine, variants: Iterable[TranslateSettings]) ->
     """The dictionaries, each with the hashes of its lexicons."""
     opened = {one.words: engine.dictionary(one) for one in variants}
     named = [
-        "|".join([Path(name).name, *(lexicon.sha256[:12] for lexicon in each.lexicons)])
+        "|".join([Path(name).name, *(_hash_of_lexicon(one) for one in each.lexicons)])
         for name, each in opened.items()
         if each is not None
     ]
     return " ".join(named) or None
+
+
+def _hash_of_lexicon(lexicon: Lexicon) -> str:
+    return hashlib.sha256(msgspec.json.encode(sorted(lexicon.items()))).hexdigest()[:12]
 
 
 def _hash_of_prompt(engine: Engine) -> str:

@@ -60,7 +60,6 @@ class FirefoxModel:
 
     is_causal = True
     can_shift = False
-    architecture = "Firefox Translations"
     # There is no limit but that of training.
     positions = 1024
 
@@ -88,10 +87,6 @@ class FirefoxModel:
         self._places = _places(self.positions, size.width)
         self._causal = _causal(_TOGETHER)
         self._first = np.zeros((1, size.width * size.decoder_layers), np.float32)
-
-    def metadata(self, key: str) -> str | None:
-        """As of a GGUF's header: the name."""
-        return {"general.name": self.path.name, "general.architecture": self.architecture}.get(key)
 
     def read(self, source: Sequence[int]) -> Read:
         """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""

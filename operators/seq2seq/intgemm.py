@@ -13,6 +13,7 @@ import mmap
 import re
 import struct
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,13 +53,10 @@ class Weights:
         try:
             with path.open("rb") as file:
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._tensors = _read(memoryview(data))
         except OSError as error:
             raise InputError(unreadable(path, error)) from error
-        except ValueError as error:
-            raise InputError(f"{path}: the file is empty; fetch the model again") from error
-        try:
-            self._tensors = _read(memoryview(data))
-        except (struct.error, ValueError) as error:
+        except (struct.error, ValueError) as error:  # also of an empty file
             raise self._damaged(f"it is not a complete model in Marian's binary format ({error})") from error
 
     def __contains__(self, name: str) -> bool:
@@ -72,8 +70,7 @@ class Weights:
     def floats(self, name: str) -> Floats:
         """A vector in float32."""
         tensor = self._tensor(name, _FLOAT)
-        count = int(np.prod(tensor.shape))
-        return np.frombuffer(tensor.data[: 4 * count], np.float32)
+        return np.frombuffer(tensor.data, np.float32, prod(tensor.shape))
 
     def range(self, name: str) -> float | None:
         """Largest magnitude of what is multiplied with this matrix; None if the model does not say."""
@@ -84,30 +81,26 @@ class Weights:
     def matrix(self, name: str, *, is_embedding: bool = False) -> Matrix:
         """A matrix in 8 bits."""
         tensor = self._tensor(name, _INT8)
-        count = int(np.prod(tensor.shape))
-        values: Any = np.frombuffer(tensor.data[:count], np.int8)
         rows, columns = tensor.shape
+        values: Any = np.frombuffer(tensor.data, np.int8, rows * columns)
         values = values.reshape(rows, columns) if is_embedding else values.reshape(columns, rows).T
-        multiplier = float(np.frombuffer(tensor.data[count : count + 4], np.float32)[0])
+        (multiplier,) = struct.unpack_from("<f", tensor.data, rows * columns)
         if not multiplier > 0:
             raise self._damaged(f"{name} has no multiplier")
         return Matrix(values, 1 / multiplier)
 
     def _tensor(self, name: str, kind: int) -> _Tensor:
         tensor = self._tensors.get(name)
-        if tensor is None:
-            raise self._damaged(f"it has no tensor {name}")
-        if tensor.kind != kind:
-            raise self._damaged(f"{name} is of another type than expected ({tensor.kind:#x})")
+        if tensor is None or tensor.kind != kind:
+            raise self._damaged(f"it has no tensor {name} of the expected type")
         return tensor
 
     def _damaged(self, why: str) -> InputError:
         return InputError(f"{self.path}: this model cannot be used, {why}; fetch it again")
 
 
-#: Bytes of a tensor besides its values, by type.
-_BESIDES = {_FLOAT: 0, _INT8: 4, _TEXT: 0}
-_WIDTH = {_FLOAT: 4, _INT8: 1, _TEXT: 1}
+#: Bytes of a value, and of what is behind the values of a tensor, by type.
+_BYTES = {_FLOAT: (4, 0), _INT8: (1, 4), _TEXT: (1, 0)}
 
 
 def _read(data: memoryview) -> dict[str, _Tensor]:
@@ -130,19 +123,10 @@ def _read(data: memoryview) -> dict[str, _Tensor]:
         at += 4 * dimensions
     at += 8 + struct.unpack_from("<Q", data, at)[0]
     for name, shape, (_, kind, _, size) in zip(names, shapes, headers, strict=True):
-        tensors[name] = _Tensor(kind, shape, data[at : at + size])
         # Others, such as a multiplier that is marked as a matrix, are not read.
-        needed = _needed(kind, shape)
-        if len(tensors[name].data) < size or size < needed:
+        width, besides = _BYTES.get(kind, (0, 0))
+        if min(shape, default=0) < 0 or min(size, len(data) - at) < max(size, prod(shape) * width + besides):
             raise ValueError(f"{name} is cut off")
+        tensors[name] = _Tensor(kind, shape, data[at : at + size])
         at += size
     return tensors
-
-
-def _needed(kind: int, shape: tuple[int, ...]) -> int:
-    if any(one < 0 for one in shape):
-        raise ValueError("a shape is negative")
-    cells = 1
-    for one in shape:
-        cells *= one
-    return cells * _WIDTH[kind] + _BESIDES[kind] if kind in _WIDTH else 0

@@ -139,8 +139,6 @@ _Array = NDArray[Any]
 class MarianModel:
     """The weights and the vocabularies of one model, as an `EncoderDecoder`."""
 
-    architecture = "marian"
-
     def __init__(self, folder: MarianFolder, threads: int) -> None:
         """Load the files; raises `InputError` if they are not those of a Marian model."""
         self.path = folder.path
@@ -158,10 +156,6 @@ class MarianModel:
         self.is_causal = self._is_causal()
         # In cross-attention its tokens have no positions, so nothing is turned.
         self.can_shift = self.is_causal
-
-    def metadata(self, key: str) -> str | None:
-        """As of a GGUF's header: the name."""
-        return {"general.name": self.path.name, "general.architecture": self.architecture}.get(key)
 
     def read(self, source: Sequence[int]) -> Read:
         """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""

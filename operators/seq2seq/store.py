@@ -35,7 +35,6 @@ class EncoderDecoder(Protocol):
     path: Path
     #: The files of the weights.
     files: tuple[Path, ...]
-    architecture: str
     #: The tokens of what it writes, which know those of what it reads.
     vocabulary: PieceVocabulary
     vocabulary_size: int

@@ -59,10 +59,6 @@ def test_terms_are_read_with_marks_line_ends_notes_and_empty_lines(tmp_path: Pat
     assert dict(read_glossary(path).occurring("Tokens, nodes and NLP")) == {"Token": 1, "Knoten": 1, "NLP": 1}
 
 
-def test_the_same_line_twice_is_no_error(tmp_path: Path) -> None:
-    assert read_glossary(written(tmp_path, "token\tToken\nToken\tToken\n")).occurring("token")
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -94,19 +90,11 @@ def test_a_translation_gives_a_terminal_nothing_to_obey(tmp_path: Path) -> None:
     assert term.target == "Token"
 
 
-def test_of_twenty_thousand_terms_those_in_a_text_are_found(tmp_path: Path) -> None:
-    path = written(tmp_path, "".join(f"the term {number}\tZiel {number}\n" for number in range(20_000)))
-    assert dict(read_glossary(path).occurring("the term 7 and the term 19999")) == {
-        "Ziel 7": 1,
-        "Ziel 19999": 1,
-    }
-
-
 # Dictionaries
 
 
 def found(path: Path, word: str) -> list[str]:
-    return [one.text for one in read_dictionary(path).find(word) or ()]
+    return [one.text for one in read_dictionary(path).get(word, ())]
 
 
 def test_the_words_of_a_dictionary_are_read(tmp_path: Path) -> None:
@@ -117,8 +105,7 @@ def test_the_words_of_a_dictionary_are_read(tmp_path: Path) -> None:
 
 def test_a_probability_in_the_third_column_counts(tmp_path: Path) -> None:
     path = written(tmp_path, "feral\twild\t70\nferal\tverwildert\tadj\n")
-    translations = read_dictionary(path).find("feral")
-    assert translations is not None
+    translations = read_dictionary(path)["feral"]
     assert [one.probability for one in translations] == [0.7, 1.0]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from connectors.models import firefox
 from connectors.models.firefox import fetch_firefox, firefox_folder, has_firefox, is_firefox_here
-from connectors.models.resolve import default_model, fetch_default, models_for, resolve_model
+from connectors.models.resolve import default_model, fetch_default, resolve_model
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from tests.connectors.models.registry import MODEL, VOCABULARY, Registry, connect
@@ -271,8 +271,3 @@ def test_the_default_is_firefox_s_model_or_that_which_comes_with_surtitle_and_th
     with pytest.raises(UsageError, match="`surtitle models --from yo --to en` lists other models"):
         told(Direction.of("yo", "fr"))
     assert [default_model(one) for one in (EN_JA, EN_DE)] == ["firefox", "captions"]
-
-
-def test_each_direction_has_a_model_of_its_own() -> None:
-    named = [("firefox", EN_PT), ("captions", EN_DE), ("firefox", EN_JA)]
-    assert models_for(named) == [("firefox", [EN_PT]), ("captions", [EN_DE]), ("firefox", [EN_JA])]

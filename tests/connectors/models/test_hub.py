@@ -76,14 +76,6 @@ def test_a_model_is_fetched_once_with_progress(hub: Hub, content: bytes) -> None
     assert gets(hub) == [None], hub.requests
 
 
-def test_a_connection_that_breaks_off_goes_on_where_it_stopped(hub: Hub, content: bytes) -> None:
-    hub.breaks = 2
-    assert resolve_model(NAME).read_bytes() == content
-    ranges = gets(hub)
-    assert ranges[0] is None
-    assert [asked is not None for asked in ranges[1:]] == [True, True]
-
-
 def test_a_connection_that_breaks_off_for_good_is_one_sentence_and_what_came_is_kept(
     hub: Hub, cache: Path, content: bytes
 ) -> None:
@@ -182,11 +174,6 @@ def test_a_full_disk_is_an_output_error(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", full)
     with pytest.raises(OutputError, match=r"No space left on device: free space, or set HF_HOME"):
         resolve_model(NAME)
-
-
-def test_a_file_that_is_no_model_is_refused(hub: Hub) -> None:
-    hub.files["owner/repo/page.gguf"] = b"<html>"
-    assert "is not a GGUF model" in complaint("hub:owner/repo:page.gguf")
 
 
 def fetch(hub: Hub, folder: Path) -> "subprocess.CompletedProcess[str]":

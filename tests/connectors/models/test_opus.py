@@ -14,7 +14,7 @@ from operators.errors import InputError, UsageError
 from operators.languages import LANGUAGES, Direction, language
 from operators.seq2seq.marian import MarianModel, read_folder
 from operators.seq2seq.prompt import pair_prompt
-from tests.connectors.models.hub import COMMIT, Hub, ask, connect
+from tests.connectors.models.hub import COMMIT, Hub, connect
 from tests.connectors.models.test_hub import environment
 from tests.program import ROOT, SURTITLE
 from tests.tiny_marian import write_tiny
@@ -103,14 +103,6 @@ def test_optional_files_may_be_missing_and_the_others_are_named(hub: Hub) -> Non
     del hub.files[f"{REPO}/source.spm"]
     with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm"):
         fetch_opus(EN_DE)
-
-
-def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = fetch_opus(EN_DE)
-    ask("http://127.0.0.1:9", monkeypatch)
-    assert fetch_opus(EN_DE) == folder
-    with pytest.raises(InputError, match=r"opus-mt-en-fr is not in the cache, and the hub cannot be reached"):
-        fetch_opus(Direction.of("en", "fr"))
 
 
 def test_a_pair_that_does_not_exist_is_refused(hub: Hub) -> None:

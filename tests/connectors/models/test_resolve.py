@@ -60,13 +60,6 @@ def test_progress_grows_up_to_one_and_the_second_start_has_nothing_to_do() -> No
     assert seen == []
 
 
-@pytest.mark.usefixtures("pieces", "cache")
-def test_a_cached_model_of_the_wrong_size_is_replaced() -> None:
-    path = resolve_model("base")
-    path.write_bytes(WHOLE[:-1])
-    assert resolve_model("base").read_bytes() == WHOLE
-
-
 def test_damaged_pieces_never_become_a_model(pieces: list[Path], cache: Path) -> None:
     pieces[1].write_bytes(bytes(5000))
     with pytest.raises(InputError, match=r"are damaged .*install its packages again"):
@@ -78,16 +71,6 @@ def test_missing_pieces_are_named(pieces: list[Path]) -> None:
     pieces[2].unlink()
     with pytest.raises(InputError, match=r"incomplete .*part2.*install them again"):
         resolve_model("base")
-
-
-@pytest.mark.usefixtures("pieces")
-def test_an_interruption_leaves_nothing_behind(cache: Path) -> None:
-    def interrupt(_what: str, _fraction: float | None) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        resolve_model("base", progress=interrupt)
-    assert list(cache.glob("[!.]*")) == []
 
 
 @pytest.mark.usefixtures("pieces")

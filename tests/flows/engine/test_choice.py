@@ -1,7 +1,6 @@
 """Which named models one can take, and what an update takes with each."""
 
-from flows.engine.choice import Candidate, Reference, advice, best, candidates, update_ms
-from operators.decoding.pass_cost import PassCosts
+from flows.engine.choice import Candidate, Reference, advice, best, candidates
 from operators.languages import Direction
 
 EN_DE, EN_IT = Direction.of("en", "de"), Direction.of("en", "it")
@@ -54,9 +53,3 @@ def test_a_direction_lists_the_models_that_know_both_languages() -> None:
     assert "base" in found(Direction.of("en", "ja"), 42.0)
     assert "base" not in found(Direction.of("ja", "en"), 42.0)
     assert len(found(None, 42.0)) > 15
-
-
-def test_a_model_that_was_not_trained_for_captions_does_more_at_each_update() -> None:
-    costs = PassCosts((1, 16, 24), (5.0, 20.0, 28.0))
-    assert update_ms(costs, is_for_captions=True) == 20 + 4 * 5
-    assert update_ms(costs, is_for_captions=False) == 28 + 12 * 5

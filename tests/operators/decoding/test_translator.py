@@ -16,7 +16,7 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
-from operators.glossary import Dictionary, Glossary, Translation, lexicon_of, spelling
+from operators.glossary import Dictionary, Glossary, Translation, spelling
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Noted, Prompt
 from tests.toy import END, Letters, ToyStore, ToyVocabulary
@@ -296,7 +296,7 @@ def with_glossary(
     glossary = None if terms is None else Glossary({spelling(term): terms[term] for term in terms})
     dictionary = None
     if words is not None:
-        lexicon = lexicon_of({word: list(map(Translation, words[word])) for word in words})
+        lexicon = {word: list(map(Translation, words[word])) for word in words}
         dictionary = Dictionary([lexicon], copies_names=False)
     pool = SessionPool(ToyStore(3), prompt.head, 2)
 

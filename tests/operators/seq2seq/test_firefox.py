@@ -12,7 +12,7 @@ from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Logits
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.glossary import Glossary
 from operators.languages import Direction
 from operators.models.pool import SessionPool
@@ -103,19 +103,6 @@ def test_a_draft_in_one_pass_gets_the_logits_of_its_tokens_one_by_one(model: Fir
     assert differences.max() < NOISE
 
 
-def test_sequences_that_take_turns_do_not_see_each_other(model: FirefoxModel) -> None:
-    texts = (*SHORT[:3], LONG[0])
-    prompts = [[*tokens(model, text), model.start] for text in texts]
-    outputs = [greedy(model, text)[0] for text in texts]
-    store = PairStore(model, len(texts))
-    for number, prompt in enumerate(prompts):
-        store.evaluate(number, prompt, 0, 1)
-    for number, (prompt, output) in enumerate(zip(prompts, outputs, strict=True)):
-        rows = store.evaluate(number, output, len(prompt), len(output))
-        want = PairStore(model, 1).evaluate(0, [*prompt, *output], 0, len(output))
-        assert np.abs(np.delete(rows, 1, axis=1) - np.delete(want, 1, axis=1)).mean() < NOISE
-
-
 def test_what_it_says_is_what_firefox_says_away_from_near_ties(model: FirefoxModel, folder: Path) -> None:
     (vocabulary,) = folder.glob("vocab.*.spm")
     theirs = fxtranslate.Translator(
@@ -186,12 +173,6 @@ def test_a_term_that_it_says_otherwise_is_put_into_its_source_and_stays_there(mo
     assert before.startswith("A vedação na bomba"), "the article is that of the term"
     assert after.startswith("A vedação na bomba")
     assert said(model, "密封", [text]) == [otherwise], "what its vocabulary cannot spell is left alone"
-
-
-def test_a_prompt_for_another_direction_is_refused(model: FirefoxModel) -> None:
-    assert pair_prompt(model, EN_PT).tail == (*model.ends, model.start)
-    with pytest.raises(UsageError, match="translates en to pt"):
-        pair_prompt(model, Direction.of("English", "German"))
 
 
 def test_a_file_that_is_cut_off_anywhere_is_refused(folder: Path, tmp_path: Path) -> None:
