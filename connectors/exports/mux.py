@@ -181,7 +181,7 @@ def _arguments(
     for given, track in enumerate(tracks, 1):
         inputs += ["-protocol_whitelist", "file", "-f", "srt", "-i", f"file:{track.path.absolute()}"]
         number = kinds.count("Subtitle") + given - 1
-        made += ["-map", f"{given}:0", f"-c:s:{number}", _TEXTS[container]]
+        made += ["-map", f"{given}:0", f"-c:s:{number}", "copy" if container == "matroska" else "mov_text"]
         made += [f"-metadata:s:s:{number}", f"language={track.language.three}"]
         made += [f"-metadata:s:s:{number}", f"title={track.language.own or track.language.name}"]
         # If flags of any track are given, FFmpeg leaves those of all others as they are.
