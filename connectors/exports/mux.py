@@ -259,5 +259,7 @@ def _check(command: Ffmpeg) -> None:
             raise Refusal(f"no font here has {letter}", "install one that has, such as fonts-noto-cjk")
         if found := _NO_PLACE.match(remark):
             raise Refusal(f"{found[1]} does not fit into it", "write an .mkv file, or convert it first")
+        if remark.startswith(("No such filter", "Unknown encoder")):
+            raise Refusal(f"the system's FFmpeg lacks a part ({remark})", "install one with libass and x264")
         if "No space left" in remark:
             raise Refusal("the system says: No space left on device", "check the disk")
