@@ -10,11 +10,11 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from operators.addresses import is_address
@@ -34,7 +34,7 @@ _STREAM = re.compile(r"  Stream #0:(\d+)(?:\[\w+\])?(?:\(([^)]*)\))?: (\w+): ([\
 _ABOUT = re.compile(r"      (\w+) *: (.*)")
 _MAPPED = re.compile(r"  Stream #0:(\d+) -> #0:0")
 _MADE = re.compile(r"  Stream #0:0.*: Audio: pcm_s16le, \d+ Hz, (mono|stereo)")
-_DAMAGED = ("Error submitting packet to decoder", "Error while decoding stream", "Invalid NAL unit size")
+_DAMAGED = ("Error submitting packet to decoder", "Error while decoding stream")
 _CUT = ("partial file", "File ended prematurely", "Stream ends prematurely", "Error during demuxing")
 _LAST_REMARKS = 50
 
@@ -125,7 +125,6 @@ class Ffmpeg:
             stdin=None if takes_input else subprocess.DEVNULL if says is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            bufsize=0,
             cwd=folder,
             start_new_session=True,  # Ctrl-C is for this process, which then ends that one
         )  # fmt: skip
@@ -186,8 +185,8 @@ class Ffmpeg:
     def _read(self) -> None:
         assert self.process.stderr is not None
         with self.process.stderr as stderr:
-            for line in _lines(stderr):
-                if found := _REMARK.match(line):
+            for line in stderr:
+                if found := _REMARK.match(line.decode(errors="replace")):
                     self._take(*found.groups())
         self._is_told.set()
 
@@ -287,24 +286,17 @@ def _led(address: str) -> str:
     key = secrets.token_urlsafe()
     where = f"http://127.0.0.1:{server.getsockname()[1]}/{key}/{PurePosixPath(urlsplit(address).path).name}"
 
-    def answer() -> None:
+    answer = f"HTTP/1.1 302 Found\r\nLocation: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+    def lead() -> None:
         with server, suppress(OSError):
-            connection, _ = server.accept()
-            with connection:
-                if key.encode() in connection.recv(2**14):
-                    connection.sendall(
-                        f"HTTP/1.1 302 Found\r\nLocation: {address}\r\nContent-Length: 0\r\n"
-                        "Connection: close\r\n\r\n".encode()
-                    )
+            is_led = False
+            while not is_led:
+                connection, _ = server.accept()
+                with connection:
+                    connection.settimeout(1.0)
+                    if is_led := key.encode() in connection.recv(2**14):
+                        connection.sendall(answer.encode())
 
-    threading.Thread(target=answer, name="address", daemon=True).start()
+    threading.Thread(target=lead, name="address", daemon=True).start()
     return where
-
-
-def _lines(file: IO[bytes]) -> Iterator[str]:
-    rest = b""
-    while read := file.read(2**16):
-        *lines, rest = (rest + read).split(b"\n")
-        # A name in a recording may have any length.
-        rest = rest[-(2**14) :]
-        yield from (line.decode(errors="replace") for line in lines)

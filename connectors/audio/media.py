@@ -103,11 +103,6 @@ class MediaDecoder:
                 self._skip, self.begin_s = 2 * round(ahead_s * SAMPLE_RATE), heard_s
 
     @property
-    def pid(self) -> int:
-        """The number of the process that decodes."""
-        return self._ffmpeg.process.pid
-
-    @property
     def read_s(self) -> float:
         """Seconds decoded, including those before the position."""
         return self._samples / SAMPLE_RATE

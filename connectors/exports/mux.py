@@ -181,7 +181,7 @@ def _arguments(
     for given, track in enumerate(tracks, 1):
         inputs += ["-protocol_whitelist", "file", "-f", "srt", "-i", f"file:{track.path.absolute()}"]
         number = kinds.count("Subtitle") + given - 1
-        made += ["-map", f"{given}:0", f"-c:s:{number}", _TEXTS[container]]
+        made += ["-map", f"{given}:0", f"-c:s:{number}", "copy" if container == "matroska" else "mov_text"]
         made += [f"-metadata:s:s:{number}", f"language={track.language.three}"]
         made += [f"-metadata:s:s:{number}", f"title={track.language.own or track.language.name}"]
         # If flags of any track are given, FFmpeg leaves those of all others as they are.
@@ -259,5 +259,7 @@ def _check(command: Ffmpeg) -> None:
             raise Refusal(f"no font here has {letter}", "install one that has, such as fonts-noto-cjk")
         if found := _NO_PLACE.match(remark):
             raise Refusal(f"{found[1]} does not fit into it", "write an .mkv file, or convert it first")
+        if remark.startswith(("No such filter", "Unknown encoder")):
+            raise Refusal(f"the system's FFmpeg lacks a part ({remark})", "install one with libass and x264")
         if "No space left" in remark:
             raise Refusal("the system says: No space left on device", "check the disk")

@@ -212,7 +212,7 @@ def test_ten_minutes_take_the_memory_of_one(tmp_path: Path) -> None:
         for block in decoder.blocks():
             left -= len(block) / 2 / SAMPLE_RATE
             if left <= 0 and not peak:
-                status = Path(f"/proc/{decoder.pid}/status").read_text()
+                status = Path(f"/proc/{decoder._ffmpeg.process.pid}/status").read_text()
                 peak = int(status.split("VmHWM:")[1].split()[0])
         assert decoder.read_s == pytest.approx(60 * minutes, rel=0.01)
         return peak
@@ -295,7 +295,7 @@ def test_a_user_and_a_token_in_an_address_are_used_and_told_to_nobody(tmp_path: 
     write(tmp_path / "private.mkv", tone(2))
     address = f"{server}/private.mkv?token=5ec2".replace("//", "//user:p%40ss@")
     decoder = MediaDecoder(address)
-    arguments = Path(f"/proc/{decoder.pid}/cmdline").read_bytes()
+    arguments = Path(f"/proc/{decoder._ffmpeg.process.pid}/cmdline").read_bytes()
     assert len(list(decoder.blocks())) > 2
     summary, replayed = tmp_path / "summary.json", tmp_path / "recovery"
     done = surtitle(

@@ -81,7 +81,7 @@ def runs(folder: Path) -> list[tuple[int, str]]:
     commands = [*(arguments for _, arguments, _, _ in CASES), REPLAY]
     done = completed(
         [sys.executable, "-c", WITHOUT, json.dumps(commands)], cwd=folder,
-        env={**os.environ, "AZURE_SPEECH_KEY": "0" * 32}, check=True,
+        env={**os.environ, "AZURE_SPEECH_KEY": "0" * 32, "PATH": ""}, check=True,  # without an ffmpeg
     )  # fmt: skip
     statuses = json.loads(done.stdout.splitlines()[-1])
     return [(status, (folder / f"{number}.txt").read_text()) for number, status in enumerate(statuses)]
