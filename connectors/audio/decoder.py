@@ -167,7 +167,7 @@ class AudioDecoder:
         if sound is not None:
             if wanted.track not in ("", "1"):
                 raise InputError(
-                    f"{recording}: it has one audio track, without a language; leave out --track"
+                    f"{recording}: it has one audio track, without a language; leave out input.track"
                 )
             self._decoder = _FileDecoder(Path(recording), sound, position)
             self.info = self._decoder.info

@@ -310,7 +310,7 @@ def _track(streams: Any, wanted: Wanted) -> Any:
         fitting = [*tracks][int(wanted.track) - 1 : int(wanted.track)]
     if wanted.track and not fitting:
         asked = wanted.track if wanted.track.isdecimal() else f"in {language(wanted.track).name}"
-        raise Refusal(f"it has no audio track {asked} ({_listed(tracks)})", "choose another --track")
+        raise Refusal(f"it has no audio track {asked} ({_listed(tracks)})", "choose another input.track")
     # The first of the best: a description for the blind may be in the same language.
     return max(fitting, key=lambda one: Disposition.default in one.disposition, default=best)
 

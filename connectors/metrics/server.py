@@ -51,7 +51,7 @@ def parse_address(text: str) -> Address:
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535
     if not is_port or (colon and not host):
         raise UsageError(
-            f"{text!r} is not [HOST:]PORT; give --metrics an address such as 9464 or 127.0.0.1:9464"
+            f"{text!r} is not [HOST:]PORT; give metrics.listen an address such as 9464 or 127.0.0.1:9464"
         )
     return Address(host or LOCAL, int(port))
 
@@ -73,7 +73,11 @@ def served_metrics(
     """
     host = address.host
     listener = listen(
-        host, address.port, what="metrics", instead="choose another --metrics [HOST:]PORT", backlog=_BACKLOG
+        host,
+        address.port,
+        what="metrics",
+        instead="choose another metrics.listen",
+        backlog=_BACKLOG,
     )
     port = listener.getsockname()[1]
     # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
@@ -105,7 +109,7 @@ def served_metrics(
         max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
         backlog=_BACKLOG,
         stop_s=_STOP_S,
-        failure="the metrics server did not start; try again, or leave out --metrics",
+        failure="the metrics server did not start; try again, or leave out metrics.listen",
     )
     try:
         yield f"http://{shown(host)}:{port}/metrics", not is_local(host)

@@ -113,7 +113,7 @@ def fetch_firefox(
         )
     if offline or os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
         raise InputError(
-            f"--offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}: "
+            f"translate.offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}: "
             f"with a network, `surtitle models get {FIREFOX} {_options(direction)}` gets it"
         )
     try:

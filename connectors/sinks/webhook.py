@@ -48,6 +48,4 @@ def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
     return PostSink(url, _Json(sendable(secret, SECRET_VARIABLE) if secret else None), watch=watch)
 
 
-webhook = SinkPart(
-    "webhook", _webhook, "captions", "Post each finished sentence to this address (JSON).", is_address=True
-)
+webhook = SinkPart("webhook", _webhook, "captions", is_address=True)

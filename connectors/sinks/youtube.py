@@ -34,6 +34,6 @@ def _youtube(url: Secret, *, watch: OutputWatch) -> PostSink:
 
 
 youtube = SinkPart(
-    "youtube", _youtube, "captions", "Send captions to the ingestion address of a YouTube live stream.",
+    "youtube", _youtube, "captions",
     is_address=True, in_one_language=True,
 )  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Set
 from msgspec.structs import replace
 
 from connectors.models.terms import tell_limit
-from flows.settings.schema import RecognizeSettings
 from operators.extras import require_extra
 from operators.languages import language
 from operators.models.terms import NON_COMMERCIAL, Limit
@@ -28,7 +27,7 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool
     part.check(settings, language(spoken), is_live)
 
 
-def finals_of(settings: RecognizeSettings) -> RecognizeSettings:
+def finals_of(settings: RecognizerSettings) -> RecognizerSettings:
     """The settings for a run that needs only the finals of segments: as few windows as possible."""
     if not RECOGNIZERS[settings.engine].is_windowed:
         return settings

@@ -17,9 +17,8 @@ from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.marian import UNSHARED, OpenMarian, load_pair_model, marian_folder, open_marian
-from flows.engine.methods import method, weighs_costs
+from flows.engine.methods import method, research, weighs_costs
 from flows.engine.serving import OpenModel, make_scheduler, share_passes
-from flows.settings.methods import METHODS
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -58,8 +57,8 @@ class Engine(NamedTuple):
     opened: OpenModel
     #: The draft model; None if there is none.
     draft: DraftModel | None
-    #: What the methods need besides the model, by the names of their parts.
-    of_methods: Mapping[str, Any]
+    #: The proposal heads; None if there are none.
+    proposal_heads: Any
     context: ContextSettings
     #: The glossary in a file, which is read once.
     glossary: Callable[[Path], Glossary]
@@ -138,7 +137,7 @@ class Engine(NamedTuple):
         knows_unfinished = self.prompt.knows_unfinished
         # Not all sessions can hold several hypotheses: those of many rooms cannot.
         beam = min(settings.width(knows_unfinished=knows_unfinished), max(1, self.pool.beams))
-        return method(settings, costs, self.of_methods, knows_unfinished=knows_unfinished, beam=beam)
+        return method(settings, costs, self.proposal_heads, knows_unfinished=knows_unfinished, beam=beam)
 
 
 @contextmanager
@@ -186,8 +185,7 @@ def open_engines(
     Raises:
         SurtitleError: without such models.
     """
-    for part in METHODS.values():
-        part.check(settings)
+    research().check(settings)
     glossary = cache(read_glossary)
     lexicon = cache(partial(open_lexicon, progress=progress))
     for own in (to_direction(settings, one) for one in directions):
@@ -269,9 +267,9 @@ def _open(
 
         opened = OpenModel(*open_sessions(settings, model, heads, context, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
-    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
+        path, model, next(iter(prompts.values())), prompts, opened, draft,
+        research().open_heads(settings, path),
         context, glossary, lexicon,
         cache(lambda: pass_costs_of(path, model, context, progress)),
         cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
@@ -281,10 +279,10 @@ def _open(
 
 def _open_marian(loaded: OpenMarian, glossary: Callable[[Path], Glossary], lexicon: OpenLexicon) -> Engine:
     path, model, settings, prompts, context = loaded
-    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
         path, model, next(iter(prompts.values())), prompts, loaded.open(settings), None,
-        of_methods, context, glossary, lexicon, loaded.costs, lambda: None, lambda: UNSHARED,
+        research().open_heads(settings, path),
+        context, glossary, lexicon, loaded.costs, lambda: None, lambda: UNSHARED,
     )  # fmt: skip
 
 
@@ -385,7 +383,7 @@ def read_template(path: Path) -> Template:
         InputError: the file cannot be read, or contains something else.
     """
     try:
-        return template_of(read_toml(path.expanduser(), "template", "--template"))
+        return template_of(read_toml(path.expanduser(), "template", "translate.template"))
     except ValueError as error:
         raise InputError(
             f"{path}: this is not a template: {error}; write one as docs/models.md shows"

@@ -169,5 +169,5 @@ def _render(model: ChatVocabulary, system: str, message: str) -> str:
 def _unusable(why: str) -> str:
     return (
         f"the chat template in the model file cannot be used, {why}: "
-        "choose another prompt with --template, or another model"
+        "choose another prompt with translate.template, or another model"
     )

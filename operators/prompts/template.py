@@ -212,7 +212,7 @@ def _ours() -> Mapping[str, Template]:
     }
 
 
-#: What ``--template`` can be besides a file.
+#: What ``translate.template`` can be besides a file.
 NAMES = ("auto", "few-shot", *named_templates())
 
 
@@ -251,7 +251,7 @@ def find_examples(source: str, target: str) -> FewShotTemplate:
     raise UsageError(
         f"there are no examples for {wanted[0]} to {wanted[1]}, and this pretrained model needs them; "
         f"choose one of {directions(few_shot_templates())}, another model (`surtitle models --from "
-        f"{wanted[0]} --to {wanted[1]}` lists them), or give examples of your own with --template"
+        f"{wanted[0]} --to {wanted[1]}` lists them), or give examples of your own with translate.template"
     )
 
 

@@ -6,7 +6,6 @@ from operators.languages import Language
 from operators.recognizers.azure.settings import (
     KEY_VARIABLE,
     REGION_VARIABLE,
-    AzureSettings,
     check_spoken,
     locale,
     service,
@@ -29,7 +28,7 @@ def _examine(settings: RecognizerSettings, spoken: Language) -> str:
 
 
 @recognizer(
-    "azure", check=_check, examine=_examine, settings=AzureSettings, is_multilingual=True,
+    "azure", check=_check, examine=_examine, is_multilingual=True,
     extra=Extra("azure", "recognition by Azure", ("azure.cognitiveservices.speech",)),
     variables={f"{KEY_VARIABLE}, {REGION_VARIABLE}": "Key and region for --recognizer azure."},
 )  # fmt: skip

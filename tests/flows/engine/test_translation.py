@@ -79,17 +79,34 @@ def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("watched", [[], ["--summary", "summary.json"]])
+@pytest.mark.parametrize("watched", [[], ["--set", "output.summary=summary.json"]])
 def test_the_sentences_before_are_told_whether_or_not_somebody_watches(
     speech: Path, tmp_path: Path, watched: Sequence[str]
 ) -> None:
     write_model(tmp_path / "chat.gguf", byte_pairs(MARKS), tokenizer_chat_template=CHATML)
     template = 'message = "{source}"\n[context]\nmessage = "{notes}\\n{source}"'
     (tmp_path / "mine.toml").write_text(template)
-    command = ["file", speech, "--model", "chat.gguf", "--template", "mine.toml", "--threads", 1, "--quiet"]
+    command = [
+        "file",
+        speech,
+        "--model",
+        "chat.gguf",
+        "--set",
+        "translate.template=mine.toml",
+        "--set",
+        "translate.threads=1",
+        "--quiet",
+    ]
     lengths = []
     for context in (0, 1):
-        made = ["--context", context, "--save-translations", f"{context}.jsonl", "--srt", f"{context}.srt"]
+        made = [
+            "--set",
+            f"translate.context={context}",
+            "--set",
+            f"output.translations={context}.jsonl",
+            "--srt",
+            f"{context}.srt",
+        ]
         done = surtitle(*command, *made, *watched, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         finals = [one for one in read(tmp_path / f"{context}.jsonl") if one["is_final"]]
@@ -194,7 +211,7 @@ def test_the_terms_of_a_language_model_are_told_once(tmp_path: Path) -> None:
     model = write_model(
         tmp_path / "x.gguf", pieces({}), general_name="Tower Plus 2B", general_license="cc-by-nc-sa-4.0"
     )
-    command = ["replay", PARTIALS, "--model", model, "--threads", 1, "--quiet"]
+    command = ["replay", PARTIALS, "--model", model, "--set", "translate.threads=1", "--quiet"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     said = [surtitle(*command, env=environment).stderr for _start in range(2)]
     sentence = "surtitle: Tower Plus 2B is for non-commercial use (cc-by-nc-sa-4.0); read its terms"
