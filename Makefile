@@ -31,7 +31,7 @@ TALK = $(shell .venv/bin/python -c '$(SAMPLE)')
 TO := Portuguese
 
 demo: $(READY) ## caption a recorded English talk in Portuguese; make demo TO=German TALK=… takes your own
-	.venv/bin/surtitle file "$(TALK)" --to $(TO) --log surtitle-demo.jsonl
+	.venv/bin/surtitle file "$(TALK)" --to $(TO) --set output.log=surtitle-demo.jsonl
 
 # Before the set-up, which takes minutes: what is missing is said at once.
 test-tools:

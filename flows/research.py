@@ -1,30 +1,46 @@
-"""Registers the decoding methods of `operators.research`, each with what it checks and opens."""
+"""The decoding methods of `operators.research`: what each checks and opens, and its drafters."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.settings.methods import Proposing, method
+from flows.engine.methods import Proposing
+from flows.settings.translate import DRAFTED, TranslateSettings
 from operators.decoding.drafts import Drafter
 from operators.decoding.recycling import recycling
 from operators.errors import UsageError
 
 if TYPE_CHECKING:
-    from flows.settings.translate import TranslateSettings
     from operators.research.heads import Heads
     from operators.research.prediction import Prediction
 
-_JOINS = ("ssbd", "recycle")
 
-
-def _check_draft_model(settings: "TranslateSettings") -> None:
-    if settings.draft_model is not None and settings.method not in _JOINS:
+def check(settings: TranslateSettings) -> None:
+    """Raise `UsageError` for settings that contradict each other."""
+    if settings.draft_model is not None and settings.method not in DRAFTED:
         raise UsageError(
-            f"a draft model drafts for the methods {' and '.join(_JOINS)} alone; "
+            f"a draft model drafts for the methods {' and '.join(DRAFTED)} alone; "
             f"leave it out, or choose another method than {settings.method}"
+        )
+    if settings.method == "heads" and settings.heads is None:
+        raise UsageError(
+            "the method heads needs the proposal heads of the model; name their file with translate.heads, "
+            "or make one with 'surtitle model heads'"
+        )
+    if settings.method != "heads" and settings.heads is not None:
+        raise UsageError(
+            "proposal heads are for the method heads alone; leave them out, or choose it instead of "
+            f"{settings.method}"
         )
 
 
-def prediction(settings: "TranslateSettings") -> "Prediction":
+def open_heads(settings: TranslateSettings, model: Path) -> "Heads | None":
+    """The proposal heads that the settings name, for the model in that file."""
+    from connectors.models.heads import read_heads
+
+    return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)
+
+
+def prediction(settings: TranslateSettings) -> "Prediction":
     """How the draft model drafts."""
     from flows.engine.sessions import branches
     from operators.research.prediction import Prediction
@@ -37,72 +53,61 @@ def prediction(settings: "TranslateSettings") -> "Prediction":
     )
 
 
-@method("draft-model", check=_check_draft_model, joins=_JOINS)
-def draft_model(asked: Proposing) -> list[Drafter]:
-    """What the draft model predicts where the last output has no draft (SpecASR, Wei et al. 2025)."""
-    from operators.research.draft_model import ModelDrafts
+def drafters(asked: Proposing) -> list[Drafter]:
+    """The drafters after the divergence, in order of precedence.
 
-    if asked.settings.draft_model is None:
-        return []
-    return [ModelDrafts(asked.task, prediction(asked.settings))]
+    A draft model joins the methods that have drafts of the last output alone (SpecASR, Wei et al. 2025).
+    """
+    method = _METHODS.get(asked.settings.method)
+    made = [] if method is None else method(asked)
+    if asked.settings.draft_model is not None:
+        from operators.research.draft_model import ModelDrafts
 
-
-def _check_heads(settings: "TranslateSettings") -> None:
-    if settings.method == "heads" and settings.heads is None:
-        raise UsageError(
-            "the method heads needs the proposal heads of the model; name their file with --heads, "
-            "or make one with 'surtitle model heads'"
-        )
-    if settings.method != "heads" and settings.heads is not None:
-        raise UsageError(
-            f"proposal heads are for the method heads alone; leave them out, or choose --method heads "
-            f"instead of {settings.method}"
-        )
+        made.append(ModelDrafts(asked.task, prediction(asked.settings)))
+    return made
 
 
-def _open_heads(settings: "TranslateSettings", model: Path) -> "Heads | None":
-    from connectors.models.heads import read_heads
-
-    return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)
-
-
-@method("heads", check=_check_heads, open=_open_heads, weighs_costs=True)
-def heads(asked: Proposing) -> list[Drafter]:
+def _heads(asked: Proposing) -> list[Drafter]:
     """Proposals of the model's heads (Stern et al. 2018)."""
     from operators.research.heads import HeadProposals
 
-    return [] if asked.opened is None else [HeadProposals(asked.opened, asked.length, asked.acceptance)]
+    return [] if asked.heads is None else [HeadProposals(asked.heads, asked.length, asked.acceptance)]
 
 
 #: Number of tokens of a Gauss-Seidel block.
 BLOCK = 8
 
 
-@method("jacobi")
-def jacobi(asked: Proposing) -> list[Drafter]:
+def _whole(asked: Proposing) -> list[Drafter]:
     """All of the output at once (Jacobi, Santilli et al. 2023)."""
-    return _jacobi(asked, None)
+    return _blocks(asked, None)
 
 
-@method("gs-jacobi")
-def gauss_seidel(asked: Proposing) -> list[Drafter]:
+def _gauss_seidel(asked: Proposing) -> list[Drafter]:
     """One block after the other."""
-    return _jacobi(asked, asked.settings.block or BLOCK)
+    return _blocks(asked, asked.settings.block or BLOCK)
 
 
-@method("hybrid-jacobi")
-def hybrid(asked: Proposing) -> list[Drafter]:
+def _hybrid(asked: Proposing) -> list[Drafter]:
     """Blocks while there is a last output to start from."""
-    return _jacobi(asked, asked.settings.block or BLOCK, hybrid=True)
+    return _blocks(asked, asked.settings.block or BLOCK, hybrid=True)
 
 
-def _jacobi(asked: Proposing, block: int | None, *, hybrid: bool = False) -> list[Drafter]:
+def _blocks(asked: Proposing, block: int | None, *, hybrid: bool = False) -> list[Drafter]:
     from operators.research.jacobi import Jacobi
 
     return [Jacobi(asked.task, block, asked.acceptance, hybrid=hybrid)]
 
 
-@method("recycle", weighs_costs=True)
-def recycle(asked: Proposing) -> list[Drafter]:
+def _recycle(asked: Proposing) -> list[Drafter]:
     """The rejected rest of the last output, and n-grams (SpecASR). Speech recognisers use it too."""
     return [recycling(asked.task, asked.length, asked.acceptance)]
+
+
+_METHODS = {
+    "heads": _heads,
+    "jacobi": _whole,
+    "gs-jacobi": _gauss_seidel,
+    "hybrid-jacobi": _hybrid,
+    "recycle": _recycle,
+}

@@ -1,11 +1,11 @@
-"""Parts that are found, not listed: in modules of surtitle, and in other packages; options of settings."""
+"""Parts that are found, not listed: in modules of surtitle, and in other packages."""
 
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from typing_extensions import override
 
@@ -80,17 +80,3 @@ class Parts(Mapping[str, P], Generic[P]):
         if not isinstance(part, self._kind):
             raise UsageError(f"{where.value} is not {self._what}; see docs/extend.md")
         return part
-
-
-class Option(NamedTuple):
-    """An option of the command line that overrides a setting."""
-
-    help: str
-    #: Its flags, with spaces between; empty for ``--KEY``, or ``--KEY/--no-KEY`` of a switch.
-    flags: str = ""
-    #: The default as the help shows it, if the setting's own does not tell.
-    default: str = ""
-    #: Parses the typed text, given the flag to name in an error; absent if the text itself is the value.
-    parse: Callable[[str, Any], Any] | None = None
-    #: What the settings' page says instead of the help; a comment above the setting says it as well.
-    about: str = ""

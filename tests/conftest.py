@@ -138,4 +138,4 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Options of a model of some kilobytes that babbles, where it does not matter what is said."""
     path = write_model(tmp_path_factory.mktemp("model") / "small.gguf", pieces({}))
-    return ["--model", str(path), "--threads", "1"]
+    return ["--model", str(path), "--set", "translate.threads=1"]

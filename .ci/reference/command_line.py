@@ -12,8 +12,8 @@ from operators import errors
 from reference.markdown import code, page, prose, table
 
 _INTRODUCTION = """\
-`surtitle COMMAND --help` prints the same. Many options override a key of the
-[settings file](settings.md), which lists them."""
+`surtitle COMMAND --help` prints the same. `--set` overrides any key of
+the [settings file](settings.md), which lists them."""
 
 _ERRORS = (
     errors.UsageError, errors.InputError, errors.OutputError, errors.InternalError, errors.ClusterError,

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect as types
 
-from operators.parts import Option
-
 # Modules of bases that have no fields.
 _BASES = ("builtins", "enum", "msgspec")
 _COMMENT = re.compile(r"\s*#: ?(.*)")
@@ -37,7 +35,7 @@ def fields_of(struct: type[msgspec.Struct]) -> list[Field]:
     """The fields of ``struct``, inherited ones first."""
     info = types.type_info(struct)
     assert isinstance(info, types.StructType)
-    meanings = {**dict(_helps(struct)), **comments_of(struct)}
+    meanings = comments_of(struct)
     return [_field(field, meanings.get(field.name, "")) for field in info.fields]
 
 
@@ -51,10 +49,7 @@ def comments_of(owner: type) -> dict[str, str]:
 
 
 def _own_comments(owner: type) -> Iterator[tuple[str, str]]:
-    try:
-        source = textwrap.dedent(inspect.getsource(owner))
-    except OSError:  # the class was made from parts, and has no source
-        return
+    source = textwrap.dedent(inspect.getsource(owner))
     lines = source.splitlines()
     (body,) = ast.parse(source).body
     assert isinstance(body, ast.ClassDef)
@@ -71,14 +66,6 @@ def _above(lines: list[str], place: int) -> str:
         found.insert(0, comment[1])
         place -= 1
     return " ".join(found)
-
-
-def _helps(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
-    """What the options of settings without a comment say."""
-    for field in msgspec.structs.fields(struct):
-        for option in getattr(field.type, "__metadata__", ()):
-            if isinstance(option, Option):
-                yield field.name, option.about or option.help
 
 
 def _field(field: types.Field, meaning: str) -> Field:
@@ -134,6 +121,8 @@ def kind_of(kind: types.Type) -> str:  # noqa: C901 - one case for each kind of 
             return f"table of {_plural(kind_of(value))}"
         case types.StructType(cls=cls) | types.EnumType(cls=cls):
             return f"[{cls.__name__}](#{cls.__name__.lower()})"
+        case types.AnyType():
+            return "anything"
         case types.CustomType():
             # A `Secret`, the only one that there is.
             return "string"

@@ -5,16 +5,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from flows.settings.options import flag_of, override
 from flows.settings.schema import Settings
-from reference.fields import Field, fields_of
+from reference.fields import fields_of
 from reference.markdown import code, page, prose, table
 
 _INTRODUCTION = """\
 A settings file is TOML. `surtitle job` runs what it describes, and the other commands that caption take one
-with `--settings`. Every key may be left out. An option of the [command line](command-line.md) overrides the
-key that names it. Unknown keys and values outside their range are refused, with the file, the key and what is
-valid."""
+with `--settings`. Every key may be left out. `--set TABLE.KEY=VALUE` on the
+[command line](command-line.md) overrides one; unknown keys and values outside their range are refused."""
 
 
 def settings_page() -> str:
@@ -33,7 +31,7 @@ def tables_of(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[
 
 def _table(name: str, struct: type[msgspec.Struct]) -> tuple[str, str, str]:
     rows = [
-        (code(field.name), _meaning(name, field), field.kind, _default(name, field))
+        (code(field.name), prose(field.meaning), field.kind, code(field.default) if field.default else "")
         for field in fields_of(struct)
         if field.struct is None
     ]
@@ -42,15 +40,3 @@ def _table(name: str, struct: type[msgspec.Struct]) -> tuple[str, str, str]:
         prose(inspect.cleandoc(struct.__doc__ or "")),
         table(("key", "meaning", "value", "default"), rows),
     )
-
-
-def _default(name: str, field: Field) -> str:
-    """The default, or what the option says of one that is no value."""
-    if field.default or flag_of(name, field.name) is None:
-        return code(field.default) if field.default else ""
-    return prose(override(name, field.name).default)
-
-
-def _meaning(name: str, field: Field) -> str:
-    flag = flag_of(name, field.name)
-    return prose(field.meaning) + (f" Option: {code(flag)}." if flag else "")

@@ -79,7 +79,7 @@ class AudioDecoder:
             if wanted.track not in ("", "1"):
                 sound.close()
                 raise InputError(
-                    f"{recording}: it has one audio track, without a language; leave out --track"
+                    f"{recording}: it has one audio track, without a language; leave out input.track"
                 )
             self._decoder = _FileDecoder(Path(recording), sound, position)
             self.info = self._decoder.info

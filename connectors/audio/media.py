@@ -152,7 +152,7 @@ class MediaDecoder:
                 if self._opens == "pipe:0":
                     if not wanted.track:
                         return header
-                    raise Refusal("a pipe is read once", "give the number of the --track")
+                    raise Refusal("a pipe is read once", "give the number in input.track")
                 self.close()
                 self._start(f"0:{number}")
         if not self._head and not self._stop.is_set():
@@ -243,7 +243,7 @@ def _track(header: Header, wanted: Wanted) -> Stream:
         fitting = tracks[number - 1 : number] if number else []
     if wanted.track and not fitting:
         asked = wanted.track if wanted.track.isdecimal() else f"in {language(wanted.track).name}"
-        raise Refusal(f"it has no audio track {asked} ({_listed(tracks)})", "choose another --track")
+        raise Refusal(f"it has no audio track {asked} ({_listed(tracks)})", "choose another input.track")
     default = next((one for one in tracks if one.number == header.mapped), tracks[0])
     # The first of the best: a description for the blind may be in the same language.
     return max(fitting, key=lambda one: one.is_default, default=default)

@@ -125,7 +125,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         else:
             info = probe(recording, self._wanted)
         if info.track:
-            tell("track_chosen", f"{shown(recording)}: {info.track} is heard; --track chooses another")
+            tell("track_chosen", f"{shown(recording)}: {info.track} is heard; input.track chooses another")
         return info.duration_s
 
     def begin(self, position_s: float) -> None:

@@ -74,6 +74,6 @@ def max_sockets(wanted: int, share: int, files: int = 0) -> int:
         needed = (files + _LEAST_RUN_FILES) * share // (share - 1) + 1
         raise UsageError(
             f"the rooms write {files} files at the same time, and this process may open only {allowed}; "
-            f"raise that limit (ulimit -n {needed}), lower --rooms, or leave out --captions-folder"
+            f"raise that limit (ulimit -n {needed}), lower translate.rooms, or leave out rooms.folder"
         )
     return max(1, min(wanted, max(allowed - reserved, allowed // share)))

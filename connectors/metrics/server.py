@@ -40,7 +40,7 @@ def parse_address(text: str) -> tuple[str, int]:
     match = re.fullmatch(r"(?:(\[[^\]]+\]|[^\[\]].*):)?([0-9]{1,5})", text.strip())
     if match is None or int(match[2]) > 65535:
         raise UsageError(
-            f"{text!r} is not [HOST:]PORT; give --metrics an address such as 9464 or 127.0.0.1:9464"
+            f"{text!r} is not [HOST:]PORT; give metrics.listen an address such as 9464 or 127.0.0.1:9464"
         )
     return (match[1] or LOCAL).strip("[]"), int(match[2])
 
@@ -61,7 +61,7 @@ def served_metrics(
         OutputError: when the port is in use or may not be opened.
     """
     host, port = address
-    instead = "choose another --metrics [HOST:]PORT"
+    instead = "choose another metrics.listen"
     listener = listen(host, port, what="metrics", instead=instead, backlog=_BACKLOG)
     port = listener.getsockname()[1]
     # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).

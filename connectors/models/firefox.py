@@ -132,7 +132,8 @@ def fetch_firefox(
     remedy = f"with a network, `surtitle models get {FIREFOX} {pair}` gets it"
     if offline or os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
         raise InputError(
-            f"--offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}; {remedy}"
+            f"translate.offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}; "
+            f"{remedy}"
         )
     try:
         progress("asking the registry of Firefox's models", None)

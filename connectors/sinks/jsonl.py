@@ -6,7 +6,7 @@ import msgspec
 
 from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
-from connectors.sinks.part import SinkPart, Step
+from connectors.sinks.part import SinkPart
 from operators.events import Event
 
 _encode = msgspec.json.Encoder().encode
@@ -42,15 +42,8 @@ class JsonlSink(FileSink[Event]):
         super().__init__(path, json_line, watch=watch)
 
 
-def _part(name: str, of: Step, text: str, *flags: str) -> SinkPart:
-    return SinkPart(name, JsonlSink, of, f"Write {text} (JSONL).", flags)
-
-
-log = _part("log", "records", "the erasure log here")
-partials = _part("partials", "partials", "what the recogniser said", "--save-partials")
-sentences = _part(
-    "sentences", "sentences", "the sentences as they were translated, without those that newer ones overtook",
-    "--save-sentences",
-)  # fmt: skip
-translations = _part("translations", "translations", "the translations", "--save-translations")
-captions = _part("captions", "captions", "the captions", "--captions", "--save-captions")
+log = SinkPart("log", JsonlSink, "records")
+partials = SinkPart("partials", JsonlSink, "partials")
+sentences = SinkPart("sentences", JsonlSink, "sentences")
+translations = SinkPart("translations", JsonlSink, "translations")
+captions = SinkPart("captions", JsonlSink, "captions")

@@ -100,13 +100,12 @@ def _hashed(text: str) -> str:
 
 
 def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
-    with needs_extra("web", "--obs"):
+    with needs_extra("web", "output.obs"):
         import websockets  # noqa: F401 - told before the run begins
     return PostSink(url, _Obs(url.reveal()), watch=watch, useful_s=_USEFUL_S, schemes=("ws", "wss"))
 
 
 obs = SinkPart(
     "obs", _sink, "captions",
-    f"Send captions to the stream of OBS: ws://localhost:4455, and its password in {PASSWORD_VARIABLE}.",
     is_address=True, in_one_language=True,
 )  # fmt: skip

@@ -16,15 +16,12 @@ Step = Literal["audio", "partials", "sentences", "translations", "captions", "cu
 
 
 class SinkPart(NamedTuple):
-    """A file that an option names, and a key of ``[output]``."""
+    """A file or an address that a key of ``[output]`` names."""
 
     name: str
     #: Makes it, as `FileSink` does: ``make(path, watch=watch)``.
     make: Callable[..., Sink[Any]]
     of: Step
-    help: str
-    #: Its options; ``--NAME`` if it has no others.
-    flags: tuple[str, ...] = ()
     #: What the file holds before the first record; None if it is created with the first record.
     header: str | None = ""
     #: What ``doctor`` says of it, given its file; as of recognisers.
@@ -68,7 +65,7 @@ class SinkPart(NamedTuple):
 def asked_in(given: str, one: SinkPart) -> tuple[SinkPart, Path]:
     """The sink as a file asks for it by words before its name, and the file's path.
 
-    >>> one = SinkPart("txt", dict, "captions", "", shows=True, switches=("times",))
+    >>> one = SinkPart("txt", dict, "captions", shows=True, switches=("times",))
     >>> [(asked.shown, asked.make(), str(path)) for asked, path in (
     ...     asked_in("talk.txt", one), asked_in("source,times=talk.txt", one), asked_in("a=talk.txt", one))]
     [(None, {}, 'talk.txt'), ('source', {'times': True}, 'talk.txt'), (None, {}, 'a=talk.txt')]

@@ -75,11 +75,8 @@ class SubtitleSink(FileSink[Cue]):
             super().__init__(path, vtt_cue, header=VTT_HEADER.encode(), watch=watch)
 
 
-_HELP = "again as source=FILE, target=FILE or both=FILE for what else they show"
-srt_part = SinkPart(
-    "srt", partial(SubtitleSink, kind="srt"), "cues", f"Write subtitles here (SubRip); {_HELP}.", shows=True
-)
+srt_part = SinkPart("srt", partial(SubtitleSink, kind="srt"), "cues", shows=True)
 vtt_part = SinkPart(
-    "vtt", partial(SubtitleSink, kind="vtt"), "cues", f"Write subtitles here (WebVTT); {_HELP}.",
+    "vtt", partial(SubtitleSink, kind="vtt"), "cues",
     header=VTT_HEADER, shows=True,
 )  # fmt: skip

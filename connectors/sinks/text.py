@@ -59,7 +59,5 @@ def _escaped(obeyed: re.Match[str]) -> str:
 
 txt = SinkPart(
     "txt", TextSink, "captions",
-    "Write finished sentences here (plain text, one a line; .md: Markdown); times=FILE also says when "
-    "they were said.",
     shows=True, switches=("times",),
 )  # fmt: skip

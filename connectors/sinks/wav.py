@@ -113,6 +113,4 @@ class WavSink(FileSink[AudioChunk]):
         return _WavPartition(self.path, self._encode, _header(_HEADER_BYTES), state, self._watch)
 
 
-part = SinkPart(
-    "audio", WavSink, "audio", "Record the speech here (WAV, 16 kHz).", ("--save-audio",), header=None
-)
+part = SinkPart("audio", WavSink, "audio", header=None)

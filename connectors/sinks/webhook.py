@@ -40,6 +40,4 @@ def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
     return PostSink(url, send, watch=watch)
 
 
-webhook = SinkPart(
-    "webhook", _webhook, "captions", "Post each finished sentence to this address (JSON).", is_address=True
-)
+webhook = SinkPart("webhook", _webhook, "captions", is_address=True)

@@ -29,5 +29,5 @@ def _send(url: str, final: Numbered, _run: str) -> int:
 
 youtube = SinkPart(
     "youtube", partial(PostSink, send=_send, useful_s=_USEFUL_S), "captions",
-    "Send captions to the ingestion address of a YouTube live stream.", is_address=True, in_one_language=True,
+    is_address=True, in_one_language=True,
 )  # fmt: skip

@@ -20,8 +20,12 @@ def main(recording: str) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         partials, draft, again = (folder / f"{name}.jsonl" for name in ("partials", "draft", "again"))
-        surtitle("file", recording, "--to", "German", "--save-partials", partials, "--captions", draft)
-        surtitle("replay", partials, "--to", "German", "--method", "retranslate", "--captions", again)
+        surtitle(
+            "file", recording, "--to", "German", "--set", f"output.partials={partials}", "--captions", draft
+        )
+        surtitle(
+            "replay", partials, "--to", "German", "--set", "translate.method=retranslate", "--captions", again
+        )
         surtitle("report", draft, again, "-o", folder / "report.html")
         draw(folder / "report.html")
 

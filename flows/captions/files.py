@@ -172,7 +172,7 @@ def take_bytewax_folder(settings: Settings) -> bool:
     if given is not None and getattr(program, "addresses", None) is not None:
         raise UsageError(
             f"{given} can be the folder of one process only: leave out -a, or start each process of the "
-            "cluster with: surtitle job SETTINGS --addresses … --process …"
+            "cluster with: surtitle job SETTINGS --set run.addresses=… --set run.process=…"
         )
     if given is None:
         return False

@@ -149,7 +149,7 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
         )
     if recordings.count(STANDARD_INPUT) > 1:
         raise UsageError("standard input can be read once; give - once")
-    asked = settings.input.track or ""
+    asked = "" if settings.input.track is None else str(settings.input.track)
     wanted = Wanted(
         asked if asked.isdecimal() or not asked else language(asked).base,
         language(settings.translate.source).base,

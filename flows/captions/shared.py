@@ -28,6 +28,7 @@ from operators.events import parted
 from operators.languages import ENGLISH, Direction, Language, direction_to, language
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
+from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits
@@ -179,7 +180,8 @@ class Shared:
 
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
-        settings, observe = self._settings.recognize, self._observe
+        settings: RecognizerSettings = self._settings.recognize
+        observe = self._observe
         if self._settings.finals_only and not self._settings.is_live:
             # Live, updates also tell that a sentence goes on.
             settings = finals_of(settings)

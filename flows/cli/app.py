@@ -22,27 +22,29 @@ from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
 from flows.measuring.commands import bench, bench_drafts, bench_speech, loadgen
 from flows.model.app import model_app
-from flows.settings.loading import begin_settings
+from flows.settings.loading import Overrides, begin_settings
 from flows.settings.options import (
-    AUDIO_OUTPUT,
-    EVENTS,
-    KEEPING_UP,
-    LISTENING,
-    OUTPUT,
-    PACE,
-    RECOGNITION,
-    RECOVERY,
-    REPLACING,
-    REPLAYS,
-    SENTENCES,
-    SPEECH_OUTPUT,
-    TRACK,
-    TRANSLATION,
-    WATCHING,
-    WEB,
-    WORKERS,
-    Overrides,
-    takes,
+    Captions,
+    CaptionsOnly,
+    Device,
+    FinalsOnly,
+    From,
+    Glossary,
+    Host,
+    Model,
+    Port,
+    Realtime,
+    Recognizer,
+    Recovery,
+    Set,
+    SettingsFile,
+    SpeechModel,
+    Srt,
+    To,
+    Txt,
+    Vtt,
+    Web,
+    given_in,
 )
 from operators.addresses import is_address
 from operators.errors import InputError, UsageError, printable
@@ -88,34 +90,37 @@ Address = Annotated[
     typer.Argument(help="A broadcast instead: https://….m3u8 (HLS), or rtmp://….", show_default=False),
 ]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
-SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the web page's address.")]
 Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs besides the model.")]
 
 
 @app.command(rich_help_panel=_CAPTION)
-@takes(
-    LISTENING,
-    TRANSLATION,
-    RECOGNITION,
-    SENTENCES,
-    KEEPING_UP,
-    OUTPUT,
-    SPEECH_OUTPUT,
-    AUDIO_OUTPUT,
-    RECOVERY,
-    REPLACING,
-    WEB,
-    WATCHING,
-)
 def live(
-    overrides: Overrides,
+    context: typer.Context,
     address: Address = None,
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    glossary: Glossary = None,
+    captions_only: CaptionsOnly = False,
+    recognizer: Recognizer = None,
+    speech_model: SpeechModel = None,
+    device: Device = None,
+    captions: Captions = None,
+    srt: Srt = None,
+    vtt: Vtt = None,
+    txt: Txt = None,
+    web: Web = False,
+    host: Host = None,
+    port: Port = None,
+    recovery: Recovery = None,
     settings: SettingsFile = None,
+    set_: Set = None,
     quiet: Quiet = False,
     profile: Profile = False,
 ) -> None:
     """Translate what a microphone hears or a broadcast says, until Ctrl-C."""
+    overrides = given_in(context)
     if address is not None:
         if not is_address(address):
             one = shlex.quote(address)
@@ -133,30 +138,33 @@ def live(
 
 
 @app.command(rich_help_panel=_CAPTION)
-@takes(
-    TRANSLATION,
-    RECOGNITION,
-    SENTENCES,
-    PACE,
-    TRACK,
-    REPLAYS,
-    EVENTS,
-    OUTPUT,
-    SPEECH_OUTPUT,
-    RECOVERY,
-    REPLACING,
-    WORKERS,
-    WEB,
-    WATCHING,
-)
 def file(
-    overrides: Overrides,
+    context: typer.Context,
     audio: Audio = None,
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    glossary: Glossary = None,
+    captions_only: CaptionsOnly = False,
+    recognizer: Recognizer = None,
+    speech_model: SpeechModel = None,
+    realtime: Realtime = False,
+    finals_only: FinalsOnly = False,
+    captions: Captions = None,
+    srt: Srt = None,
+    vtt: Vtt = None,
+    txt: Txt = None,
+    web: Web = False,
+    host: Host = None,
+    port: Port = None,
+    recovery: Recovery = None,
     settings: SettingsFile = None,
+    set_: Set = None,
     quiet: Quiet = False,
     profile: Profile = False,
 ) -> None:
     """Translate recorded speech into captions."""
+    overrides = given_in(context)
     given = overrides.setdefault("input", {})
     if audio:
         for one in audio:
@@ -167,7 +175,7 @@ def file(
         raise UsageError("surtitle file needs AUDIO: a recording; write: surtitle file AUDIO")
     if inputs > 1:
         raise UsageError(
-            "give one input: AUDIO, or one of --from-partials, --from-translations, --from-captions"
+            "give one input: AUDIO, or one of input.partials, input.translations and input.captions"
         )
     caption(
         begin_settings(settings, _completed(overrides, quiet)),
@@ -178,15 +186,31 @@ def file(
 
 
 @app.command(rich_help_panel=_CAPTION)
-@takes(TRANSLATION, SENTENCES, REPLACING, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
 def replay(
-    overrides: Overrides,
+    context: typer.Context,
     events: Events,
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    glossary: Glossary = None,
+    captions_only: CaptionsOnly = False,
+    realtime: Realtime = False,
+    finals_only: FinalsOnly = False,
+    captions: Captions = None,
+    srt: Srt = None,
+    vtt: Vtt = None,
+    txt: Txt = None,
+    web: Web = False,
+    host: Host = None,
+    port: Port = None,
+    recovery: Recovery = None,
     settings: SettingsFile = None,
+    set_: Set = None,
     quiet: Quiet = False,
     profile: Profile = False,
 ) -> None:
     """Run the rest of the chain from recorded partials, translations or captions."""
+    overrides = given_in(context)
     check_command(events, "replay")
     event_type = event_type_of(events)
     if event_type not in REPLAYED:

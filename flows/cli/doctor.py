@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -16,17 +15,33 @@ from connectors.view import encodable
 from flows.doctor.checks import Result, Verdict, examine
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
-from flows.settings.options import CAPTIONS_ONLY, LISTENING, MODEL, RECOGNITION, Overrides, takes
+from flows.settings.options import (
+    CaptionsOnly,
+    Device,
+    From,
+    Model,
+    Recognizer,
+    Set,
+    SettingsFile,
+    SpeechModel,
+    To,
+    given_in,
+)
 from operators.errors import printable
 from operators.languages import Direction
 
 
-@takes(MODEL[:3], RECOGNITION, CAPTIONS_ONLY, LISTENING)
 def doctor(
-    overrides: Overrides,
-    settings: Annotated[
-        Path | None, typer.Option(help="Examine what this TOML file names; options override it.")
-    ] = None,
+    context: typer.Context,
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    captions_only: CaptionsOnly = False,
+    recognizer: Recognizer = None,
+    speech_model: SpeechModel = None,
+    device: Device = None,
+    settings: SettingsFile = None,
+    set_: Set = None,
     quick: Annotated[bool, typer.Option("--quick", help="Do not measure how fast captions will be.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
 ) -> None:
@@ -36,7 +51,7 @@ def doctor(
     """
     # A model of the hub is used only if it was fetched before.
     os.environ["HF_HUB_OFFLINE"] = "1"
-    wanted, results = load_settings(settings, overrides, takes_several=True), list[Result]()
+    wanted, results = load_settings(settings, given_in(context), takes_several=True), list[Result]()
     # A wrong language is a mistake on the command line, not a finding about this machine.
     directions = wanted.translate.directions
     console = Console(highlight=False)

@@ -3,7 +3,6 @@
 import logging
 import os
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,9 +28,8 @@ def fail(error: SurtitleError) -> NoReturn:
 
 def wants_json(arguments: list[str]) -> bool:
     """Whether the command line, which may be invalid otherwise, asks for messages in JSON."""
-    given = [one.partition("=")[2] for one in arguments if one.startswith("--log-format=")]
-    given += [value for name, value in pairwise(arguments) if name == "--log-format"]
-    return given == ["json"]
+    typed = " ".join(arguments).replace("=", " ")
+    return "messages.format json" in typed or "--log-format json" in typed
 
 
 def end_unwritten(error: OSError) -> NoReturn:

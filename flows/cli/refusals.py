@@ -13,6 +13,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 from typing_extensions import override
 
+from flows.cli.renamed import in_new_form
 from operators.errors import UsageError, nearest
 
 #: The exception that Typer raises for an invalid command line; it has no public name.
@@ -38,7 +39,7 @@ def refusal(error: Any, root: Any, arguments: Sequence[str]) -> UsageError:
         arguments: The command line, without the program's name.
     """
     program, _, command = (error.ctx or _context(root, arguments)).command_path.partition(" ")
-    # "Missing argument 'EVENTS'.", "Invalid value for '--bias': …", "No such option: --lagn Did you mean …"
+    # "Missing argument 'EVENTS'.", "Invalid value for '--port': …", "No such option: --lagn Did you mean …"
     what = " ".join(error.format_message().split()).rstrip(".?")
     what = what[:1].lower() + what[1:]
     if not command:
@@ -153,5 +154,8 @@ class Commands(TyperGroup):
             raise no_such_command(args, ctx.command_path, list(self.commands))
         name, command, rest = super().resolve_command(ctx, args)
         if command and not ctx.resilient_parsing and not isinstance(command, Commands):
+            known = {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)}
+            if "--set" in known:
+                rest = in_new_form(rest, known)
             check_repeated(command, typer.Context(command, info_name=name, parent=ctx), rest)
         return name, command, rest

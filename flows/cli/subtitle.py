@@ -27,14 +27,16 @@ from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
-    RECOGNITION,
-    REPLACING,
-    TRACK,
-    TRANSLATION,
-    WATCHING,
-    Overrides,
-    declared,
-    takes,
+    CaptionsOnly,
+    From,
+    Glossary,
+    Model,
+    Recognizer,
+    Set,
+    SettingsFile,
+    SpeechModel,
+    To,
+    given_in,
 )
 from flows.settings.schema import RecoverySettings, Settings
 from operators.errors import DamagedInputError, InputError, OutputError, SurtitleError, UsageError, printable
@@ -46,7 +48,6 @@ Recordings = Annotated[
     list[str],
     typer.Argument(help="Sound or video: files or https:// addresses, each with its own subtitles."),
 ]
-SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
 Vtt = Annotated[
     bool,
     typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt."),
@@ -114,20 +115,18 @@ class _Files(NamedTuple):
         return [*self.written, *([] if self.chapters is None else [self.chapters]), *self.videos]
 
 
-@takes(
-    TRANSLATION,
-    RECOGNITION,
-    TRACK,
-    declared("sentences", "method"),
-    REPLACING,
-    declared("output", "subtitles"),
-    WATCHING,
-)
 def subtitle(
-    overrides: Overrides,
+    context: typer.Context,
     recordings: Recordings,
-    vtt: Vtt = False,
-    txt: Txt = False,
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    glossary: Glossary = None,
+    captions_only: CaptionsOnly = False,
+    recognizer: Recognizer = None,
+    speech_model: SpeechModel = None,
+    with_vtt: Vtt = False,
+    with_txt: Txt = False,
     speech: Speech = False,
     mux: Mux = False,
     mux_into: MuxInto = None,
@@ -135,11 +134,12 @@ def subtitle(
     folder: Folder = None,
     overwrite: Overwrite = False,
     settings: SettingsFile = None,
+    set_: Set = None,
     quiet: Quiet = False,
 ) -> None:
     """Write subtitles of recordings and videos, into files named after them."""
-    wanted = begin_settings(settings, overrides)
-    suffixes = (".srt", *[".vtt"] * vtt, *[".txt"] * txt)
+    wanted = begin_settings(settings, given_in(context))
+    suffixes = (".srt", *[".vtt"] * with_vtt, *[".txt"] * with_txt)
     asked = _Wanted(suffixes, speech, mux or mux_into is not None, mux_into, burn, folder)
     failures, models = _Failures(len(recordings)), _Models()
     todo: list[_Files] = []

@@ -11,20 +11,22 @@ from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
 from flows.settings.loading import load
-from flows.settings.options import DECODING, Overrides, takes
+from flows.settings.options import From, Glossary, Model, Set, SettingsFile, To, given_in
 
 
-@takes(DECODING)
 def trace(
-    overrides: Overrides,
+    context: typer.Context,
     partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    glossary: Glossary = None,
     segment: Annotated[int, typer.Option(min=0, help="Number of the segment.")] = 0,
     stream: Annotated[
         str | None, typer.Option(help="Its stream, if several have a segment of that number.")
     ] = None,
-    settings: Annotated[
-        Path | None, typer.Option("--settings", help="TOML file; options override it.")
-    ] = None,
+    settings: SettingsFile = None,
+    set_: Set = None,
     svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures to this folder (SVG).")] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write the trace here.")] = None,
 ) -> None:
@@ -38,7 +40,7 @@ def trace(
     from flows.engine.translation import open_engine
     from flows.pages.trace import print_trace, write_pictures
 
-    loaded = load(settings, overrides)
+    loaded = load(settings, given_in(context))
     loaded.warn_of_unused()
     wanted = loaded.settings.translate
     models = named_files(wanted.model, wanted.template, *wanted.terminology, wanted.draft_model, wanted.heads)

@@ -110,12 +110,10 @@ def open_marian(
     """
     if settings.template != "auto":
         raise UsageError(
-            f"{folder.name} is an encoder-decoder model, which has no prompt: leave out --template"
+            f"{folder.name} is an encoder-decoder model, which has no prompt: leave out translate.template"
         )
     if settings.draft_model is not None:
-        raise UsageError(
-            f"{folder.name} is an encoder-decoder model, for which none drafts; leave out --draft-model"
-        )
+        raise UsageError(f"{folder.name} is an encoder-decoder model; leave out translate.draft_model")
     progress("loading the model", None)
     # One thread computes a small model nearly as fast as two, and leaves the others to the recogniser.
     threads = settings.threads or (1 if is_firefox(folder) else usable_cores())

@@ -1,11 +1,10 @@
 """Builds the decoding method that the settings name from acceptance rules and drafters."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
 
-from flows.settings.methods import METHODS, Proposing
-from flows.settings.translate import TranslateSettings
+from flows.settings.translate import WEIGHING, TranslateSettings
 from operators.decoding.acceptance import (
     EXACT,
     FINAL_BLOCK,
@@ -20,13 +19,29 @@ from operators.decoding.greedy import continuous, retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.ssbd import ssbd
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+
+class Proposing(NamedTuple):
+    """What the drafts of one task depend on."""
+
+    settings: TranslateSettings
+    task: Task
+    #: How many tokens to propose.
+    length: BlockLength
+    #: The rule for these tokens.
+    acceptance: Acceptance
+    #: The proposal heads of the model; None without.
+    heads: Any
+
+
+def research() -> Any:
+    """The methods of research, by name: nothing that captions run through imports them."""
+    return import_module("flows.research")
 
 
 def method(
     settings: TranslateSettings,
     costs: PassCosts = FLAT,
-    opened: Mapping[str, Any] = _NONE,
+    heads: Any = None,
     *,
     knows_unfinished: bool = False,
     beam: int = 1,
@@ -34,7 +49,7 @@ def method(
     """The decoding method that the settings name.
 
     Args:
-        opened: What `MethodPart.open` has opened, by the names of the parts.
+        heads: The proposal heads of the model, for the method ``heads``.
         beam: The width of the beam search after the divergence; 1 decodes greedily.
     """
     if settings.method == "retranslate":
@@ -59,18 +74,12 @@ def method(
 
     def drafters(task: Task, rule: Acceptance) -> list[Drafter]:
         """The drafters used after the divergence from the last output, in order of precedence."""
-        own = [one for one in METHODS.values() if one.name == settings.method]
-        joining = [one for one in METHODS.values() if settings.method in one.joins]
-        return [
-            drafter
-            for one in (*own, *joining)
-            for drafter in one.drafters(Proposing(settings, task, length, rule, opened.get(one.name)))
-        ]
+        made: list[Drafter] = research().drafters(Proposing(settings, task, length, rule, heads))
+        return made
 
     return decode
 
 
 def weighs_costs(settings: TranslateSettings) -> bool:
     """Whether the method fits its proposals to the cost of passes on this machine."""
-    part = METHODS.get(settings.method)
-    return part is not None and part.weighs_costs and settings.block is None
+    return settings.method in WEIGHING and settings.block is None

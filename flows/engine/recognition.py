@@ -4,7 +4,6 @@ from collections.abc import Set
 
 from msgspec.structs import replace
 
-from flows.settings.schema import RecognizeSettings
 from operators.extras import require_extra
 from operators.languages import language
 from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings
@@ -27,7 +26,7 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool
     part.check(settings, language(spoken), is_live)
 
 
-def finals_of(settings: RecognizeSettings) -> RecognizeSettings:
+def finals_of(settings: RecognizerSettings) -> RecognizerSettings:
     """The settings for a run that needs only the finals of segments: as few windows as possible."""
     if not RECOGNIZERS[settings.engine].is_windowed:
         return settings

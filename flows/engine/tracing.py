@@ -31,7 +31,7 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
     kind = event_type_of(path)
     if kind is not Partial:
         raise InputError(
-            f"{path} holds {kind.__name__.lower()} events; give partials (written with --save-sentences)"
+            f"{path} holds {kind.__name__.lower()} events; give partials (written with output.sentences)"
         )
     found: dict[str, list[Partial]] = {}
     there: dict[str, set[int]] = {}

@@ -15,7 +15,7 @@ from connectors.terminology import read_dictionary, read_glossary
 from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.marian import UNSHARED, load_pair_model, marian_folder, open_marian
-from flows.engine.methods import method, weighs_costs
+from flows.engine.methods import method, research, weighs_costs
 from flows.engine.sessions import (
     DraftModel,
     OpenModel,
@@ -25,7 +25,6 @@ from flows.engine.sessions import (
     sequences,
     share_passes,
 )
-from flows.settings.methods import METHODS
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -67,8 +66,8 @@ class Engine(NamedTuple):
     opened: OpenModel
     #: The draft model; None if there is none.
     draft: DraftModel | None
-    #: What the methods need besides the model, by the names of their parts.
-    of_methods: Mapping[str, Any]
+    #: The proposal heads; None if there are none.
+    proposal_heads: Any
     context: ContextSettings
     #: The glossary in a file, which is read once.
     glossary: Callable[[Path], Glossary]
@@ -147,7 +146,7 @@ class Engine(NamedTuple):
         knows_unfinished = self.prompt.knows_unfinished
         # Not all sessions can hold several hypotheses: those of many rooms cannot.
         beam = min(settings.width(knows_unfinished=knows_unfinished), max(1, self.pool.beams))
-        return method(settings, costs, self.of_methods, knows_unfinished=knows_unfinished, beam=beam)
+        return method(settings, costs, self.proposal_heads, knows_unfinished=knows_unfinished, beam=beam)
 
 
 def open_lexicon(path: Path | None, direction: Direction) -> Lexicon | None:
@@ -193,8 +192,7 @@ def open_engines(
     Raises:
         SurtitleError: without such models.
     """
-    for part in METHODS.values():
-        part.check(settings)
+    research().check(settings)
     glossary = cache(read_glossary)
     lexicon = cache(open_lexicon)
     for own in (to_direction(settings, one) for one in directions):
@@ -236,10 +234,10 @@ def _open(
     own = with_sessions(to_direction(settings, directions[0]), len(directions))
     if (folder := marian_folder(name, directions[0], settings, progress)) is not None:
         pair = open_marian(folder, own, directions, progress, load)
-        of_methods = {part.name: part.open(own, folder) for part in METHODS.values()}
         return Engine(
             folder, pair.model, next(iter(pair.prompts.values())), pair.prompts, pair.open(own), None,
-            of_methods, pair.context, glossary, lexicon, pair.costs, lambda: None, lambda: UNSHARED,
+            research().open_heads(own, folder), pair.context, glossary, lexicon, pair.costs,
+            lambda: None, lambda: UNSHARED,
         )  # fmt: skip
     path = resolve_model(name, directions[0], progress=progress)
     # Its context also holds the terms of the other directions.
@@ -267,9 +265,9 @@ def _open(
         draft = open_draft_model(own, model, heads, context, progress)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
-    of_methods = {part.name: part.open(own, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
+        path, model, next(iter(prompts.values())), prompts, opened, draft,
+        research().open_heads(own, path),
         context, glossary, lexicon,
         cache(lambda: pass_costs_of(path, model, context, progress)),
         cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
@@ -361,7 +359,7 @@ def read_template(path: Path) -> Template:
         InputError: the file cannot be read, or contains something else.
     """
     try:
-        return template_of(read_toml(path.expanduser(), "template", "--template"))
+        return template_of(read_toml(path.expanduser(), "template", "translate.template"))
     except ValueError as error:
         raise InputError(
             f"{path}: this is not a template: {error}; write one as docs/models.md shows"

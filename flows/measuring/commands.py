@@ -15,8 +15,18 @@ from connectors.files.distinct import check_distinct, named_files
 from flows.measuring.plan import BenchJob, Json, Limit, Markdown, Skip, make_plan, read_grid
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.settings.lists import floats, integers, shares, words
-from flows.settings.loading import load_settings, warn_of_unused_bias
-from flows.settings.options import MODEL, RECOGNITION, TRANSLATION, Overrides, asks_for, takes
+from flows.settings.loading import Overrides, load_settings, warn_of_unused_bias
+from flows.settings.options import (
+    CaptionsOnly,
+    From,
+    Glossary,
+    Model,
+    Recognizer,
+    Set,
+    SpeechModel,
+    To,
+    given_in,
+)
 from flows.settings.schema import Settings
 from flows.settings.translate import TranslateSettings
 from operators.errors import InputError, SurtitleError, UsageError
@@ -31,13 +41,41 @@ _SPEECH_THREADS = 2
 # More words than any line of a text has.
 _MAX_WORDS = 1_000_000
 _MAX_ROOMS = 1000
-# The recognisers that decode growing windows.
-_WINDOWED = tuple(one.name for one in RECOGNIZERS.values() if one.is_windowed)
 
 
-@takes(MODEL)
-@asks_for(BenchJob)
-def bench(job: BenchJob, overrides: Overrides) -> None:
+def bench(
+    context: typer.Context,
+    text: Annotated[
+        Path, typer.Argument(help="A text (one segment per line), or partials (JSONL).", metavar="SOURCE")
+    ],
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    reference: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Values of a setting to measure: translate.method=ssbd,jacobi or translate.bias=0,0.2; "
+            "again for other settings, whose values are crossed.",
+            metavar="KEY=VALUES",
+        ),
+    ] = None,
+    lag: Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")] = 3,
+    limit: Limit = None,
+    skip: Skip = 0,
+    repeat: Annotated[int, typer.Option(min=1, help="Number of timed runs.")] = 3,
+    json: Json = None,
+    markdown: Markdown = None,
+    paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False,
+    comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")] = None,
+    likelihood: Annotated[
+        bool, typer.Option("--likelihood", help="Also score all outputs with the model itself.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over even if an earlier run was interrupted.")
+    ] = False,
+    set_: Set = None,
+) -> None:
     """Compare decoding methods: speed, quality, erasure.
 
     Settings that are not varied have surtitle's defaults. An interrupted run resumes when started again.
@@ -45,18 +83,21 @@ def bench(job: BenchJob, overrides: Overrides) -> None:
     from flows.measuring.bench import benchmark
     from flows.measuring.paper import GRIDS
 
-    grid = read_grid(job.vary or ())
-    plan = make_plan(overrides.get("translate", {}), [grid, *(GRIDS if job.paper else ())])
+    grid = read_grid(vary or ())
+    plan = make_plan(given_in(context).get("translate", {}), [grid, *(GRIDS if paper else ())])
     methods = {one.method for one in plan.variants[1:]}
     if any(grid.get("heads", ())) and "heads" not in methods:
         raise UsageError("--vary heads has no effect without the method; add --vary method=heads")
     warn_of_unused_bias(grid, methods, grid.get("accept", ("auto",)))
+    job = BenchJob(
+        text, reference, lag, limit, skip, repeat, json, markdown,
+        paper=paper, comet=comet, likelihood=likelihood, fresh=fresh,
+    )  # fmt: skip
     benchmark(job, plan)
 
 
-@takes(MODEL)
 def bench_drafts(
-    overrides: Overrides,
+    context: typer.Context,
     sources: Annotated[
         list[Path],
         typer.Argument(help="A text (one sentence per line) or partials (JSONL); recordings for speech."),
@@ -67,9 +108,14 @@ def bench_drafts(
             help="The model that drafts: a GGUF file with the same vocabulary; for speech a Whisper folder."
         ),
     ],
-    speech_model: Annotated[
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    whisper: Annotated[
         Path | None,
-        typer.Option(help="Transcribe recordings instead, with the Whisper model in this folder."),
+        typer.Option(
+            "--speech-model", help="Transcribe recordings instead, with the Whisper model in this folder."
+        ),
     ] = None,
     lengths: Annotated[
         str, typer.Option(help="Draft lengths of plain speculative decoding, in tokens.")
@@ -92,6 +138,7 @@ def bench_drafts(
     skip: Skip = 0,
     json: Json = None,
     markdown: Markdown = None,
+    set_: Set = None,
 ) -> None:
     """Compare ways of drafting with a draft model: rounds, steps, accepted tokens, and time.
 
@@ -104,7 +151,7 @@ def bench_drafts(
     from flows.measuring.results import publish
     from operators.research.prediction import Prediction
 
-    settings = load_settings(None, overrides).translate
+    settings = load_settings(None, given_in(context)).translate
     sweep = Sweep(
         integers("--lengths", lengths),
         integers("--beamed", beamed),
@@ -115,13 +162,13 @@ def bench_drafts(
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
         raise UsageError("--lengths, --beamed and --ratio: give numbers above 0")
     # The draft model of speech is a folder.
-    folder = None if speech_model is None else Path(draft_model)
+    folder = None if whisper is None else Path(draft_model)
     models = named_files(settings.model, settings.template, draft_model)
-    check_distinct([("--json", json), ("--markdown", markdown)], [*sources, speech_model, folder, *models])
-    if speech_model is not None:
+    check_distinct([("--json", json), ("--markdown", markdown)], [*sources, whisper, folder, *models])
+    if whisper is not None:
         threads = settings.threads or _SPEECH_THREADS
         spoken = settings.source
-        pair = SpeechPair(sources, speech_model, Path(draft_model), spoken, threads, skip, limit)
+        pair = SpeechPair(sources, whisper, Path(draft_model), spoken, threads, skip, limit)
         made = run_speech_drafts(pair, sweep)
     elif len(sources) > 1:
         raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
@@ -142,7 +189,7 @@ def bench_speech(
     speech_model: Annotated[
         Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
     ] = None,
-    recognizer: Annotated[str, typer.Option(help=f"{' or '.join(_WINDOWED)}.")] = USUAL.engine,
+    recognizer: Annotated[str, typer.Option(help="moonshine or whisper.")] = USUAL.engine,
     spoken: Annotated[
         str, typer.Option("--from", help="Language of the speech.")
     ] = TranslateSettings().source,
@@ -166,8 +213,9 @@ def bench_speech(
     from flows.measuring.results import publish
     from flows.measuring.speech import SpeechJob, run_speech
 
-    if recognizer not in _WINDOWED:
-        raise UsageError(f"--recognizer: {recognizer!r} cannot be measured; choose {' or '.join(_WINDOWED)}")
+    windowed = [one.name for one in RECOGNIZERS.values() if one.is_windowed]
+    if recognizer not in windowed:
+        raise UsageError(f"--recognizer: {recognizer!r} cannot be measured; choose {' or '.join(windowed)}")
     biases, certainties = shares("--bias", bias), shares("--certainty", certainty)
     check_distinct([("--json", json)], [*audio, reference, speech_model])
     clips = read_clips(audio, reference)
@@ -175,12 +223,18 @@ def bench_speech(
     publish(run_speech(job), json=json)
 
 
-@takes(TRANSLATION, RECOGNITION)
 def loadgen(
-    overrides: Overrides,
+    context: typer.Context,
     recording: Annotated[
         Path, typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL).")
     ],
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    glossary: Glossary = None,
+    captions_only: CaptionsOnly = False,
+    recognizer: Recognizer = None,
+    speech_model: SpeechModel = None,
     server: Annotated[
         str | None,
         typer.Option(help="Address of a server of rooms.", show_default="straight into the flow, here"),
@@ -192,6 +246,7 @@ def loadgen(
         typer.Option(help="Metrics of the server, with its memory: http://HOST:PORT/metrics."),
     ] = None,
     json: Json = None,
+    set_: Set = None,
 ) -> None:
     """Let many rooms speak at once, and measure how late their captions come, what is dropped, and memory.
 
@@ -203,6 +258,7 @@ def loadgen(
     from flows.measuring.results import Results, files_of, publish, running
     from flows.measuring.signature import sign
 
+    overrides = given_in(context)
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
         raise UsageError(f"--rooms: give numbers from 1 to {_MAX_ROOMS}")

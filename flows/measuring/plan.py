@@ -9,12 +9,19 @@ import msgspec
 import typer
 from msgspec.structs import fields, replace
 
+from flows.research import check
 from flows.settings.lists import words
 from flows.settings.loading import load_settings
-from flows.settings.methods import METHODS
 from flows.settings.output import MASK_K
 from flows.settings.stage import NotNegative
-from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
+from flows.settings.translate import (
+    DRAFTED,
+    METHOD_NAMES,
+    PROPOSING,
+    SPECULATIVE,
+    WEIGHING,
+    TranslateSettings,
+)
 from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
 
@@ -28,8 +35,6 @@ Markdown = Annotated[Path | None, typer.Option(help="Write the tables here.")]
 BASELINE = "retranslate"
 #: The product's defaults.
 USUAL = TranslateSettings()
-_DRAFTED = METHODS["draft-model"].joins
-_SURE = tuple(one.name for one in METHODS.values() if one.weighs_costs)
 #: The settings in which the translators of one model may differ, and the methods that each applies to.
 SETTINGS: dict[str, Sequence[str]] = {
     "method": METHOD_NAMES,
@@ -37,9 +42,9 @@ SETTINGS: dict[str, Sequence[str]] = {
     **dict.fromkeys(("commit", "commit_gap", "keep", "drop_revised"), SPECULATIVE),
     "beam": ("ssbd",),
     **dict.fromkeys(("proposal_bias", "block"), PROPOSING),
-    "sure": _SURE,
+    "sure": WEIGHING,
     "heads": ("heads",),
-    **dict.fromkeys(("draft_model", "draft_length", "draft_threshold", "draft_tree"), _DRAFTED),
+    **dict.fromkeys(("draft_model", "draft_length", "draft_threshold", "draft_tree"), DRAFTED),
     **dict.fromkeys(("hold_back", "strip_punctuation", "close_unfinished"), METHOD_NAMES),
     **dict.fromkeys(("glossary", "dictionary"), METHOD_NAMES),
 }
@@ -48,33 +53,21 @@ Grid = Mapping[str, Sequence[Any]]
 _TYPES = {one.name: one.type for one in fields(TranslateSettings)} | {"mask_k": NotNegative}
 
 
-class BenchJob(msgspec.Struct, frozen=True, kw_only=True):
+class BenchJob(NamedTuple):
     """What to measure, and where the results go."""
 
-    source: Annotated[Path, typer.Argument(help="A text (one segment per line), or partials (JSONL).")]
-    reference: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Values of a setting to measure: method=ssbd,jacobi or bias=0,0.2; again for "
-            "other settings, whose values are crossed.",
-            metavar="KEY=VALUES",
-        ),
-    ] = None
-    lag: Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")] = 3
-    limit: Limit = None
-    skip: Skip = 0
-    repeat: Annotated[int, typer.Option(min=1, help="Number of timed runs.")] = 3
-    json: Json = None
-    markdown: Markdown = None
-    paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False
-    comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")] = None
-    likelihood: Annotated[
-        bool, typer.Option("--likelihood", help="Also score all outputs with the model itself.")
-    ] = False
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start over even if an earlier run was interrupted.")
-    ] = False
+    source: Path
+    reference: Path | None
+    lag: int
+    limit: int | None
+    skip: int
+    repeat: int
+    json: Path | None
+    markdown: Path | None
+    paper: bool
+    comet: Path | None
+    likelihood: bool
+    fresh: bool
 
 
 def read_grid(given: Sequence[str]) -> dict[str, Sequence[Any]]:
@@ -143,7 +136,7 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
         crossed = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
         variants += [_variant(common, one) for one in crossed]
     for one in variants:
-        METHODS["heads"].check(one)
+        check(one)
     if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
         raise UsageError(
             "compare a draft model and proposal heads in two separate runs; leave one of them out"

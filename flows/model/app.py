@@ -7,9 +7,19 @@ import typer
 
 from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
-from flows.model.jobs import HeadsJob, TrainingJob
+from flows.model.jobs import (
+    LANGUAGES,
+    HeadsJob,
+    Model,
+    Output,
+    Pairs,
+    Prefixes,
+    Seed,
+    Source,
+    Target,
+    TrainingJob,
+)
 from flows.running.waiting import Waiting
-from flows.settings.options import asks_for
 from operators.errors import UsageError, printable
 from operators.extras import needs_extra
 
@@ -17,8 +27,19 @@ model_app = typer.Typer(help="Train a captions model on prefixes, or proposal he
 
 
 @model_app.command()
-@asks_for(TrainingJob)
-def train(job: TrainingJob) -> None:
+def train(
+    model: Model,
+    pairs: Pairs,
+    output: Output,
+    source: Source = LANGUAGES.source,
+    target: Target = LANGUAGES.target,
+    prefixes: Prefixes = 0.5,
+    seed: Seed = 1,
+    epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each pair.")] = 1,
+    rank: Annotated[int, typer.Option(min=1, max=256, help="Rank of the adapter.")] = 32,
+    rate: Annotated[float, typer.Option(min=1e-7, max=1e-1, help="Highest learning rate.")] = 1e-4,
+    batch: Annotated[int, typer.Option(min=1, max=4096, help="Examples per step.")] = 8,
+) -> None:
     """Train a model to translate unfinished speech (prefix training with LoRA).
 
     A record (.json: data, settings, losses) is written next to the adapter. An interrupted run resumes when
@@ -28,13 +49,30 @@ def train(job: TrainingJob) -> None:
     with needs_extra("train", "training"):
         from flows.model.train import run
 
-    run(job)
+    run(
+        TrainingJob(
+            model=model, pairs=pairs, output=output, source=source, target=target, prefixes=prefixes,
+            seed=seed, epochs=epochs, rank=rank, rate=rate, batch=batch,
+        )
+    )  # fmt: skip
 
 
 @model_app.command()
-@asks_for(HeadsJob)
-def heads(job: HeadsJob) -> None:
-    """Train proposal heads on a model, for --method heads (Stern et al. 2018).
+def heads(
+    model: Model,
+    pairs: Pairs,
+    output: Output,
+    source: Source = LANGUAGES.source,
+    target: Target = LANGUAGES.target,
+    prefixes: Prefixes = 0.5,
+    seed: Seed = 1,
+    heads: Annotated[int, typer.Option(min=1, max=16, help="Number of heads.")] = 4,
+    prompts: Annotated[
+        int, typer.Option(min=1, help="Number of sources whose translations are learned from.")
+    ] = 3000,
+    epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each translation.")] = 8,
+) -> None:
+    """Train proposal heads on a model, for the method heads (Stern et al. 2018).
 
     They learn from the model's own translations. A record (.json) is written next to them: data, settings,
     and tokens per pass.
@@ -43,7 +81,12 @@ def heads(job: HeadsJob) -> None:
     with needs_extra("train", "training"):
         from flows.model.heads import run
 
-    run(job)
+    run(
+        HeadsJob(
+            model=model, pairs=pairs, output=output, source=source, target=target, prefixes=prefixes,
+            seed=seed, heads=heads, prompts=prompts, epochs=epochs,
+        )
+    )  # fmt: skip
 
 
 @model_app.command()

@@ -14,27 +14,33 @@ from connectors.files.distinct import check_distinct
 from connectors.models.gguf import check_place
 from flows.settings.translate import TranslateSettings
 
-_LANGUAGES = TranslateSettings()
+LANGUAGES = TranslateSettings()
+
+
+Pairs = Annotated[
+    list[Path],
+    typer.Option(
+        help="Sentence pairs: a source, a tab and its translation in each line (.gz too). May be repeated."
+    ),
+]
+Model = Annotated[str, typer.Argument(help="The model: a GGUF file, 'captions', 'base'.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="File to write (.gguf).")]
+Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
+Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]
+Prefixes = Annotated[float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A run that learns from pairs of texts, and writes one file."""
 
-    model: Annotated[str, typer.Argument(help="The model: a GGUF file, 'captions', 'base'.")]
-    pairs: Annotated[
-        list[Path],
-        typer.Option(
-            help="Sentence pairs: a source, a tab and its translation in each line (.gz too). "
-            "May be repeated."
-        ),
-    ]
-    output: Annotated[Path, typer.Option("-o", "--output", help="File to write (.gguf).")]
-    source: Annotated[str, typer.Option("--from", help="Language of the speech.")] = _LANGUAGES.source
-    target: Annotated[str, typer.Option("--to", help="Language of the captions.")] = _LANGUAGES.target
-    prefixes: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")
-    ] = 0.5
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 1
+    model: str
+    pairs: list[Path]
+    output: Path
+    source: str = LANGUAGES.source
+    target: str = LANGUAGES.target
+    prefixes: float = 0.5
+    seed: int = 1
 
     def check(self, model: Path) -> None:
         """Check that the files can be written. Raises `OutputError` and `UsageError`."""
@@ -64,10 +70,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class TrainingJob(Job, frozen=True, kw_only=True):
     """``surtitle model train``."""
 
-    epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each pair.")] = 1
-    rank: Annotated[int, typer.Option(min=1, max=256, help="Rank of the adapter.")] = 32
-    rate: Annotated[float, typer.Option(min=1e-7, max=1e-1, help="Highest learning rate.")] = 1e-4
-    batch: Annotated[int, typer.Option(min=1, max=4096, help="Examples per step.")] = 8
+    epochs: int = 1
+    rank: int = 32
+    rate: float = 1e-4
+    batch: int = 8
 
     def state(self, record: dict[str, Any]) -> Path:
         """The folder from which a stopped run of these settings and data resumes."""
@@ -78,8 +84,6 @@ class TrainingJob(Job, frozen=True, kw_only=True):
 class HeadsJob(Job, frozen=True, kw_only=True):
     """``surtitle model heads``."""
 
-    heads: Annotated[int, typer.Option(min=1, max=16, help="Number of heads.")] = 4
-    prompts: Annotated[
-        int, typer.Option(min=1, help="Number of sources whose translations are learned from.")
-    ] = 3000
-    epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each translation.")] = 8
+    heads: int = 4
+    prompts: int = 3000
+    epochs: int = 8

@@ -52,7 +52,7 @@ class Monitoring:
             UsageError: for an invalid address; without the packages of the extra ``web``.
         """
         # Imported here: few runs need them.
-        with needs_extra("web", "--metrics"):
+        with needs_extra("web", "metrics.listen"):
             from connectors.metrics.server import parse_address, served_metrics
         asked = settings.metrics
         # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.

@@ -126,7 +126,7 @@ def kind_of(events: Path) -> type[Event]:
     if kind not in (Caption, ErasureRecord):
         raise InputError(
             f"{events} holds {kind.__name__.lower()} events, which do not show what a viewer saw; "
-            "give captions (written with --captions) or an erasure log (--log)"
+            "give captions (written with --captions) or an erasure log (output.log)"
         )
     return kind
 

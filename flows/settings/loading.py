@@ -1,6 +1,8 @@
 """Reads settings from a TOML file and the command line; errors are one sentence each."""
 
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,15 +11,46 @@ from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
 from connectors.messages import begin_messages, tell
-from flows.settings.mistakes import check_languages, invalid_value, meant_key
 from flows.settings.schema import Settings
 from flows.settings.stage import is_table, keys_of
+from flows.settings.terminology import check_files
 from flows.settings.translate import SPECULATIVE
-from operators.errors import UsageError
+from operators.errors import UsageError, nearest
+from operators.languages import language
+from operators.recognizers.part import RECOGNIZERS
 from operators.secret import decode_secret, to_plain
 
-# Number of characters of an unknown key to compare with the valid keys.
-_MAX_KEY_CHARACTERS = 64
+#: Settings that were given on the command line, by stage and key.
+Overrides = dict[str, dict[str, Any]]
+
+
+def assigned(texts: Iterable[str]) -> Overrides:
+    """The settings in texts such as ``translate.beam=2``.
+
+    A value is TOML; what is not is taken as text, so that a name needs no quotes. Lists that are given again
+    grow. Raises `UsageError` for a text without key or value.
+    """
+    overrides: Overrides = {}
+    for text in texts:
+        key, equals, typed = text.partition("=")
+        try:
+            table: Any = tomllib.loads(f"{key}={equals and 0}")
+        except tomllib.TOMLDecodeError:
+            table = {}
+        if not any(isinstance(one, dict) for one in table.values()):
+            raise UsageError(f"--set {text}: give a setting and its value, as in translate.beam=2")
+        try:
+            value = tomllib.loads(f"value = {typed}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = typed
+        into: Any = overrides
+        while isinstance(next(iter(table.values())), dict):
+            ((name, table),) = table.items()
+            into = into.setdefault(name, {})
+        (name,) = table
+        before = into.get(name)
+        into[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
+    return overrides
 
 
 class Loaded(NamedTuple):
@@ -36,7 +69,7 @@ class Loaded(NamedTuple):
             warn_of_unused_bias(self.given, [translate.method], [translate.accept])
 
 
-def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
+def begin_settings(path: Path | None, overrides: Overrides | None = None) -> Settings:
     """Load the settings of a run, and set up messages as they say; raises the errors of `load_settings`."""
     loaded = load(path, overrides, takes_several=True)
     begin_messages(loaded.settings.messages.format)
@@ -74,7 +107,7 @@ def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: I
 
 
 def load_settings(
-    path: Path | None, overrides: dict[str, dict[str, Any]] | None = None, *, takes_several: bool = False
+    path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False
 ) -> Settings:
     """Load the settings of a TOML file; those in ``overrides`` (stage, key, value) replace them.
 
@@ -84,30 +117,51 @@ def load_settings(
     return load(path, overrides, takes_several=takes_several).settings
 
 
-def load(
-    path: Path | None, overrides: dict[str, dict[str, Any]] | None = None, *, takes_several: bool = False
-) -> Loaded:
+def load(path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False) -> Loaded:
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
     raw = {} if path is None else read_toml(path, "settings file", "its path")
-    where = "the settings" if path is None else str(path)
-    _check_keys(raw, Settings, where)
-    _choose_language(raw, overrides or {}, where)
-    for stage, values in (overrides or {}).items():
-        given = {key: value for key, value in values.items() if value is not None}
-        if isinstance(raw.setdefault(stage, {}), dict):  # otherwise reported below
-            raw[stage] = {**raw[stage], **given}
-    _part_languages(raw.get("translate"), overrides or {})
+    where, overrides = "the settings" if path is None else str(path), overrides or {}
+    _check_keys(raw, Settings, f"{where}: ")
+    _check_keys(overrides, Settings)
+    _choose_language(raw, overrides, where)
+    raw = _merged(raw, overrides)
+    _part_languages(raw.get("translate"), overrides)
     _unpack(raw.get("translate"))
     try:
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
-        raise UsageError(invalid_value(error, raw, where, overrides or {})) from None
+        message, _, place = str(error).partition(" - at `$.")
+        raise UsageError(f"{_place(place.rstrip('`'), where, overrides)}: {message}") from None
+    engine = settings.recognize.engine
+    if ":" not in engine and engine not in RECOGNIZERS:
+        place = _place("recognize.engine", where, overrides)
+        raise UsageError(
+            f"{place}: there is no {engine!r}; choose from {', '.join(RECOGNIZERS)}, MODULE:NAME"
+        )
     _check_texts(to_plain(settings, address=str), where)
-    check_languages(settings, where, overrides or {}, takes_several=takes_several)
+    _check_languages(settings, where, overrides, takes_several=takes_several)
     return Loaded(_in_one_language(settings), frozenset(raw.get("translate", ())))
 
 
-def _choose_language(raw: dict[str, Any], overrides: dict[str, dict[str, Any]], where: str) -> None:
+def _merged(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(raw)
+    for key, value in overrides.items():
+        if isinstance(value, Mapping) and isinstance(before := merged.get(key, {}), Mapping):
+            merged[key] = _merged(before, value)
+        elif value is not None:
+            merged[key] = value
+    return merged
+
+
+def _place(place: str, where: str, overrides: Mapping[str, Any]) -> str:
+    """Where a setting was given: its key, after the file that has it."""
+    given: Any = overrides
+    for name in place.partition("[")[0].split("."):
+        given = given.get(name) if isinstance(given, Mapping) else given
+    return f"{where}: {place}" if given is None else place
+
+
+def _choose_language(raw: dict[str, Any], overrides: Overrides, where: str) -> None:
     """Let an option for the language of the captions win over the file, where one says that there is none.
 
     Raises `UsageError` where both are said in one place.
@@ -167,16 +221,73 @@ def _in_one_language(settings: Settings) -> Settings:
     )
 
 
-def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, inside: str = "") -> None:
+def _check_keys(
+    given: Mapping[str, Any], struct: type[msgspec.Struct], where: str = "", inside: str = ""
+) -> None:
     kinds = keys_of(struct)
-    for key, value in raw.items():
+    for key, value in given.items():
         if key not in kinds:
-            shown = key[:_MAX_KEY_CHARACTERS]
             raise UsageError(
-                f"{where}: there is no setting {inside}{shown}; {meant_key(shown, inside, kinds)}"
+                f"{where}there is no setting {inside}{key[:64]}; {_meant(key, inside, list(kinds))}"
             )
         if isinstance(value, dict) and is_table(kinds[key]):
             _check_keys(value, kinds[key], where, f"{inside}{key}.")
+
+
+def _meant(key: str, inside: str, names: list[str]) -> str:
+    """What to do about a key that does not exist: one of the same name elsewhere, or a similar one."""
+    plain = key[:64].replace("-", "_")
+    elsewhere = [one for one in _all_keys(Settings) if one.rpartition(".")[2] == plain]
+    if elsewhere:
+        return f"did you mean {elsewhere[0]}?"
+    near = nearest(plain, names)
+    return f"choose from {', '.join(names)}" if near is None else f"did you mean {inside}{near}?"
+
+
+def _all_keys(struct: type[msgspec.Struct], inside: str = "") -> Iterator[str]:
+    for key, kind in keys_of(struct).items():
+        yield from _all_keys(kind, f"{inside}{key}.") if is_table(kind) else (f"{inside}{key}",)
+
+
+def _check_languages(
+    settings: Settings, where: str, overrides: Mapping[str, Any], *, takes_several: bool
+) -> None:
+    """Check that all languages are known, and that glossaries and dictionaries are for them.
+
+    Raises:
+        UsageError: names the place of one that is not, or that is given twice; for several languages of
+            captions where one is taken; for a glossary or dictionary of another or an unknown language.
+    """
+    translate, rooms = settings.translate, settings.rooms
+    targets = (translate.target, *translate.more_targets)
+    given = {
+        "translate.from": (translate.source,), "translate.to": targets,
+        "rooms.from": rooms.spoken, "rooms.to": rooms.written,
+    }  # fmt: skip
+    for place, names in given.items():
+        with _named(_place(place, where, overrides)):
+            for name in names:
+                language(name)
+    place = _place("translate.to", where, overrides)
+    if targets[1:] and not takes_several:
+        raise UsageError(f"{place}: {', '.join(targets)} are {len(targets)} languages; name one here")
+    known = [language(one) for one in targets]
+    for one in known:
+        if known.count(one) > 1:
+            raise UsageError(f"{place}: {one.name} is named twice; name each language once")
+    written = [*known, *map(language, rooms.written)]
+    for key, files in (("glossary", translate.glossary), ("dictionary", translate.dictionary)):
+        with _named(_place(f"translate.{key}", where, overrides)):
+            check_files(files, written, is_of_first=bool(rooms.written))
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Name the place of a wrong setting."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:

@@ -1,14 +1,13 @@
 """The settings of the display, and of all that is written."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
 from connectors.sinks.part import SINKS, SinkPart, asked_in
-from flows.settings.stage import ELSEWHERE, NotNegative, Stage, extended
+from flows.settings.stage import NotNegative, Stage
 from operators.languages import Direction
-from operators.parts import Option
 from operators.secret import Secret
 from operators.subtitles.writer import Shown
 
@@ -20,8 +19,11 @@ Topic = Annotated[
         description="names of at most 249 letters, digits, points, hyphens and underscores",
     ),
 ]
-OwnSink = Annotated[str, Meta(pattern=f"^{ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
-
+OwnSink = Annotated[
+    str, Meta(pattern=r"^([\w.]+:)?[\w-]+=.+$", description="sinks such as mine:table=talk.csv")
+]
+#: A file, or several that differ in what they show.
+Files = str | tuple[str, ...] | None
 
 #: Tokens of a translation, and words of captions in the spoken language, that are withheld while unfinished;
 #: docs/figures.md has what they are worth.
@@ -31,13 +33,11 @@ MASK_K, MASKED_WORDS = 3, 1
 class DisplaySettings(Stage, frozen=True, kw_only=True):
     """How captions are displayed."""
 
-    mask_k: Annotated[NotNegative | None, Option(
-        "Tokens withheld from unfinished captions; words of captions that are not translated.",
-        default=f"{MASK_K}, or {MASKED_WORDS} word",
-    )] = None  # fmt: skip
-    replace: Annotated[str | None, Option(
-        "Words to replace in captions, one a line: the word, a tab and another; without that, asterisks."
-    )] = None  # fmt: skip
+    #: Tokens withheld from unfinished captions; words of captions that are not translated; by default 3
+    #: tokens or 1 word.
+    mask_k: NotNegative | None = None
+    #: Words to replace in captions, one a line: the word, a tab and another; without that, asterisks.
+    replace: str | None = None
 
     def withheld(self, languages: Direction) -> int:
         """The tokens or words that captions in these languages withhold."""
@@ -59,25 +59,49 @@ class KafkaOutput(Stage, frozen=True, kw_only=True):
     captions: Topic | None = None
 
 
-class _OutputSettings(Stage, frozen=True, kw_only=True):
+class OutputSettings(Stage, frozen=True, kw_only=True):
     """Outputs: those that name a file are not written if absent."""
 
     #: Show captions on the terminal.
     terminal: bool = True
-    subtitles: Annotated[
-        Shown, Option("What subtitles show: source (the speech), target (its translation) or both.")
-    ] = "target"
-    summary: Annotated[str | None, Option("Write the closing summary here (JSON).")] = None
+    #: What subtitles show: source (the speech), target (its translation) or both.
+    subtitles: Shown = "target"
+    #: Write the closing summary here (JSON).
+    summary: str | None = None
     kafka: KafkaOutput = KafkaOutput()
-    sinks: Annotated[
-        tuple[OwnSink, ...], Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none")
-    ] = ()
+    #: Sinks of other packages: ``NAME=FILE``, or ``MODULE:NAME=FILE`` of one that no package offers.
+    sinks: tuple[OwnSink, ...] = ()
+    #: Write the erasure log here (JSONL).
+    log: str | None = None
+    #: Write what the recogniser said here (JSONL).
+    partials: str | None = None
+    #: Write the sentences as they were translated, without those that newer ones overtook (JSONL).
+    sentences: str | None = None
+    #: Write the translations here (JSONL).
+    translations: str | None = None
+    #: Write the captions here (JSONL).
+    captions: str | None = None
+    #: Write subtitles here (SubRip); ``source=FILE`` and ``both=FILE`` show what was said, too.
+    srt: Files = None
+    #: Write subtitles here (WebVTT); as for ``srt``.
+    vtt: Files = None
+    #: Write finished sentences here (plain text, one a line; .md: Markdown); ``times=FILE`` also says when
+    #: they were said.
+    txt: Files = None
+    #: Record the speech here (WAV, 16 kHz).
+    audio: str | None = None
+    #: Send captions to OBS: ``ws://localhost:4455``; its password is in SURTITLE_OBS_PASSWORD.
+    obs: Secret | None = None
+    #: Post each finished sentence to this address (JSON).
+    webhook: Secret | None = None
+    #: Send captions to the ingestion address of a YouTube live stream.
+    youtube: Secret | None = None
 
     def files(self) -> list[tuple[SinkPart, Path]]:
         """The sinks that are named, with their files."""
         named = []
         for one in SINKS.values():
-            given = () if one.is_address else getattr(self, one.name) or ()
+            given = () if one.is_address else getattr(self, one.name, None) or ()
             for number, text in enumerate((given,) if isinstance(given, str) else given):
                 asked, path = asked_in(text, one) if one.shows else (one, Path(text))
                 name = f"{one.name}-{number + 1}" if number else one.name
@@ -89,26 +113,5 @@ class _OutputSettings(Stage, frozen=True, kw_only=True):
 
     def addresses(self) -> list[tuple[SinkPart, Secret]]:
         """The sinks that send elsewhere, with their addresses."""
-        given = [(one, getattr(self, one.name)) for one in SINKS.values() if one.is_address]
+        given = [(one, getattr(self, one.name, None)) for one in SINKS.values() if one.is_address]
         return [(one, address) for one, address in given if address is not None]
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, sink: str) -> Any:
-            """The file of a sink; of some, several."""
-
-
-def _type_of(one: SinkPart) -> Any:
-    """What names a sink: a file, several, or an address."""
-    return Secret if one.is_address else str | tuple[str, ...] if one.shows else str
-
-
-if TYPE_CHECKING:
-    OutputSettings = _OutputSettings
-else:
-    _options = {one: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
-    OutputSettings = extended(
-        "OutputSettings",
-        _OutputSettings,
-        [(one.name, Annotated[_type_of(one) | None, option], None) for one, option in _options.items()],
-    )

@@ -1,28 +1,25 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state.
 
-A setting that commands take is ``Annotated`` with its `Option`. Its help is also what the settings' page
-says of it, unless a comment says more there.
+The comment above a setting is what the settings' page says of it.
 """
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, field
+from operators.recognizers.azure.settings import AzureSettings
 
 from connectors.http.access import LOCAL
 from connectors.messages import Format
 from connectors.rooms.room import RoomLimits
 from connectors.sinks.part import SINKS, SinkPart
 from connectors.web.hub import MAX_CLIENTS
-from flows.settings.lists import words
 from flows.settings.output import DisplaySettings, KafkaOutput, OutputSettings, Topic
-from flows.settings.stage import ELSEWHERE, Positive, Stage, extended
+from flows.settings.stage import Positive, Stage
 from flows.settings.translate import TranslateSettings
 from operators.metrics.health import Rule
-from operators.parts import Option
-from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
+from operators.recognizers.part import RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
 
@@ -57,61 +54,40 @@ class InputSettings(Stage, frozen=True, kw_only=True):
     audio: str | None = None
     #: Recordings that follow it, as parts of one talk.
     more_audio: tuple[str, ...] = ()
-    track: Annotated[str | None, Option(
-        "Audio track of a video: its number, or its language; otherwise the one in the spoken language, or "
-        "the default one.", default="that in the spoken language",
-    )] = None  # fmt: skip
+    #: Audio track of a video: its number, or its language; absent for the one in the spoken language, or the
+    #: default one.
+    track: int | str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
-    microphone: Annotated[str | None, Option(
-        "Index of the microphone, or part of its name; otherwise the system's.", "--device",
-    )] = None  # fmt: skip
+    microphone: str | None = None
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
     buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = _LIMITS.buffer_s
-    partials: Annotated[str | None, Option(
-        "Replay the partials of this file instead of recognising speech.", "--from-partials",
-    )] = None  # fmt: skip
-    translations: Annotated[str | None, Option(
-        "Replay the translations of this file instead of translating.", "--from-translations",
-    )] = None  # fmt: skip
-    captions: Annotated[str | None, Option("Replay the captions of this file.", "--from-captions")] = None
+    #: Replay the partials of this file instead of recognising speech.
+    partials: str | None = None
+    #: Replay the translations of this file instead of translating.
+    translations: str | None = None
+    #: Replay the captions of this file.
+    captions: str | None = None
     kafka: KafkaInput = KafkaInput()
-    realtime: Annotated[
-        bool, Option("Play the recording at its own pace, instead of as fast as possible.", "--realtime")
-    ] = False
-    skip_bad: Annotated[bool, Option("Move invalid lines to EVENTS.rejected and continue.", "--skip-bad")] = (
-        False
-    )
+    #: Play the recording at its own pace, instead of as fast as possible.
+    realtime: bool = False
+    #: Move invalid lines to EVENTS.rejected and continue.
+    skip_bad: bool = False
 
 
-def _engine() -> Any:
-    names = list(RECOGNIZERS)
-    shown, pattern = ", ".join(names), rf"^({'|'.join(map(re.escape, names))}|{ELSEWHERE})$"
-    meta = Meta(pattern=pattern, description=f"{shown} or MODULE:NAME", examples=names)
-    return Annotated[str, meta, Option(f"{shown}, or MODULE:NAME for one of your own.", "--recognizer")]
+class RecognizeSettings(RecognizerSettings, frozen=True, kw_only=True):
+    """The speech recogniser."""
 
-
-if TYPE_CHECKING:
-    RecognizeSettings = RecognizerSettings
-else:
-    RecognizeSettings = extended(
-        "RecognizeSettings",
-        RecognizerSettings,
-        [
-            ("engine", _engine(), RecognizerSettings().engine),
-            *((one.name, one.settings, one.settings()) for one in RECOGNIZERS.values() if one.settings),
-        ],
-    )
+    azure: AzureSettings = AzureSettings()
 
 
 class SentencesSettings(Stage, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
-    method: Annotated[Literal["auto", "rules", "off"], Option(
-        "Where sentences end: rules, or auto, which also judges English words where they are unsure; off "
-        "takes pauses for their ends.", "--sentences",
-    )] = "auto"  # fmt: skip
+    #: Where sentences end: rules, or auto, which also judges English words where they are unsure; off
+    #: takes pauses for their ends.
+    method: Literal["auto", "rules", "off"] = "auto"
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s
     #: Words from which on a sentence ends at the next pause where a clause may end; with half as many more,
@@ -126,11 +102,12 @@ class SentencesSettings(Stage, frozen=True, kw_only=True):
 class WebSettings(Stage, frozen=True, kw_only=True):
     """Captions in a browser."""
 
-    enabled: Annotated[bool, Option("Show the captions in a browser, too.", "--web")] = False
+    #: Show the captions in a browser, too.
+    enabled: bool = False
     #: Name or address to listen on; one that other machines can reach needs a token.
-    host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = LOCAL
+    host: str = LOCAL
     #: Port; 0 for any free one.
-    port: Annotated[int, Meta(ge=0, le=65535), Option("Its port, 0 for any; implies --web.")] = 8080
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8080
     #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
     token: Secret | None = None
     #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
@@ -144,22 +121,15 @@ class RoomsSettings(Stage, frozen=True, kw_only=True):
 
     #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
     #: needs a recogniser that knows them.
-    spoken: Annotated[
-        tuple[str, ...], Option("Languages that rooms may be spoken in.", default="English", parse=words)
-    ] = msgspec.field(name="from", default=())
+    spoken: tuple[str, ...] = msgspec.field(name="from", default=())
     #: Languages of captions that rooms may choose from; absent for ``translate.to``.
-    written: Annotated[tuple[str, ...], Option(
-        "Languages that rooms may be captioned in: German,Spanish.", default="German", parse=words,
-    )] = msgspec.field(name="to", default=())  # fmt: skip
-    folder: Annotated[
-        str | None, Option("Write finals and subtitles of each room into this folder.", "--captions-folder")
-    ] = None
-    keys: Annotated[
-        str | None, Option("Keep the links of rooms in this file, over a restart.", "--room-keys")
-    ] = None
-    silence_s: Annotated[float, Meta(ge=1.0, le=86_400.0), Option(
-        "Seconds without sound after which a room ends.", "--silence",
-    )] = _LIMITS.silence_s  # fmt: skip
+    written: tuple[str, ...] = msgspec.field(name="to", default=())
+    #: Write finals and subtitles of each room into this folder.
+    folder: str | None = None
+    #: Keep the links of rooms in this file, over a restart.
+    keys: str | None = None
+    #: Seconds without sound after which a room ends.
+    silence_s: Annotated[float, Meta(ge=1.0, le=86400.0)] = _LIMITS.silence_s
     #: Seconds in which a speaker may come back after the connection was lost.
     linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = _LIMITS.linger_s
 
@@ -167,10 +137,9 @@ class RoomsSettings(Stage, frozen=True, kw_only=True):
 class MetricsSettings(Stage, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
-    listen: Annotated[Annotated[int, Meta(ge=0, le=65535)] | str | None, Option(
-        "Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only; PORT 0 is any.",
-        "--metrics", "nowhere",
-    )] = None  # fmt: skip
+    #: Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only;
+    #: PORT 0 is any.
+    listen: Annotated[int, Meta(ge=0, le=65535)] | str | None = None
     #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
     stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = Rule().stall_s
     #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
@@ -182,17 +151,15 @@ class MetricsSettings(Stage, frozen=True, kw_only=True):
 class MessagesSettings(Stage, frozen=True, kw_only=True):
     """Messages on standard error."""
 
-    format: Annotated[
-        Format, Option("Messages on standard error: text, or json (one object per line).", "--log-format")
-    ] = "text"
+    #: Messages on standard error: text, or json (one object per line).
+    format: Format = "text"
 
 
 class RecoverySettings(Stage, frozen=True, kw_only=True):
     """How a killed run resumes."""
 
-    folder: Annotated[
-        str | None, Option("Store snapshots in this folder; a killed run resumes from them.", "--recovery")
-    ] = None
+    #: Store snapshots in this folder; a killed run resumes from them.
+    folder: str | None = None
     #: Seconds between two snapshots; work since the last one is repeated after a crash.
     interval_s: Annotated[float, Meta(ge=0.01, le=3600.0)] = 1.0
 
@@ -210,17 +177,12 @@ Address = Annotated[
 class RunSettings(Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
-    workers: Annotated[
-        int, Meta(ge=1, le=MAX_WORKERS), Option("Threads that share the streams of the input.")
-    ] = 1
+    #: Threads that share the streams of the input.
+    workers: Annotated[int, Meta(ge=1, le=MAX_WORKERS)] = 1
     #: Addresses of all processes of a cluster, the same list for each of them; empty for one process.
-    addresses: Annotated[tuple[Address, ...], Meta(max_length=1000), Option(
-        "HOST:PORT of each process of a cluster, with commas between.",
-        default="one process", parse=lambda _flag, given: tuple(given.split(",")),
-    )] = ()  # fmt: skip
-    process: Annotated[
-        int, Meta(ge=0, le=999), Option("Number of this process among them, from 0; process 0 has the files.")
-    ] = 0
+    addresses: Annotated[tuple[Address, ...], Meta(max_length=1000)] = ()
+    #: Number of this process among them, from 0; process 0 has the files.
+    process: Annotated[int, Meta(ge=0, le=999)] = 0
 
 
 class Settings(Stage, frozen=True, kw_only=True):
@@ -271,7 +233,7 @@ class Settings(Stage, frozen=True, kw_only=True):
             return False
         output = self.output
         own = [given.partition("=")[0] for given in output.sinks]
-        written = [one.of for name, one in SINKS.items() if getattr(output, name)]
+        written = [one.of for name, one in SINKS.items() if getattr(output, name, None)]
         written += [SINKS[name].of for name in own]
         # Somebody who names a file for every update wants all of them.
         records_updates = output.summary or any(step in ("partials", "records") for step in written)

@@ -16,14 +16,6 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The settings of one stage."""
 
 
-def extended(name: str, base: type[msgspec.Struct], fields: list[tuple[str, Any, Any]]) -> Any:
-    """The settings of a stage with those of its parts."""
-    return msgspec.defstruct(
-        name, fields, bases=(base,), namespace={"__doc__": base.__doc__}, module=base.__module__,
-        frozen=True, kw_only=True, forbid_unknown_fields=True,
-    )  # fmt: skip
-
-
 def keys_of(table: type[msgspec.Struct]) -> dict[str, Any]:
     """The keys of a table of the file, with their types."""
     return {field.encode_name: field.type for field in msgspec.structs.fields(table)}

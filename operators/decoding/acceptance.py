@@ -44,7 +44,7 @@ class Acceptance(Protocol):
 
 
 class RulePart(NamedTuple):
-    """A rule that ``--accept NAME`` names."""
+    """A rule that ``translate.accept NAME`` names."""
 
     name: str
     #: Makes the rule from the number behind its name. Without one it gets the bias, which is for ``bias``.

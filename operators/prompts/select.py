@@ -71,7 +71,7 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
     if name != "auto" and trained_prompts(model.metadata):
         raise UsageError(
             f"the template {name} is not for this model, which was trained with prompts of its own: "
-            "leave out --template, or choose --model base"
+            "leave out translate.template, or choose --model base"
         )
     template = _named(model, chosen, source, target) if isinstance(chosen, str) else chosen
     if isinstance(template, FewShotTemplate):
@@ -85,12 +85,12 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
         return few_shot_prompt(model, template)
     if isinstance(template, ChatTemplate):
         if model.chat_template is None:
-            raise UsageError("this model file has no chat template: use --template few-shot")
+            raise UsageError("this model file has no chat template: use --set translate.template=few-shot")
         return chat_prompt(model, template, source, target)
     if missing := _missing_controls(model, template, source, target):
         raise UsageError(
             f"the template {name} is not for this model, whose vocabulary lacks {' '.join(missing)}: "
-            "use --template auto"
+            "use --set translate.template=auto"
         )
     return turn_prompt(model, template, source, target)
 
@@ -253,5 +253,5 @@ def _render(model: Model, system: str, message: str) -> str:
 def _unusable(why: str) -> InputError:
     return InputError(
         f"the chat template in the model file cannot be used, {why}: "
-        "choose another prompt with --template, or another model"
+        "choose another prompt with translate.template, or another model"
     )

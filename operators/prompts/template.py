@@ -194,7 +194,7 @@ def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
 
 
-#: What ``--template`` can be besides a file.
+#: What ``translate.template`` can be besides a file.
 NAMES = ("auto", "few-shot", *named_templates())
 
 
@@ -232,7 +232,7 @@ def find_examples(source: str, target: str) -> FewShotTemplate:
     raise UsageError(
         f"there are no examples for {spoken} to {written}, and this pretrained model needs them; "
         f"choose one of {_directions(few_shot_templates())}, another model (`surtitle models --from "
-        f"{spoken} --to {written}` lists them), or give examples of your own with --template"
+        f"{spoken} --to {written}` lists them), or give examples of your own with translate.template"
     )
 
 

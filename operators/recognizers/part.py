@@ -14,7 +14,7 @@ from operators.errors import InputError, UsageError, is_folder
 from operators.extras import Extra
 from operators.languages import Language, is_language, language
 from operators.notifications import RecognizerChanged, SpeechCut
-from operators.parts import Option, Parts
+from operators.parts import Parts
 from operators.recognizers.protocol import Recognizer
 
 #: Maximum seconds between two hypotheses of an utterance.
@@ -28,11 +28,10 @@ Observe = Callable[[RecognizerChanged | SpeechCut], None]
 class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The speech recogniser."""
 
-    #: The speech engine.
+    #: The speech engine: moonshine, whisper, vosk, azure, or MODULE:NAME for one of your own.
     engine: str = "moonshine"
-    model: Annotated[
-        str | None, Option("Folder of the speech model.", "--speech-model", "moonshine's English one")
-    ] = None
+    #: Folder of the speech model; absent for moonshine's English one.
+    model: str | None = None
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, Meta(ge=0.1, le=MAX_INTERVAL_S)] = 0.5
     #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
@@ -42,16 +41,18 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     certainty: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.7
     #: Threads of these two; absent for the number of cores, at most two.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
+    #: Settings of a recogniser of another package, which checks them itself.
+    plugin: dict[str, Any] = {}
+
+    @property
+    def own(self) -> Any:
+        """The table of the engine: ``[recognize.ENGINE]``, or ``[recognize.plugin]`` of another package's."""
+        return getattr(self, self.engine, self.plugin)
 
     @property
     def usual_threads(self) -> int:
         """The threads to use."""
         return self.threads or min(2, os.cpu_count() or 1)
-
-    @property
-    def own(self) -> Any:
-        """The table of the engine, ``[recognize.ENGINE]``; None if it has none."""
-        return getattr(self, self.engine, None)
 
 
 USUAL = RecognizerSettings()
@@ -69,8 +70,6 @@ class RecognizerPart(NamedTuple):
     make: Callable[[RecognizerSettings, Language, Observe], Recognizer]
     #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
     check: Callable[[RecognizerSettings, Language, bool], None] = lambda *_asked: None
-    #: Settings of its own, in the table ``[recognize.NAME]``.
-    settings: type[msgspec.Struct] | None = None
     extra: Extra | None = None
     #: Whether it decodes growing windows, so that ``bench-speech`` can measure it.
     is_windowed: bool = False

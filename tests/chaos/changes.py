@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.chaos.talk import talk
-from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Ended, Trial, records, see
+from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Ended, Trial, outputs, records, see
 from tests.killing import speech
 from tests.tiny_gguf import pieces, write_model
 
 _SECONDS = 6.0
-_FILES = {name: file for name, file in {**LINES, **SUBTITLES}.items() if name != "--save-translations"}
+_FILES = {name: file for name, file in {**LINES, **SUBTITLES}.items() if name != "translations"}
 _NO_LIMIT = resource.RLIM_INFINITY
 
 
@@ -56,7 +56,7 @@ def attempt(trial: Trial) -> None:
             arguments = ["--recovery", trial.folder / "run"]
         process = trial.start(
             SURTITLE, "replay", *given, "--realtime", *arguments,
-            "--summary", trial.folder / "summary.json", *(one for pair in files.items() for one in pair),
+            "--set", f"output.summary={trial.folder / 'summary.json'}", *outputs(files),
         )  # fmt: skip
         _wait_for(files["--captions"], process)
         time.sleep(random.uniform(0.0, 2.0))
@@ -83,7 +83,7 @@ def _translated(trial: Trial) -> tuple[list[object], int]:
     path, model = trial.folder / "talk.jsonl", trial.folder / "model.gguf"
     speech(path, 5)
     write_model(model, pieces({}))
-    return [path, "--model", model, "--threads", "1", "--sentences", "off"], 5
+    return [path, "--model", model, "--set", "translate.threads=1", "--set", "sentences.method=off"], 5
 
 
 @contextlib.contextmanager

@@ -47,10 +47,11 @@ def attempt(trial: Trial) -> None:
     most_files = 64 if what == "few files" else 1024
     more = ["--captions", trial.folder / "all.jsonl"] if random.random() < 0.5 else []
     is_joined = random.random() < 0.5
-    more += [] if is_joined else ["--sentences", "off"]
+    more += [] if is_joined else ["--set", "sentences.method=off"]
     process = trial.start(
-        TOYS, "serve", "--port", "0", "--metrics", "0", "--captions-folder", folder, "--to", "German,Spanish",
-        "--rooms", speakers + 3, *more,
+        TOYS, "serve", "--port", "0", "--set", "metrics.listen=0", "--set", f"rooms.folder={folder}",
+        "--to", "German,Spanish",
+        "--set", f"translate.rooms={speakers + 3}", *more,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files)),
     )  # fmt: skip
     said = Said(process.stderr)

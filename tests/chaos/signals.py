@@ -21,6 +21,7 @@ from tests.chaos.trial import (
     finals,
     is_free,
     lines,
+    outputs,
     port,
     see,
     see_same_finals,
@@ -65,20 +66,20 @@ _INPUTS = {
     # With llama.cpp, on a model that babbles.
     "llama": _Input(
         lambda folder: (
-            "replay", folder / "speech.jsonl", "--model", folder / "model.gguf", "--threads", "1"
-        ),
+            "replay", folder / "speech.jsonl", "--model", folder / "model.gguf",
+            "--set", "translate.threads=1"),
         _speech_and_model, program=SURTITLE,
     ),
     "stdin": _Input(lambda _folder: ("replay", "/dev/stdin"), _speech, "speech.jsonl"),
     "audio": _Input(
-        lambda folder: ("file", folder / "talk.wav", "--save-partials", folder / "partials.jsonl"),
+        lambda folder: ("file", folder / "talk.wav", "--set", f"output.partials={folder / 'partials.jsonl'}"),
         lambda folder: recording(folder / "talk.wav", _SECONDS),
         is_exact=False,
     ),
     "microphone": _Input(
         lambda folder: (
-            "live", "--save-partials", folder / "partials.jsonl", "--save-audio", folder / "heard.wav"
-        ),
+            "live", "--set", f"output.partials={folder / 'partials.jsonl'}",
+            "--set", f"output.audio={folder / 'heard.wav'}"),
         lambda _folder: None, has_end=False, is_exact=False,
     ),
 }  # fmt: skip
@@ -94,7 +95,7 @@ def attempt(trial: Trial) -> None:
     is_watched = random.random() < 0.5
     is_joined = random.random() < 0.5
     arguments = _arguments(trial, given, is_remembered=is_remembered, is_watched=is_watched)
-    arguments += [] if is_joined else ["--sentences", "off"]
+    arguments += [] if is_joined else ["--set", "sentences.method=off"]
     trial.note(name, "with recovery" if is_remembered else "without recovery")
     for _ in range(random.randint(1, 3) if is_remembered else 1):
         is_over = _disturbed(trial, given, arguments)
@@ -109,13 +110,13 @@ def attempt(trial: Trial) -> None:
 
 def _arguments(trial: Trial, given: _Input, *, is_remembered: bool, is_watched: bool) -> list[object]:
     files = {option: trial.folder / name for option, name in {**LINES, **SUBTITLES}.items()}
-    arguments = [*given.command(trial.folder), *(one for pair in files.items() for one in pair)]
+    arguments = [*given.command(trial.folder), *outputs(files)]
     if is_remembered:
         settings = trial.folder / "often.toml"
         settings.write_text("[recovery]\ninterval_s = 0.1\n")
         arguments += ["--recovery", trial.folder / "run", "--settings", settings]
     if is_watched:
-        arguments += ["--metrics", "0"]
+        arguments += ["--set", "metrics.listen=0"]
     # With an audience a replay stays when it is over: somebody has to end it.
     if is_watched and not given.has_end:
         arguments += ["--web", "--port", "0"]

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import IO, Any, NamedTuple
@@ -24,9 +24,16 @@ ROOT = Path(__file__).parent.parent.parent
 #: The program, and the program with toys for its models.
 SURTITLE = (str(Path(sys.executable).with_name("surtitle")),)
 TOYS = (sys.executable, "-m", "tests.chaos.program")
-#: Files that a run writes, by option; JSON lines among them.
-LINES = {"--captions": "captions.jsonl", "--log": "log.jsonl", "--save-translations": "translations.jsonl"}
-SUBTITLES = {"--srt": "talk.srt", "--vtt": "talk.vtt"}
+#: Files that a run writes, by setting; JSON lines among them.
+LINES = {"captions": "captions.jsonl", "log": "log.jsonl", "translations": "translations.jsonl"}
+SUBTITLES = {"srt": "talk.srt", "vtt": "talk.vtt"}
+
+
+def outputs(files: Mapping[str, str | Path]) -> list[str]:
+    """The options for these outputs."""
+    return [one for key, path in files.items() for one in ("--set", f"output.{key}={path}")]
+
+
 #: Seconds in which a run that was asked to end has to: the machine may be busy.
 PATIENCE_S = 90.0
 

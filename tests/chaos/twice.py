@@ -6,7 +6,18 @@ import time
 from pathlib import Path
 
 from tests.chaos.talk import talk
-from tests.chaos.trial import LINES, PATIENCE_S, SUBTITLES, SURTITLE, Ended, Trial, is_free, records, see
+from tests.chaos.trial import (
+    LINES,
+    PATIENCE_S,
+    SUBTITLES,
+    SURTITLE,
+    Ended,
+    Trial,
+    is_free,
+    outputs,
+    records,
+    see,
+)
 from tests.killing import free_addresses
 
 _SECONDS = 3.0
@@ -43,15 +54,15 @@ def _start(trial: Trial, name: str, shared: str, number: int) -> _Run:
     if shared == "one file":
         option = sorted(files)[trial.seed % len(files)]
         files[option] = trial.folder / f"shared{files[option].suffix}"
-    more = {
+    sharing: dict[str, list[object]] = {
         "folder": ["--recovery", trial.folder / "run"],
         "folder and files": ["--recovery", trial.folder / "run"],
         "web": ["--web", "--port", number],
-        "metrics": ["--metrics", number],
-    }.get(shared, [])
+        "metrics": ["--set", f"metrics.listen={number}"],
+    }
     process = trial.start(
-        SURTITLE, "replay", trial.folder / "talk.jsonl", "--realtime", *more,
-        *(one for pair in files.items() for one in pair),
+        SURTITLE, "replay", trial.folder / "talk.jsonl", "--realtime", *sharing.get(shared, []),
+        *outputs(files),
     )  # fmt: skip
     return process, files
 
@@ -59,7 +70,7 @@ def _start(trial: Trial, name: str, shared: str, number: int) -> _Run:
 def _end_the_one_that_stays(runs: list[_Run], segments: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     for process, files in runs:
-        captions = files["--captions"]
+        captions = files["captions"]
         while process.poll() is None and (
             not captions.exists() or captions.read_bytes().count(b"\n") < segments
         ):
@@ -85,7 +96,7 @@ def _see_files(files: dict[str, Path], how: Ended, segments: int, *, is_shared: 
     """See that the run that went on has all of its files, and that the one that was refused made none."""
     if how.code == 0:
         for option, path in files.items():
-            if option != "--save-translations":
+            if option != "translations":
                 see(len(records(path)) >= segments, f"{option} of the run that went on is not whole")
     elif not is_shared:
         own = [path.name for path in files.values() if path.stem != "shared" and path.exists()]

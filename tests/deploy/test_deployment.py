@@ -82,7 +82,7 @@ def test_every_way_to_start_it_has_options_that_there_are() -> None:
         assert arguments[0] == "serve"
         assert set(flags(arguments)) <= known
         assert arguments[arguments.index("--host") + 1] == "0.0.0.0"
-        assert arguments[arguments.index("--metrics") + 1] == "0.0.0.0:9464"
+        assert "metrics.listen=0.0.0.0:9464" in arguments
 
 
 def test_the_settings_are_settings_of_rooms(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from reference.settings import tables_of
 from typer.main import get_command
 
 from flows.cli.app import app
-from flows.settings.options import flag_of
 from flows.settings.schema import Settings
 
 
@@ -27,8 +26,10 @@ def test_every_key_of_the_settings_has_a_meaning() -> None:
     assert [f"{table}.{one.name}" for table, one in fields if not one.meaning and one.struct is None] == []
 
 
-def test_every_option_of_the_command_line_has_a_meaning() -> None:
+def test_every_option_of_the_command_line_has_a_meaning_and_they_are_few() -> None:
     commands = list(commands_of(get_command(app), "surtitle"))
+    names = {one.opts[0] for _, command in commands for one in command.params if one.opts[0].startswith("-")}
+    assert len(names) <= 76
     assert {"surtitle live", "surtitle model train"} <= {name for name, _ in commands}
     assert [(name, one.name) for name, command in commands for one in command.params if not one.help] == []
 
@@ -37,11 +38,6 @@ def test_a_record_has_a_meaning_for_every_field() -> None:
     rows = [line for line in PAGES["records.md"]().splitlines() if line.startswith("| `")]
     assert len(rows) > 60
     assert [row for row in rows if not row.split("|")[2].strip()] == []
-
-
-def test_an_option_is_found_by_the_key_that_it_overrides() -> None:
-    assert flag_of("translate", "from") == "--from"
-    assert flag_of("translate", "max_source") is None
 
 
 class Base(msgspec.Struct, kw_only=True):

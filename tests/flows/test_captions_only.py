@@ -28,9 +28,10 @@ def run(speech: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "terms.tsv").write_text("Xylander\tXylander\n")
     done = surtitle(
         "file", speech, "--captions-only", *NO_MODEL, "--glossary", folder / "terms.tsv",
-        "--srt", folder / "talk.srt", "--subtitles", "both",
-        "--log", folder / "log.jsonl", "--captions", folder / "captions.jsonl",
-        "--save-partials", folder / "partials.jsonl", "--save-sentences", folder / "sentences.jsonl",
+        "--srt", folder / "talk.srt", "--set", "output.subtitles=both",
+        "--set", f"output.log={folder / 'log.jsonl'}", "--captions", folder / "captions.jsonl",
+        "--set", f"output.partials={folder / 'partials.jsonl'}",
+        "--set", f"output.sentences={folder / 'sentences.jsonl'}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
@@ -114,7 +115,9 @@ def test_a_room_may_be_captioned_in_the_language_that_its_speaker_speaks(
 ) -> None:
     written = tmp_path / "captions.jsonl"
     rooms: dict[str, list[dict[str, Any]]] = {"English": [], "German": []}
-    with serve("--to", "English,German", "--rooms", 2, "--captions", written, *small[:2]) as server:
+    with serve(
+        "--to", "English,German", "--set", "translate.rooms=2", "--captions", written, *small[:2]
+    ) as server:
         speak_at_once(server.port, speech, rooms)
         assert server.interrupt()[0] == 0
     english, german = (finals(written, to) for to in rooms)

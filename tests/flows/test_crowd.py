@@ -87,8 +87,9 @@ def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path, s
     talk(captions, seconds=float(SEGMENTS), segments=SEGMENTS)
     captioned, titled, logged = (tmp_path / name for name in ("out.jsonl", "out.srt", "log.jsonl"))
     command = [
-        "replay", captions, "--realtime", "--quiet", "--web", "--port", 0, "--metrics", 0,
-        "--recovery", tmp_path / "recovery", "--captions", captioned, "--srt", titled, "--log", logged,
+        "replay", captions, "--realtime", "--quiet", "--web", "--port", 0, "--set", "metrics.listen=0",
+        "--recovery", tmp_path / "recovery", "--captions", captioned, "--srt", titled,
+        "--set", f"output.log={logged}",
     ]  # fmt: skip
     with running(64, *command) as process, ExitStack() as stack:
         metrics = port_of(process, "metrics")
@@ -112,11 +113,13 @@ def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path, s
 
 
 def test_more_rooms_than_there_are_files_for_are_refused_before_anybody_speaks(tmp_path: Path) -> None:
-    with running(64, "serve", "--port", 0, "--rooms", 40, "--captions-folder", tmp_path / "rooms") as process:
+    with running(
+        64, "serve", "--port", 0, "--set", "translate.rooms=40", "--set", f"rooms.folder={tmp_path / 'rooms'}"
+    ) as process:
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 2
     assert stderr == (
         "surtitle: the rooms write 80 files at the same time, and this process may open only 64; raise "
-        "that limit (ulimit -n 150), lower --rooms, or leave out --captions-folder\n"
+        "that limit (ulimit -n 150), lower translate.rooms, or leave out rooms.folder\n"
     )
     assert not (tmp_path / "rooms").exists()

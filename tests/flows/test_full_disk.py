@@ -22,8 +22,8 @@ LIMIT = 6000
 
 
 OPTIONS = [
-    "--captions", "captions.jsonl", "--log", "log.jsonl", "--srt", "talk.srt", "--vtt", "talk.vtt",
-    "--summary", "summary.json",
+    "--captions", "captions.jsonl", "--set", "output.log=log.jsonl", "--srt", "talk.srt", "--vtt", "talk.vtt",
+    "--set", "output.summary=summary.json",
 ]  # fmt: skip
 NO_LIMIT = resource.RLIM_INFINITY
 

@@ -37,7 +37,7 @@ def captions(folder: Path, name: str, *arguments: object) -> dict[str, str]:
 
 
 def test_captions_say_the_glossarys_words_alone_and_in_rooms(folder: Path) -> None:
-    replay = ("replay", "partials.jsonl", "--quiet", "--threads", 1)
+    replay = ("replay", "partials.jsonl", "--quiet", "--set", "translate.threads=1")
     plain = captions(folder, "plain.jsonl", *replay, "--captions", "plain.jsonl")
     assert "lexikalische Entlehnung" not in plain["talk"]
     terms = ("--glossary", "terms.tsv")
@@ -45,7 +45,9 @@ def test_captions_say_the_glossarys_words_alone_and_in_rooms(folder: Path) -> No
     assert "lexikalische Entlehnung" in leaning["talk"]
     # Nobody has said a term there.
     assert leaning["hall"] == plain["hall"]
-    rooms = captions(folder, "rooms.jsonl", *replay, *terms, "--rooms", 2, "--captions", "rooms.jsonl")
+    rooms = captions(
+        folder, "rooms.jsonl", *replay, *terms, "--set", "translate.rooms=2", "--captions", "rooms.jsonl"
+    )
     assert "lexikalische Entlehnung" in rooms["talk"]
 
 
@@ -53,7 +55,7 @@ def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     (folder / "text.txt").write_text("We are going to focus on lexical borrowing.\n")
     done = surtitle(
         "bench", "text.txt", "--vary", "method=ssbd", "--vary", "glossary=none,terms.tsv", "--repeat", 1,
-        "--threads", 1, "--json", "out.json", cwd=folder,
+        "--set", "translate.threads=1", "--json", "out.json", cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     results = json.loads((folder / "out.json").read_text())
@@ -73,9 +75,9 @@ def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(fol
     (folder / "terms.tsv").write_text("cormorant\tWasservogel\n")
     said = {}
     for name, options in {
-        "without": ["--dictionary", "none"],
-        "with": ["--dictionary", "words.tsv"],
-        "terms": ["--dictionary", "words.tsv", "--glossary", "terms.tsv"],
+        "without": ["--set", "translate.dictionary=none"],
+        "with": ["--set", "translate.dictionary=words.tsv"],
+        "terms": ["--set", "translate.dictionary=words.tsv", "--glossary", "terms.tsv"],
     }.items():
         said[name] = spoken(folder, name, *options)
     assert "Kormoran" not in said["without"]
@@ -87,5 +89,5 @@ def spoken(folder: Path, name: str, *options: str) -> str:
     """The caption of the text, replayed as one final."""
     text = (folder / "text.txt").read_text().strip()
     write(folder / "one.jsonl", partials([[text]], stream="one", is_sentence=True))
-    replay = ("replay", "one.jsonl", "--quiet", "--threads", 1, "--captions", f"{name}.jsonl")
+    replay = ("replay", "one.jsonl", "--quiet", "--set", "translate.threads=1", "--captions", f"{name}.jsonl")
     return captions(folder, f"{name}.jsonl", *replay, *options)["one"]

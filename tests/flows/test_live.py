@@ -64,10 +64,12 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
 ) -> None:
     with live(
-        virtual_microphone, "--to", "German", "--model", "captions", "--threads", 2,
-        "--captions", tmp_path / "captions.jsonl", "--save-audio", tmp_path / "heard.wav",
-        "--save-partials", tmp_path / "partials.jsonl", "--save-sentences", tmp_path / "sentences.jsonl",
-        "--log", tmp_path / "log.jsonl", "--summary", tmp_path / "summary.json",
+        virtual_microphone, "--to", "German", "--model", "captions", "--set", "translate.threads=2",
+        "--captions", tmp_path / "captions.jsonl", "--set", f"output.audio={tmp_path / 'heard.wav'}",
+        "--set", f"output.partials={tmp_path / 'partials.jsonl'}",
+        "--set", f"output.sentences={tmp_path / 'sentences.jsonl'}",
+        "--set", f"output.log={tmp_path / 'log.jsonl'}",
+        "--set", f"output.summary={tmp_path / 'summary.json'}",
     ) as process:  # fmt: skip
         until(lambda: size(tmp_path / "heard.wav") > 16_000)
         virtual_microphone.play(talk)
@@ -89,7 +91,7 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
 
     subprocess.run(
         [
-            SURTITLE, "replay", tmp_path / "sentences.jsonl", "--quiet", "--threads", "2",
+            SURTITLE, "replay", tmp_path / "sentences.jsonl", "--quiet", "--set", "translate.threads=2",
             "--captions", tmp_path / "again.jsonl",
         ],
         check=True,

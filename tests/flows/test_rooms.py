@@ -58,7 +58,11 @@ def captions(path: Path) -> dict[str, list[tuple[int, int, str]]]:
 def test_streams_that_are_translated_together_get_what_each_gets_alone(
     talk: Path, small: list[str], tmp_path: Path
 ) -> None:
-    for name, rooms in (("alone", []), ("together", ["--rooms", 4]), ("waiting", ["--rooms", 2])):
+    for name, rooms in (
+        ("alone", []),
+        ("together", ["--set", "translate.rooms=4"]),
+        ("waiting", ["--set", "translate.rooms=2"]),
+    ):
         done = surtitle("replay", talk, *small, *rooms, "--captions", tmp_path / name, "--quiet")
         assert done.returncode == 0, done.stderr
     together = captions(tmp_path / "together")
@@ -72,7 +76,15 @@ def test_a_live_stream_too_many_is_refused_in_one_sentence_and_the_others_go_on(
     talk: Path, small: list[str], tmp_path: Path
 ) -> None:
     done = surtitle(
-        "replay", talk, *small, "--realtime", "--rooms", 3, "--captions", tmp_path / "out", "--quiet"
+        "replay",
+        talk,
+        *small,
+        "--realtime",
+        "--set",
+        "translate.rooms=3",
+        "--captions",
+        tmp_path / "out",
+        "--quiet",
     )
     assert done.returncode == 3
     first, last = done.stderr.strip().splitlines()

@@ -29,7 +29,7 @@ SAID = "tried failed matter again"
 
 def serve(*options: object) -> AbstractContextManager[Run]:
     """A running server of rooms."""
-    return running(SURTITLE, "serve", "--port", "0", "--threads", "2", *options)
+    return running(SURTITLE, "serve", "--port", "0", "--set", "translate.threads=2", *options)
 
 
 def speak(port: int, recording: Path, heard: list[dict[str, Any]], **opening: str) -> None:
@@ -67,7 +67,8 @@ def replayed(sentences: Path, stream: str, to: str) -> list[tuple[int, int, str]
     lines = sentences.read_text().splitlines(keepends=True)
     own.write_text("".join(line for line in lines if json.loads(line)["stream"] == stream))
     completed(
-        [SURTITLE, "replay", str(own), "--to", to, "--threads", "2", "--captions", str(captions)],
+        [SURTITLE, "replay", str(own), "--to", to, "--set", "translate.threads=2",
+        "--captions", str(captions)],
         check=True,
     )  # fmt: skip
     return updates(captions, stream)
@@ -90,12 +91,12 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
         "German,Spanish",
         "--model",
         "captions",
-        "--rooms",
-        2,
+        "--set",
+        "translate.rooms=2",
         "--captions",
         written,
-        "--save-sentences",
-        sentences,
+        "--set",
+        f"output.sentences={sentences}",
     ) as server:
         speak_at_once(server.port, speech, rooms)
         # Later, because shared passes differ in rounding.
@@ -128,7 +129,10 @@ def test_a_browser_speaks_and_another_one_reads_along(speech: Path, small: list[
     samples, rate = soundfile.read(speech, dtype="int16")
     # As most microphones, at another rate than the recogniser wants.
     soundfile.write(microphone, np.repeat(samples, 3), 3 * rate)
-    with serve("--captions", written, "--rooms", 1, *small) as server, open_browser(microphone) as browser:
+    with (
+        serve("--captions", written, "--set", "translate.rooms=1", *small) as server,
+        open_browser(microphone) as browser,
+    ):
         context = browser.new_context(permissions=["microphone"])
         page = context.new_page()
         said = complaints(page)
@@ -165,7 +169,7 @@ def test_finals_that_a_speaker_saw_are_in_the_folder_however_the_server_ends(
 
     for is_killed in (True, False):
         before = written()
-        with serve("--captions-folder", folder, "--sentences", "rules", *small) as server:
+        with serve("--set", f"rooms.folder={folder}", "--set", "sentences.method=rules", *small) as server:
             with connect(f"ws://127.0.0.1:{server.port}/rooms", max_size=None) as socket:
                 socket.send('{"type": "open", "room": "Great hall"}')
                 stream = json.loads(socket.recv())["stream"]
@@ -195,7 +199,7 @@ def test_a_room_that_is_kept_has_its_links_after_a_server_was_killed(
     opened: list[dict[str, str]] = []
     for again in (False, True):
         with (
-            serve("--room-keys", keys, *small) as server,
+            serve("--set", f"rooms.keys={keys}", *small) as server,
             connect(f"ws://127.0.0.1:{server.port}/rooms") as socket,
         ):
             key = {"key": opened[0]["key"]} if again else {}
@@ -207,7 +211,7 @@ def test_a_room_that_is_kept_has_its_links_after_a_server_was_killed(
     assert opened[0]["key"] == opened[1]["key"]
     assert opened[0]["view"] == opened[1]["view"]
     keys.write_text("hall\n")
-    done = surtitle("serve", "--port", "0", "--room-keys", keys, *small)
+    done = surtitle("serve", "--port", "0", "--set", f"rooms.keys={keys}", *small)
     assert done.returncode == 2
     assert done.stderr == (
         f"surtitle: {keys}: line 1 is no room and its key; remove it, and that room gets a new link\n"

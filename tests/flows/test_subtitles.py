@@ -51,14 +51,16 @@ def test_both_formats_say_the_same_at_the_same_times(replayed: Path) -> None:
 
 
 def test_a_recorded_captions_file_gives_the_same_subtitles_again(replayed: Path, tmp_path: Path) -> None:
-    done = surtitle("file", "--from-captions", replayed / "captions.jsonl", "--srt", tmp_path / "again.srt")
+    done = surtitle(
+        "file", "--set", f"input.captions={replayed / 'captions.jsonl'}", "--srt", tmp_path / "again.srt"
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "again.srt").read_bytes() == (replayed / "talk.srt").read_bytes()
 
 
 def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, tmp_path: Path) -> None:
     done = surtitle(
-        "replay", CAPTIONS, "--quiet", "--subtitles", "both", "--vtt", tmp_path / "both.vtt",
+        "replay", CAPTIONS, "--quiet", "--set", "output.subtitles=both", "--vtt", tmp_path / "both.vtt",
         "--srt", f"target={tmp_path}/target.srt", "--srt", f"source={tmp_path}/source.srt",
         "--txt", f"source={tmp_path}/source.txt", "--txt", f"target,times={tmp_path}/talk.md",
     )  # fmt: skip
@@ -76,8 +78,9 @@ def test_replaced_words_are_in_no_file_that_captions_are_written_to(tmp_path: Pa
     (tmp_path / "words.tsv").write_text("museum\tZoo\nPhotographs\nFotos\n")
     written = {name: tmp_path / f"a.{name}" for name in ("srt", "vtt", "txt", "captions", "log")}
     done = surtitle(
-        "replay", CAPTIONS, "--replace", tmp_path / "words.tsv", "--subtitles", "both",
-        *(part for name, path in written.items() for part in (f"--{name}", path)),
+        "replay", CAPTIONS, "--set", f"display.replace={tmp_path / 'words.tsv'}",
+        "--set", "output.subtitles=both",
+        *(part for name, path in written.items() for part in ("--set", f"output.{name}={path}")),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     texts = [done.stdout, *(path.read_text() for name, path in written.items() if name != "log")]
@@ -106,7 +109,7 @@ def test_settings_that_cannot_be_are_refused(tmp_path: Path) -> None:
     output = {"srt": "/dev/null", "vtt": "/dev/null"}
     settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
     build(make_parts(settings))  # a device may be written by many
-    with pytest.raises(UsageError, match=r"^--subtitles: .neither. is not one of its values"):
+    with pytest.raises(UsageError, match=r"^output.subtitles: Invalid enum value .neither."):
         load_settings(None, {"output": {"subtitles": "neither"}})
 
 
@@ -114,10 +117,19 @@ def test_a_recording_that_nobody_watches_is_translated_by_whole_sentences(
     speech: Path, small: list[str], tmp_path: Path
 ) -> None:
     fast, old = tmp_path / "fast", tmp_path / "old"
-    for folder, options in ((fast, ()), (old, ("--every-update",))):
+    for folder, options in (
+        (fast, ()),
+        (
+            old,
+            (
+                "--set",
+                "translate.keep_up=false",
+            ),
+        ),
+    ):
         folder.mkdir()
         done = surtitle(
-            "file", speech, *small, *options, "--quiet", "--subtitles", "source",
+            "file", speech, *small, *options, "--quiet", "--set", "output.subtitles=source",
             "--captions", folder / "captions.jsonl", "--srt", folder / "talk.srt",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

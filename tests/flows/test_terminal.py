@@ -111,7 +111,9 @@ def test_an_error_comes_after_the_captions(tmp_path: Path) -> None:
     path = captions(tmp_path, segments=2, seconds=0.1, is_cut=True)
     full = tmp_path / "full"
     full.symlink_to("/dev/full")
-    with terminal(tmp_path, shell(f"{SURTITLE} replay {path} --log {full}"), columns=240) as window:
+    with terminal(
+        tmp_path, shell(f"{SURTITLE} replay {path} --set output.log={full}"), columns=240
+    ) as window:
         rows = ended(window)
         assert rows[-1] == "status 4"
         assert rows[-2].startswith("surtitle: ")

@@ -33,6 +33,7 @@ from tests.chaos.trial import (
     finals,
     is_free,
     lines,
+    outputs,
     port,
     see,
     see_same_finals,
@@ -84,14 +85,15 @@ def _ended(
     """Speak, and end the run again and again; how it ended each time, and in ``runs`` what was seen of it."""
     talk = trial.folder / "talk.wav"
     _talk(talk, given.seconds + 600)
-    heard = {"--save-partials": "partials.jsonl", "--save-audio": "heard.wav"}
-    outputs = {**LINES, **SUBTITLES, **heard, "--save-sentences": "sentences.jsonl", "--recovery": "run"}
+    heard = {"partials": "partials.jsonl", "audio": "heard.wav"}
+    files = {**LINES, **SUBTITLES, **heard, "sentences": "sentences.jsonl"}
     over = time.monotonic() + given.seconds
     ends: list[str] = []
     while True:
         process = trial.start(
-            SURTITLE, "live", *(one for pair in outputs.items() for one in pair), "--web", "--port", 0,
-            "--metrics", 0, *given.options, environment=microphone.environment, stdout=subprocess.DEVNULL,
+            SURTITLE, "live", *outputs(files), "--recovery", "run", "--web", "--port", 0,
+            "--set", "metrics.listen=0",
+            *given.options, environment=microphone.environment, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         said = Said(process.stderr)
         microphone.wait_for_listener(300)

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from tests.chaos.trial import LINES, ROOT, SUBTITLES, SURTITLE, Said, Trial, lines, see
+from tests.chaos.trial import LINES, ROOT, SUBTITLES, SURTITLE, Said, Trial, lines, outputs, see
 from tests.hours.watch import Watch, faults, series
 from tests.killing import speech
 from tests.tiny_gguf import pieces, write_model
@@ -25,10 +25,8 @@ _RECORDED = (
 _OUTPUTS = {
     **LINES,
     **SUBTITLES,
-    "--save-sentences": "sentences.jsonl",
-    "--summary": "summary.json",
-    "--recovery": "run",
-    "--settings": "surtitle.toml",
+    "sentences": "sentences.jsonl",
+    "summary": "summary.json",
 }
 
 
@@ -46,14 +44,19 @@ def run(trial: Trial, given: argparse.Namespace) -> list[str]:
     model: Sequence[object] = ()
     if given.model == "toy":
         speech(spoken, given.segments, step_s=1.6, pause_s=_PAUSE_S)
-        model = ("--model", write_model(trial.folder / "toy.gguf", pieces({})), "--threads", 1)
+        model = (
+            "--model",
+            write_model(trial.folder / "toy.gguf", pieces({})),
+            "--set",
+            "translate.threads=1",
+        )
     else:
         _repeat(given.partials, spoken, given.segments)
     # There is no option for what a replay reads anyway.
     (trial.folder / "surtitle.toml").write_text('[output]\npartials = "heard.jsonl"\n')
     process = trial.start(
         SURTITLE, "replay", spoken, "--quiet", *model, "--web", "--port", 0,
-        *(one for pair in _OUTPUTS.items() for one in pair), *given.options,
+        *outputs(_OUTPUTS), "--recovery", "run", "--settings", "surtitle.toml", *given.options,
     )  # fmt: skip
     said = Said(process.stderr)
     viewer = _Viewer(said.wait("captions"), lines(spoken)[0]["stream"])

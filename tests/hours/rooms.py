@@ -31,8 +31,9 @@ def run(trial: Trial, given: argparse.Namespace) -> list[str]:
     talk = Path(str(files("moonshine_voice"))) / "assets" / "two_cities.wav"
     captions, log, results = (trial.folder / name for name in ("rooms", "log.jsonl", "load.json"))
     server = trial.start(
-        SURTITLE, "serve", "--port", 0, "--metrics", 0, "--rooms", given.rooms,
-        "--captions-folder", captions, "--log", log, *given.options,
+        SURTITLE, "serve", "--port", 0, "--set", "metrics.listen=0",
+        "--set", f"translate.rooms={given.rooms}",
+        "--set", f"rooms.folder={captions}", "--set", f"output.log={log}", *given.options,
     )  # fmt: skip
     said = Said(server.stderr)
     at = {what: f"http://127.0.0.1:{said.wait(what)}" for what in ("captions", "metrics")}

@@ -81,7 +81,7 @@ def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None
     run(
         "bench", tmp_path / "text.txt", "--model", path,
         "--vary", "method=ssbd,heads", "--vary", f"heads={heads}",
-        "--threads", 1, "--repeat", 1, "--vary", "block=2", "--json", tmp_path / "bench.json",
+        "--set", "translate.threads=1", "--repeat", 1, "--vary", "block=2", "--json", tmp_path / "bench.json",
     )  # fmt: skip
     rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
     _, plain, headed = (row["metrics"] for row in rows)

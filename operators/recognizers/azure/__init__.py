@@ -161,6 +161,6 @@ def _make(settings: RecognizerSettings, spoken: Language, observe: Observe) -> R
 
 
 part = RecognizerPart(
-    "azure", _make, check=_check, settings=AzureSettings, is_multilingual=True,
+    "azure", _make, check=_check, is_multilingual=True,
     extra=Extra("azure", "recognition by Azure", ("azure.cognitiveservices.speech",)),
 )  # fmt: skip

@@ -302,10 +302,10 @@ def test_a_user_and_a_token_in_an_address_are_used_and_told_to_nobody(tmp_path: 
         "file",
         address,
         "--captions-only",
-        "--log-format",
-        "json",
-        "--summary",
-        summary,
+        "--set",
+        "messages.format=json",
+        "--set",
+        f"output.summary={summary}",
         "--recovery",
         replayed,
     )
@@ -401,6 +401,6 @@ def test_which_of_several_tracks_is_heard_is_told_once(
     film = tracks(tmp_path / "film.mkv", "ger", "eng")
     run(AudioFileSource(film, stream="film", wanted=Wanted("", "en")))
     (told,) = caplog.messages
-    assert told.endswith("audio track 2 of 2 (1 German, 2 English) is heard; --track chooses another")
+    assert told.endswith("audio track 2 of 2 (1 German, 2 English) is heard; input.track chooses another")
     run(AudioFileSource(tracks(tmp_path / "one.mkv", "ger"), stream="film", wanted=Wanted("", "en")))
     assert caplog.messages == [told]

@@ -140,7 +140,9 @@ def test_an_address_is_this_machine_s_own_unless_it_says_otherwise(text: str, ho
 
 @pytest.mark.parametrize("text", ["", ":9464", "host:", "host", "65536", "-1", "1.5", "٣", "1" * 5000])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is not \[HOST:\]PORT; give --metrics an address such as 9464"):
+    with pytest.raises(
+        UsageError, match=r"is not \[HOST:\]PORT; give metrics.listen an address such as 9464"
+    ):
         parse_address(text)
 
 
@@ -182,7 +184,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         port = taken.getsockname()[1]
         sentence = (
             f"metrics cannot be served at 127.0.0.1:{port}: Address already in use; "
-            "choose another --metrics [HOST:]PORT"
+            "choose another metrics.listen"
         )
         with pytest.raises(OutputError, match=f"^{re.escape(sentence)}$"), serving(Verdict("ok"), str(port)):
             pass

@@ -61,7 +61,18 @@ def test_recorded_speech_is_captioned_by_the_name_alone(hub: Hub, tmp_path: Path
     assert "with attribution" in got.stdout
     asked = len(hub.requests)
     summary, partials = tmp_path / "summary.json", ROOT / "tests" / "samples" / "partials.jsonl"
-    done = run(hub, tmp_path, "replay", partials, "--model", "opus-mt", "--threads", 1, "--summary", summary)
+    done = run(
+        hub,
+        tmp_path,
+        "replay",
+        partials,
+        "--model",
+        "opus-mt",
+        "--set",
+        "translate.threads=1",
+        "--set",
+        f"output.summary={summary}",
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(summary.read_text())["segments"] == 2
     assert "failed_pass" not in summary.read_text()

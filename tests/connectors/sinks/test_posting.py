@@ -276,7 +276,15 @@ def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) 
     captions = Path(__file__).parents[2] / "samples" / "captions.jsonl"
     with receiving(500, 200) as receiver:
         summary = tmp_path / "summary.json"
-        done = surtitle("replay", captions, "--quiet", "--webhook", receiver.url, "--summary", summary)
+        done = surtitle(
+            "replay",
+            captions,
+            "--quiet",
+            "--set",
+            f"output.webhook={receiver.url}",
+            "--set",
+            f"output.summary={summary}",
+        )
     assert done.returncode == 0, done.stderr
     finals = [line for line in captions.read_text().splitlines() if '"is_final":true' in line]
     assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, *range(1, len(finals) + 1)]

@@ -119,8 +119,8 @@ def told(path: Path) -> list[Any]:
 @pytest.mark.parametrize(
     ("to", "sentence"),
     [
-        ("German,Klingon", "--to: 'Klingon' is not a language that surtitle knows; "),
-        ("German,de-AT", "--to: German is named twice; name each language once"),
+        ("German,Klingon", "translate.to: 'Klingon' is not a language that surtitle knows; "),
+        ("German,de-AT", "translate.to: German is named twice; name each language once"),
     ],
 )
 def test_wrong_languages_are_answered_in_a_sentence(to: str, sentence: str) -> None:
@@ -129,7 +129,7 @@ def test_wrong_languages_are_answered_in_a_sentence(to: str, sentence: str) -> N
 
 
 def test_a_command_for_one_language_refuses_several() -> None:
-    with pytest.raises(UsageError, match=r"^--to: German, French are 2 languages; name one here$"):
+    with pytest.raises(UsageError, match=r"^translate.to: German, French are 2 languages; name one here$"):
         load_settings(None, {"translate": {"to": "German, French"}})
 
 
@@ -138,15 +138,15 @@ def test_a_command_for_one_language_refuses_several() -> None:
     [
         (
             {"glossary": ["terms.tsv"]},
-            "--glossary: say whether terms.tsv is for German or French, such as de=te",
+            "translate.glossary: say whether terms.tsv is for German or French, such as de=te",
         ),
         (
             {"glossary": ["it=a.tsv"]},
-            "--glossary: a.tsv is for Italian, but captions are in German or French; l",
+            "translate.glossary: a.tsv is for Italian, but captions are in German or French; l",
         ),
         (
             {"dictionary": ["de=a", "German=b"]},
-            "--dictionary: a and b are for the same language; give one file",
+            "translate.dictionary: a and b are for the same language; give one file",
         ),
     ],
 )
@@ -229,7 +229,7 @@ def test_the_command_writes_captions_of_two_real_models_and_of_the_speech(tmp_pa
     (tmp_path / "spoken.jsonl").write_text(json.dumps(spoken) + "\n")
     texts, captions = tmp_path / "talk.txt", tmp_path / "talk.jsonl"
     done = surtitle(
-        "replay", tmp_path / "spoken.jsonl", "--to", "German,French,English", "--threads", "2",
+        "replay", tmp_path / "spoken.jsonl", "--to", "German,French,English", "--set", "translate.threads=2",
         "--txt", texts, "--captions", captions,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

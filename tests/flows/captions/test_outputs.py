@@ -118,7 +118,10 @@ def test_lines_that_are_put_aside_go_over_no_output(tmp_path: Path) -> None:
 def test_what_is_standard_output_is_written_as_it_comes(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "out"
     path.write_text("old\n")
-    for options in (["--captions", "/dev/stdout"], ["--captions", "/dev/stdout", "--summary", "/dev/fd/1"]):
+    for options in (
+        ["--captions", "/dev/stdout"],
+        ["--captions", "/dev/stdout", "--set", "output.summary=/dev/fd/1"],
+    ):
         path.write_text("old\n")
         with path.open(mode) as out:
             command = [SURTITLE, "replay", CAPTIONS, "--quiet", *options]
@@ -131,7 +134,7 @@ def test_what_is_standard_output_is_written_as_it_comes(tmp_path: Path, mode: st
         lines = [line for line in text.splitlines() if line.startswith('{"event":')]
         there.write_text("".join(f"{line}\n" for line in lines))
         assert validate(there, Caption) == validate(CAPTIONS, Caption)
-        assert ('"signature"' in text) == ("--summary" in options)
+        assert ('"signature"' in text) == ("--set" in options)
 
 
 @pytest.mark.parametrize(("name", "redirected"), [("/dev/stderr", "2>>"), ("/dev/fd/7", "7>>")])
@@ -141,7 +144,16 @@ def test_whatever_a_run_was_started_with_is_written_as_it_comes(
     path = tmp_path / "out"
     path.write_text("old\n")
     run = f'"$@" {redirected} out'
-    command = [SURTITLE, "replay", str(CAPTIONS), "--quiet", "--captions", name, "--summary", name]
+    command = [
+        SURTITLE,
+        "replay",
+        str(CAPTIONS),
+        "--quiet",
+        "--captions",
+        name,
+        "--set",
+        f"output.summary={name}",
+    ]
     done = subprocess.run(
         ["sh", "-c", run, "sh", *command], cwd=tmp_path, stdout=subprocess.DEVNULL, check=False
     )
@@ -219,7 +231,7 @@ def test_a_log_that_cannot_be_read_back_still_has_a_summary(tmp_path: Path, kind
     log = {"null": "/dev/null", "pipe": str(pipe), "stdout": "/dev/stdout"}[kind]
     summary = tmp_path / "summary.json"
     command = [SURTITLE, "replay", str(CAPTIONS), "--quiet", "--recovery", str(tmp_path / "recovery")]
-    command += ["--log", log, "--summary", str(summary)]
+    command += ["--set", f"output.log={log}", "--set", f"output.summary={summary}"]
     with (tmp_path / "out").open("w") as out:
         done = completed(command, stdout=out, timeout=60)
     os.close(reader)
@@ -250,12 +262,12 @@ def test_snapshots_that_are_damaged_are_answered_in_a_sentence(tmp_path: Path, d
     assert captions.read_bytes() == before
 
 
-@pytest.mark.parametrize("option", ["--captions", "--srt", "--summary"])
+@pytest.mark.parametrize("option", ["captions", "srt", "summary"])
 def test_a_pipe_that_nobody_reads_ends_the_run_in_a_sentence(tmp_path: Path, option: str) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     done = completed(
-        [SURTITLE, "replay", CAPTIONS, "--quiet", option, pipe], timeout=60,
+        [SURTITLE, "replay", CAPTIONS, "--quiet", "--set", f"output.{option}={pipe}"], timeout=60,
     )  # fmt: skip
     sentence = f"surtitle: {pipe} cannot be written: nobody reads it; start a reader for it first\n"
     assert (done.returncode, done.stderr) == (4, sentence)
@@ -266,7 +278,7 @@ def test_a_run_goes_on_in_a_folder_that_was_renamed(tmp_path: Path) -> None:
     before.mkdir()
     (before / "in.jsonl").write_bytes(CAPTIONS.read_bytes())
     command = [SURTITLE, "replay", "in.jsonl", "--quiet", "--recovery", "recovery", "--captions", "out.jsonl"]
-    command += ["--log", "log.jsonl", "--srt", "out.srt"]
+    command += ["--set", "output.log=log.jsonl", "--srt", "out.srt"]
     for folder in (before, after):
         done = completed(command, cwd=folder)
         assert (done.returncode, done.stderr) == (0, "")

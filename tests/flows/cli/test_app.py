@@ -31,9 +31,11 @@ def run(tmp_path_factory: pytest.TempPathFactory, speech: Path, small: list[str]
     folder = tmp_path_factory.mktemp("run")
     done = surtitle(
         "file", speech, "--to", "German", *small,
-        "--log", folder / "log.jsonl", "--captions", folder / "captions.jsonl",
-        "--save-partials", folder / "partials.jsonl", "--save-sentences", folder / "sentences.jsonl",
-        "--save-translations", folder / "translations.jsonl", "--summary", folder / "summary.json",
+        "--set", f"output.log={folder / 'log.jsonl'}", "--captions", folder / "captions.jsonl",
+        "--set", f"output.partials={folder / 'partials.jsonl'}",
+        "--set", f"output.sentences={folder / 'sentences.jsonl'}",
+        "--set", f"output.translations={folder / 'translations.jsonl'}",
+        "--set", f"output.summary={folder / 'summary.json'}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (folder / "stdout").write_text(done.stdout)
@@ -72,7 +74,7 @@ def test_replaying_any_stage_gives_the_same_captions_and_erasure(
 ) -> None:
     done = surtitle(
         "replay", run / f"{events_name}.jsonl", "--to", "German", *small, "--quiet",
-        "--captions", tmp_path / "captions.jsonl", "--log", tmp_path / "log.jsonl",
+        "--captions", tmp_path / "captions.jsonl", "--set", f"output.log={tmp_path / 'log.jsonl'}",
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert timeless(tmp_path / "captions.jsonl") == timeless(run / "captions.jsonl")
@@ -113,7 +115,9 @@ def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Pat
 def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text((SAMPLES / "captions.jsonl").read_text() + "not an event\n")
-    done = surtitle("file", "--from-captions", bad, "--skip-bad", "--srt", "/dev/full")
+    done = surtitle(
+        "file", "--set", f"input.captions={bad}", "--set", "input.skip_bad=true", "--srt", "/dev/full"
+    )
     assert done.returncode == 4
     assert done.stderr.startswith("surtitle: /dev/full cannot be written: ")
     assert "put aside in" in done.stderr
@@ -137,7 +141,7 @@ def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path, small: li
     for name in ("captions.jsonl", "talk.vtt"):
         (tmp_path / name).write_text("of an earlier run")
     done = surtitle(
-        "file", tmp_path / "quiet.wav", *small, "--summary", tmp_path / "summary.json",
+        "file", tmp_path / "quiet.wav", *small, "--set", f"output.summary={tmp_path / 'summary.json'}",
         "--captions", tmp_path / "captions.jsonl",
         "--srt", tmp_path / "talk.srt", "--vtt", tmp_path / "talk.vtt",
     )  # fmt: skip

@@ -14,9 +14,9 @@ def surtitle(*arguments: str, **environment: str) -> "subprocess.CompletedProces
     return completed([SURTITLE, *arguments], env={**os.environ, **environment})
 
 
-def test_bash_completes_commands_options_and_values_and_leaves_files_to_the_shell(tmp_path: Path) -> None:
+def test_bash_completes_commands_and_options_and_leaves_files_to_the_shell(tmp_path: Path) -> None:
     (tmp_path / "talk.wav").touch()
-    lines = {"surtitle replay --method j": ["jacobi"], "surtitle replay --log t": []}
+    lines = {"surtitle replay --rea": ["--realtime"], "surtitle replay --captions t": []}
     script = f'eval "$(_SURTITLE_COMPLETE=source_bash {SURTITLE})"\n' + "".join(
         f"COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=()\n"
         f'_surtitle_completion {SURTITLE}; echo "${{COMPREPLY[*]}}"\n'
@@ -43,8 +43,8 @@ def test_an_unfinished_command_line_prints_no_error_into_the_prompt(line: str, o
 @pytest.mark.parametrize(
     ("shell", "words", "answer"),
     [
-        ("zsh", "surtitle replay --mask", '_arguments \'*: :(("--mask-k":'),
-        ("fish", "surtitle replay --mask", "--mask-k\t"),
+        ("zsh", "surtitle replay --fin", '_arguments \'*: :(("--finals-only":'),
+        ("fish", "surtitle replay --fin", "--finals-only\t"),
     ],
 )
 def test_other_shells_get_their_own_form(shell: str, words: str, answer: str) -> None:

@@ -18,7 +18,7 @@ CAPTIONS, PARTIALS = (str(ROOT / "tests" / "samples" / f"{name}.jsonl") for name
 
 CASES = [
     ("web", ["replay", CAPTIONS, "--web", "--port", "0"], "--web", "starlette"),
-    ("web", ["replay", CAPTIONS, "--metrics", "0"], "--metrics", "starlette"),
+    ("web", ["replay", CAPTIONS, "--set", "metrics.listen=0"], "metrics.listen", "starlette"),
     (
         "azure",
         ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],

@@ -21,7 +21,9 @@ NAME, PRINTED = "talk\x1b]0;obeyed\x07", r"talk\x1b]0;obeyed\x07"
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(["replay", "partials.jsonl", "--captions-only", "--log", f"{NAME}.jsonl"], id="summary"),
+        pytest.param(
+            ["replay", "partials.jsonl", "--captions-only", "--set", f"output.log={NAME}.jsonl"], id="summary"
+        ),
         pytest.param(["subtitle", f"{NAME}.wav", "--captions-only"], id="files that were written"),
         pytest.param(["file", f"missing {NAME}.wav"], id="a file that is missing"),
         pytest.param([NAME], id="no command"),

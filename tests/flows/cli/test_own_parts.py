@@ -57,7 +57,17 @@ def surtitle(*arguments: str, cwd: Path, path: Path) -> "subprocess.CompletedPro
     )  # fmt: skip
 
 
-FILE = ("file", "talk.wav", "--model", "tiny.gguf", "--threads", "1", "--sentences", "off", "--quiet")
+FILE = (
+    "file",
+    "talk.wav",
+    "--model",
+    "tiny.gguf",
+    "--set",
+    "translate.threads=1",
+    "--set",
+    "sentences.method=off",
+    "--quiet",
+)
 
 
 SCRIPT = ("--recognizer", "script", "--speech-model", "script.txt")
@@ -68,24 +78,22 @@ def heard(table: Path) -> list[list[str]]:
     return [[line.split("\t")[0], line.split("\t")[2]] for line in table.read_text().splitlines()]
 
 
-def test_a_package_that_is_installed_adds_its_parts_with_their_options_settings_and_help(
+def test_a_package_that_is_installed_adds_its_parts_with_their_settings(
     installed: Path,
 ) -> None:
-    (installed / "own.toml").write_text("[recognize.script]\nline_s = 0.5\n")
+    (installed / "own.toml").write_text("[recognize.plugin]\nline_s = 0.5\n")
     done = surtitle(
-        *FILE, *SCRIPT, "--table", "out.tsv", "--settings", "own.toml", "--method", "looking-up",
-        "--accept", "ratio-0.5",
+        *FILE, *SCRIPT, "--set", 'output.sinks=["table=out.tsv"]', "--settings", "own.toml",
+        "--set", "translate.accept=ratio-0.5",
         cwd=installed, path=installed,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert heard(installed / "out.tsv") == [["0.00", "Good morning."], ["0.50", "Good night."]]
-    helped = surtitle("file", "--help", cwd=installed, path=installed).stdout
-    assert all(word in helped for word in ("--table", "script", "looking-up", "ratio-R"))
     absent = ["--recognizer", "script", "--speech-model", "none"]
     for options, code, sentence in (
         (absent, 3, "none: there is no such script; name a text"),
         (
-            [*SCRIPT, "--accept", "ratio-0"],
+            [*SCRIPT, "--set", "translate.accept=ratio-0"],
             2,
             "the acceptance rule ratio-0 cannot be: ratio 0.0 is not above",
         ),
@@ -108,7 +116,8 @@ def test_modules_that_nobody_installed_are_named_with_the_parts_in_them(
         (tmp_path / f"own_{name}").write_text(code)
     options = [
         "--recognizer", "own_script:script", "--speech-model", "script.txt",
-        "--sink", f"own_table:table={tmp_path / 'out.tsv'}", "--accept", "own_ratio:ratio-0.5",
+        "--set", f'output.sinks=["own_table:table={tmp_path / "out.tsv"}"]',
+        "--set", "translate.accept=own_ratio:ratio-0.5",
     ]  # fmt: skip
     for said in ("", "surtitle: there was nothing to caption\n"):
         done = surtitle(*FILE, *options, "--recovery", str(tmp_path / "run"), cwd=installed, path=tmp_path)
@@ -122,10 +131,10 @@ def test_modules_that_nobody_installed_are_named_with_the_parts_in_them(
     [
         (["--recognizer", "mine:part"], "a recogniser, mine:part, cannot be loaded: No module named 'mine'"),
         (["--recognizer", "os:getcwd"], "os:getcwd is not a recogniser"),
-        (["--sink", "os:getcwd=out.csv"], "os:getcwd is not a sink"),
+        (["--set", 'output.sinks=["os:getcwd=out.csv"]'], "os:getcwd is not a sink"),
         (
-            ["--sink", "out.csv"],
-            "--sink: this is not one of its values; choose from sinks such as mine:table=talk.csv",
+            ["--set", 'output.sinks=["out.csv"]'],
+            "output.sinks[0]: Expected `str` matching regex",
         ),
     ],
 )
@@ -136,13 +145,11 @@ def test_what_is_no_part_is_refused_in_a_sentence(options: list[str], sentence: 
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_package_that_cannot_be_loaded_is_named_at_the_start(installed: Path, tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_loaded_is_named(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "broken-1.dist-info").mkdir()
     (tmp_path / "broken-1.dist-info" / "METADATA").write_text("Name: broken\nVersion: 1\n")
-    broken = "[surtitle.methods]\nlooking-up = broken:looking_up\n"
+    broken = "[surtitle.recognizers]\nscript = broken:script\n"
     (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(broken)
-    done = surtitle("--help", cwd=installed, path=tmp_path)
+    done = surtitle("doctor", "--quick", cwd=installed, path=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(
-        "surtitle: a decoding method, broken:looking_up, cannot be loaded: No module named"
-    )
+    assert done.stderr.startswith("surtitle: a recogniser, broken:script, cannot be loaded: No module named")

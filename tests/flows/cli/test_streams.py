@@ -85,7 +85,15 @@ def test_the_name_of_a_result_is_printed_without_what_a_terminal_obeys(tmp_path:
 
 def test_an_output_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
     captions = tmp_path / "captions.jsonl"
-    done = run("<&- >&- 2>&-", "replay", CAPTIONS, "--captions", captions, "--log", tmp_path / "log.jsonl")
+    done = run(
+        "<&- >&- 2>&-",
+        "replay",
+        CAPTIONS,
+        "--captions",
+        captions,
+        "--set",
+        f"output.log={tmp_path / 'log.jsonl'}",
+    )
     assert done.returncode == 0
     assert captions.read_text().count('{"event":"caption"') == captions.read_text().count("\n")
 

@@ -77,7 +77,7 @@ def test_an_interrupted_recording_leaves_what_was_there_and_no_half_of_its_subti
     corrected = tmp_path / "talk.en.srt"
     corrected.write_text("corrected")
     command = [SURTITLE, "subtitle", str(talk), "--captions-only", "--mux", "--vtt", "--overwrite"]
-    with Program([*command, "--log-format", "json"], stderr=subprocess.PIPE, text=True) as running:
+    with Program([*command, "--set", "messages.format=json"], stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         while "run_started" not in running.stderr.readline():
             pass
@@ -176,10 +176,10 @@ def test_of_a_film_in_two_languages_the_spoken_one_is_heard_unless_another_track
             made.mux(stream.encode(frame))
     options = ("--captions-only", "--overwrite")
     done = surtitle("subtitle", film, *options)
-    assert "film.mkv: audio track 2 of 2 (1 German, 2 English) is heard; --track chooses" in done.stderr
+    assert "film.mkv: audio track 2 of 2 (1 German, 2 English) is heard; input.track chooses" in done.stderr
     assert "It was the best" in (tmp_path / "film.en.srt").read_text()
     for track in ("1", "German"):
-        done = surtitle("subtitle", film, *options, "--track", track)
+        done = surtitle("subtitle", film, *options, "--set", f"input.track={track}")
         assert "audio track 1 of 2" in done.stderr
         assert not (tmp_path / "film.en.srt").read_text()
-    assert surtitle("subtitle", film, *options, "--track", "Germna").returncode == 2
+    assert surtitle("subtitle", film, *options, "--set", "input.track=Germna").returncode == 2

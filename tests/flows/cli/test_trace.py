@@ -191,7 +191,7 @@ def test_a_real_segment_is_traced_as_it_is_replayed(tmp_path: Path) -> None:
         assert done.exit_code == 0
         return done.stdout
 
-    decoding = ("--method", "jacobi", "--threads", 1)
+    decoding = ("--set", "translate.method=jacobi", "--set", "translate.threads=1")
     trace = tmp_path / "t.json"
     spoken = [line for line in SAMPLE.read_text().splitlines() if '"segment":1' in line.replace(" ", "")]
     log = tmp_path / "p.jsonl"
@@ -200,7 +200,16 @@ def test_a_real_segment_is_traced_as_it_is_replayed(tmp_path: Path) -> None:
     assert "How segment 1 of talk was decoded" in printed
     assert "evaluated once for all segments" in printed
     translations = tmp_path / "translations.jsonl"
-    run("replay", log, *decoding, "--sentences", "off", "--quiet", "--save-translations", translations)
+    run(
+        "replay",
+        log,
+        *decoding,
+        "--set",
+        "sentences.method=off",
+        "--quiet",
+        "--set",
+        f"output.translations={translations}",
+    )
     lines = translations.read_text().splitlines()
     wanted = [json.loads(line) for line in lines]
     assert len(wanted) == 3

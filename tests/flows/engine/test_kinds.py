@@ -39,7 +39,16 @@ def test_recorded_speech_is_captioned_with_the_default_settings(tmp_path: Path) 
     path = write_kind(tmp_path / "lfm2.gguf", "lfm2")
     partials = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
     summary = tmp_path / "summary.json"
-    done = surtitle("replay", partials, "--model", path, "--threads", 1, "--summary", summary)
+    done = surtitle(
+        "replay",
+        partials,
+        "--model",
+        path,
+        "--set",
+        "translate.threads=1",
+        "--set",
+        f"output.summary={summary}",
+    )
     assert done.returncode == 0, done.stderr
     assert "failed_pass" not in summary.read_text()
     assert '"segments":2' in summary.read_text().replace(" ", "")
@@ -56,7 +65,7 @@ def test_a_model_that_cannot_be_used_is_refused_before_any_audio_is_taken(tmp_pa
     path = write_kind(tmp_path / "other.gguf", "bert")
     audio = tmp_path / "silence.wav"
     soundfile.write(audio, np.zeros(16000), 16000)
-    done = surtitle("file", audio, "--model", path, "--save-partials", tmp_path / "partials.jsonl")
+    done = surtitle("file", audio, "--model", path, "--set", f"output.partials={tmp_path / 'partials.jsonl'}")
     assert done.returncode == 3
     assert done.stdout == ""
     assert done.stderr.splitlines()[-1] == (

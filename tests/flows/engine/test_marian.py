@@ -37,10 +37,20 @@ def test_every_method_gives_what_re_translation_gives(tmp_path: Path, is_causal:
         assert pieces_of(engine.translator(settings(folder, method=method))) == want, method
 
 
-@pytest.mark.parametrize("rooms", [[], ["--rooms", 2]])
+@pytest.mark.parametrize("rooms", [[], ["--set", "translate.rooms=2"]])
 def test_recorded_speech_is_captioned(tmp_path: Path, rooms: list[object]) -> None:
     folder, summary = write_tiny(tmp_path / "tiny"), tmp_path / "summary.json"
-    done = surtitle("replay", PARTIALS, "--model", folder, "--threads", 1, "--summary", summary, *rooms)
+    done = surtitle(
+        "replay",
+        PARTIALS,
+        "--model",
+        folder,
+        "--set",
+        "translate.threads=1",
+        "--set",
+        f"output.summary={summary}",
+        *rooms,
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(summary.read_text())["segments"] == 2
     assert "failed_pass" not in summary.read_text()
@@ -59,8 +69,9 @@ def test_the_judge_joins_what_rules_alone_take_for_two_sentences(tmp_path: Path)
     for translated in (["--model", write_tiny(tmp_path / "tiny")], ["--captions-only"]):
         for method, want in (("auto", whole), ("rules", said)):
             done = surtitle(
-                "replay", partials, "--every-update", *translated, "--sentences", method,
-                "--save-sentences", sentences,
+                "replay", partials, "--set", "translate.keep_up=false", *translated,
+                "--set", f"sentences.method={method}",
+                "--set", f"output.sentences={sentences}",
             )  # fmt: skip
             assert done.returncode == 0, done.stderr
             events = [json.loads(line) for line in sentences.read_text().splitlines()]
@@ -81,8 +92,8 @@ def test_methods_are_compared_on_it(tmp_path: Path) -> None:
     ("options", "what"),
     [
         ({"max_source": 400}, "has 512: lower it"),
-        ({"template": "chat"}, "leave out --template"),
-        ({"draft_model": "base"}, "none drafts"),
+        ({"template": "chat"}, "leave out translate.template"),
+        ({"draft_model": "base"}, "leave out translate.draft_model"),
     ],
 )
 def test_what_such_a_model_cannot_do_is_refused(

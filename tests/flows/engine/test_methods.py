@@ -35,7 +35,7 @@ def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    decode = method(settings, DEAR, {"heads": noise_heads(3, 1)})
+    decode = method(settings, DEAR, noise_heads(3, 1))
     translator = Translator(prompt, OneAtATime(pool), decode, translator_settings(settings, prompt))
     state, made, passes = SegmentState(), [], 0
     for number, text in enumerate(texts):
@@ -65,7 +65,7 @@ def test_without_bias_every_method_gives_what_retranslation_gives_in_no_more_pas
 
 @given(updates, st.sampled_from(PROPOSING), st.floats(0.0, 0.5))
 def test_proposals_that_are_not_leant_towards_change_nothing(
-    texts: list[str], name: str, bias: float
+    texts: list[str], name: Any, bias: float
 ) -> None:
     plain = TranslateSettings(method="ssbd", bias=bias, final_bias=bias, commit=0)
     want, most = outputs(plain, texts)

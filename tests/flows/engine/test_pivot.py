@@ -65,12 +65,15 @@ def test_a_model_that_several_languages_need_is_loaded_once(
     assert loaded == ["first", "second"]
 
 
-@pytest.mark.parametrize("options", [["--to", "German,French"], ["--rooms", 2], ["--finals-only"]])
+@pytest.mark.parametrize(
+    "options", [["--to", "German,French"], ["--set", "translate.rooms=2"], ["--finals-only"]]
+)
 def test_recorded_speech_is_captioned(pair: str, tmp_path: Path, options: list[object]) -> None:
     summary = tmp_path / "summary.json"
     done = surtitle(
-        "replay", PARTIALS, "--from", "Portuguese", "--model", pair, "--threads", 1, "--sentences", "rules",
-        "--summary", summary, *options,
+        "replay", PARTIALS, "--from", "Portuguese", "--model", pair, "--set", "translate.threads=1",
+        "--set", "sentences.method=rules",
+        "--set", f"output.summary={summary}", *options,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(summary.read_text())["segments"] == (4 if options[0] == "--to" else 2)

@@ -73,17 +73,34 @@ def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("watched", [[], ["--summary", "summary.json"]])
+@pytest.mark.parametrize("watched", [[], ["--set", "output.summary=summary.json"]])
 def test_the_sentences_before_are_told_whether_or_not_somebody_watches(
     speech: Path, tmp_path: Path, watched: Sequence[str]
 ) -> None:
     write_model(tmp_path / "chat.gguf", byte_pairs(MARKS), tokenizer_chat_template=CHATML)
     template = 'message = "{source}"\n[context]\nmessage = "{notes}\\n{source}"'
     (tmp_path / "mine.toml").write_text(template)
-    command = ["file", speech, "--model", "chat.gguf", "--template", "mine.toml", "--threads", 1, "--quiet"]
+    command = [
+        "file",
+        speech,
+        "--model",
+        "chat.gguf",
+        "--set",
+        "translate.template=mine.toml",
+        "--set",
+        "translate.threads=1",
+        "--quiet",
+    ]
     lengths = []
     for context in (0, 1):
-        made = ["--context", context, "--save-translations", f"{context}.jsonl", "--srt", f"{context}.srt"]
+        made = [
+            "--set",
+            f"translate.context={context}",
+            "--set",
+            f"output.translations={context}.jsonl",
+            "--srt",
+            f"{context}.srt",
+        ]
         done = surtitle(*command, *made, *watched, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         finals = [one for one in read(tmp_path / f"{context}.jsonl") if one["is_final"]]

@@ -101,7 +101,8 @@ def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
         done = bench(
             "text.txt", "--vary", "method=ssbd", "--vary", "accept=bias,worth-0.6", "--likelihood",
             "--repeat", 1,
-            "--template", template, *small, "--json", "out.json", cwd=tmp_path, cache=cache,
+            "--set", f"translate.template={template}", *small,
+            "--json", "out.json", cwd=tmp_path, cache=cache,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         results = json.loads((tmp_path / "out.json").read_text())

@@ -48,7 +48,7 @@ def test_speech_goes_to_a_server_through_sockets_and_rooms_too_many_are_counted(
     speech: Path, small: list[str], tmp_path: Path
 ) -> None:
     written = tmp_path / "load.json"
-    with serve("--rooms", 2, "--to", "German,Spanish", *small) as server:
+    with serve("--set", "translate.rooms=2", "--to", "German,Spanish", *small) as server:
         address = f"http://127.0.0.1:{server.port}/"
         options = ("--rooms", 3, "--seconds", 3, "--to", "Spanish,German", "--json", written)
         code, _, stderr = load(speech, "--server", address, *options)

@@ -178,7 +178,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_command_keeps_the_columns_of_its_tables(named: str, folder: Path) -> None:
     command, _, _ = named.partition(" ")
     arguments = COMMANDS[named].format(
-        partials=PARTIALS, draft=folder / "draft.gguf", model=f"--model {folder / 'model.gguf'} --threads 1"
+        partials=PARTIALS,
+        draft=folder / "draft.gguf",
+        model=f"--model {folder / 'model.gguf'} --set translate.threads=1",
     )
     result = CliRunner().invoke(
         app, [command, *arguments.split(), "--json", "out.json"], catch_exceptions=False

@@ -58,7 +58,7 @@ from flows.cli import app as cli
 def caption(*_arguments, **_options):
     raise KeyError("a defect")
 cli.caption = caption
-sys.argv = ["surtitle", "replay", sys.argv[1], "--log-format", "json"]
+sys.argv = ["surtitle", "replay", sys.argv[1], "--set", "messages.format=json"]
 cli.main()
 """
 
@@ -116,13 +116,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
     settings.write_text(
         f'[input]\ncaptions = {json.dumps(CAPTIONS)}\n[messages]\nformat = "json"\n[metrics]\nlisten = 0\n'
     )
-    as_json = ["--log-format", "json"]
+    as_json = ["--set", "messages.format=json"]
     with socket.create_server(("127.0.0.1", 0)) as taken, ThreadPoolExecutor(2) as pool:
         port = str(taken.getsockname()[1])
         runs = {
-            "no such option": [SURTITLE, "replay", "--bogus", "--log-format=json"],
-            "bad line": [SURTITLE, "replay", str(bad), "--skip-bad", *as_json],
-            "port taken": [SURTITLE, "replay", CAPTIONS, "--metrics", port, *as_json],
+            "no such option": [SURTITLE, "replay", "--bogus", *as_json],
+            "bad line": [SURTITLE, "replay", str(bad), "--set", "input.skip_bad=true", *as_json],
+            "port taken": [SURTITLE, "replay", CAPTIONS, "--set", f"metrics.listen={port}", *as_json],
             "defect": [sys.executable, "-c", BROKEN, CAPTIONS],
             "job": [sys.executable, "-m", "bytewax.run", f"flows.captions:flow('{settings}')"],
         }  # fmt: skip
@@ -166,7 +166,8 @@ def test_a_job_tells_in_json_where_its_settings_say_so(told: dict[str, Told]) ->
 def replay(*options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """A run with metrics, and their address."""
     with Program(
-        [SURTITLE, "replay", *options, "--model", "captions", "--quiet", "--metrics", "0"], text=True,
+        [SURTITLE, "replay", *options, "--model", "captions", "--quiet",
+        "--set", "metrics.listen=0"], text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ,
     ) as process:  # fmt: skip
         try:

@@ -123,7 +123,8 @@ def test_drafting_is_measured(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     (tmp_path / "text.txt").write_text("the weather\nthe hills of the north\n")
     made = tmp_path / "made.json"
     shown = invoke(
-        "bench-drafts", tmp_path / "text.txt", "--model", model, "--draft-model", draft, "--threads", 1,
+        "bench-drafts", tmp_path / "text.txt", "--model", model, "--draft-model", draft,
+        "--set", "translate.threads=1",
         "--lengths", "4", "--beamed", "4", "--thresholds", "0.05,0.4",
         "--json", made, "--markdown", tmp_path / "made.md", "--ratio", "8.8",
     )  # fmt: skip

@@ -44,7 +44,7 @@ def test_captions_are_those_without_heads(files: tuple[Path, Path], bias: float)
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"method": "heads"}, "--heads"),
+        ({"method": "heads"}, "translate.heads"),
         ({"method": "ssbd", "heads": "any.gguf"}, "instead of ssbd"),
     ],
 )
@@ -64,8 +64,8 @@ def test_a_benchmark_has_a_row_with_heads(
         tmp_path / "text.txt",
         "--model",
         model,
-        "--threads",
-        1,
+        "--set",
+        "translate.threads=1",
         "--repeat",
         1,
         "--vary",
@@ -90,7 +90,7 @@ def test_a_benchmark_has_a_row_with_heads(
     assert results["signature"]["heads"]["file"] == "heads.gguf"
     with pytest.raises(UsageError, match="add --vary method=heads"):
         invoke(*given, "--vary", f"heads={heads}")
-    with pytest.raises(UsageError, match="name their file with --heads"):
+    with pytest.raises(UsageError, match=r"name their file with translate\.heads"):
         invoke(*given, "--vary", "method=heads")
     varied = ("method=ssbd,heads", f"heads={heads}", f"draft_model={model}")
     with pytest.raises(UsageError, match="in two separate runs"):

@@ -221,7 +221,7 @@ def test_a_run_whose_terminal_is_closed_ends_its_files(
     with subprocess.Popen(
         [
             SURTITLE, "replay", captions(tmp_path, segments=40, seconds=0.02), "--realtime",
-            "--captions", saved, "--summary", tmp_path / "summary.json",
+            "--captions", saved, "--set", f"output.summary={tmp_path / 'summary.json'}",
         ],
         stdin=its, stdout=its, stderr=its, preexec_fn=begin, env={**os.environ, "TERM": "xterm"},
     ) as process:  # fmt: skip

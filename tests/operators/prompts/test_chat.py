@@ -182,6 +182,6 @@ def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template: str
     with pytest.raises(InputError) as caught:
         asked(template)
     assert why in str(caught.value)
-    assert "--template" in str(caught.value)
+    assert "translate.template" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400

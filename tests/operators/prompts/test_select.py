@@ -74,7 +74,7 @@ def test_a_template_can_be_chosen_by_name() -> None:
 def test_a_template_for_other_models_is_refused() -> None:
     with pytest.raises(UsageError, match=r"qwen3 is not for this model.*<think>"):
         select_prompt(SpellingVocabulary(*GEMMA), "qwen3", "en", "de")
-    with pytest.raises(UsageError, match="no chat template: use --template few-shot"):
+    with pytest.raises(UsageError, match="no chat template: use --set translate"):
         select_prompt(SpellingVocabulary(), "chat", "en", "de")
 
 
@@ -112,7 +112,7 @@ def test_another_direction_is_refused_with_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("chosen", ["few-shot", "chat", "tower", find_examples("en", "de")])
 def test_it_is_not_asked_in_another_way(chosen: str | Template) -> None:
-    with pytest.raises(UsageError, match="leave out --template, or choose --model base"):
+    with pytest.raises(UsageError, match=r"leave out translate\.template, or choose --model base"):
         select_prompt(trained(spell_prompts(BOTH)), chosen, "en", "de")
 
 
