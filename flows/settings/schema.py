@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, field
-from operators.recognizers.azure.settings import AzureSettings
+from operators.recognizers.azure import AzureSettings
 
 from connectors.http.access import LOCAL
 from connectors.messages import Format
