@@ -11,13 +11,15 @@ from rich.table import Table
 
 from connectors.machine.resources import available_mb
 from connectors.models.catalog import NamedModel, catalog
-from connectors.models.firefox import FIREFOX, REGISTRY, fetch_firefox
+from connectors.models.firefox import FIREFOX, fetch_firefox
 from connectors.models.gguf import read_gguf
 from connectors.models.opus import fetch_opus
 from connectors.models.resolve import resolve_model
 from flows.engine.choice import Candidate, advice, best, candidates
 from flows.engine.costs import measured_here
 from flows.running.waiting import Waiting
+from flows.settings.loading import load_settings
+from flows.settings.options import SettingsFile
 from operators.errors import UsageError, nearest, printable
 from operators.languages import Direction, language
 from operators.recognizers.moonshine import COMMUNITY
@@ -82,9 +84,7 @@ def get(
             "--to", help="Language of the captions, or several: German,French.", show_default="none"
         ),
     ] = None,
-    registry: Annotated[
-        str, typer.Option(help="Address of the registry of Firefox's models.", show_default="Mozilla's")
-    ] = REGISTRY,
+    settings: SettingsFile = None,
 ) -> None:
     """Download a model into the cache; of those of the hub, into that which its library shares.
 
@@ -107,6 +107,7 @@ def get(
             paths = [resolve_model(name, progress=waiting.doing)]
         else:
             directions = [Direction.of(source, one) for one in target.split(",")]
+            registry = load_settings(settings).translate.registry
             fetch = partial(fetch_firefox, registry=registry) if name == FIREFOX else fetch_opus
             paths = [fetch(one, waiting.doing) for one in directions]
     print(*(printable(str(one)) for one in paths), sep="\n")

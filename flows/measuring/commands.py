@@ -23,6 +23,7 @@ from flows.settings.options import (
     Model,
     Recognizer,
     Set,
+    SettingsFile,
     SpeechModel,
     To,
     given_in,
@@ -31,7 +32,7 @@ from flows.settings.schema import Settings
 from flows.settings.translate import TranslateSettings
 from operators.errors import InputError, SurtitleError, UsageError
 from operators.extras import needs_extra
-from operators.recognizers.part import RECOGNIZERS, USUAL
+from operators.recognizers.part import RECOGNIZERS, USUAL, check_interval
 
 if TYPE_CHECKING:
     from flows.measuring.load.rows import Target
@@ -124,13 +125,6 @@ def bench_drafts(
     thresholds: Annotated[
         str, typer.Option(help="Probabilities below which adaptive drafts stop or branch.")
     ] = "0.2,0.4,0.6,0.8",
-    draft_length: Annotated[
-        int, typer.Option(min=1, max=256, help="Maximum length of adaptive drafts.")
-    ] = TranslateSettings().draft_length,
-    branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
-    reach: Annotated[
-        int, typer.Option(min=1, max=64, help="Maximum length of a branch that does not rejoin the trunk.")
-    ] = 3,
     ratio: Annotated[
         str, typer.Option(help="More costs to count at: a pass of the model in steps of the draft model.")
     ] = "6.1,8.8,11.8",
@@ -156,7 +150,7 @@ def bench_drafts(
         integers("--lengths", lengths),
         integers("--beamed", beamed),
         floats("--thresholds", thresholds),
-        Prediction(length=draft_length, branches=branches, reach=reach),
+        Prediction(length=settings.draft_length, branches=2),
     )
     ratios = floats("--ratio", ratio)
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
@@ -199,10 +193,7 @@ def bench_speech(
     certainty: Annotated[
         str, typer.Option(help="Minimum probabilities of the last word shown of unfinished speech.")
     ] = f"0,{USUAL.certainty}",
-    interval: Annotated[
-        float, typer.Option(min=0.1, max=10, help="Seconds between two updates.")
-    ] = USUAL.update_interval_s,
-    threads: Annotated[int, typer.Option(min=1, max=64, help="Threads of the speech model.")] = 2,
+    settings: SettingsFile = None,
     json: Json = None,
 ) -> None:
     """Compare ways to recognise speech: time, errors, erasure.
@@ -217,9 +208,14 @@ def bench_speech(
     if recognizer not in windowed:
         raise UsageError(f"--recognizer: {recognizer!r} cannot be measured; choose {' or '.join(windowed)}")
     biases, certainties = shares("--bias", bias), shares("--certainty", certainty)
-    check_distinct([("--json", json)], [*audio, reference, speech_model])
+    check_distinct([("--json", json)], [*audio, reference, speech_model, settings])
     clips = read_clips(audio, reference)
-    job = SpeechJob(clips, recognizer, speech_model, spoken, biases, certainties, interval, threads)
+    wanted = load_settings(settings).recognize
+    check_interval(wanted.update_interval_s)
+    job = SpeechJob(
+        clips, recognizer, speech_model, spoken, biases, certainties,
+        wanted.update_interval_s, wanted.threads or _SPEECH_THREADS,
+    )  # fmt: skip
     publish(run_speech(job), json=json)
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, field
-from operators.recognizers.azure import AzureSettings
 
 from connectors.http.access import LOCAL
 from connectors.messages import Format
@@ -19,6 +18,7 @@ from flows.settings.output import DisplaySettings, KafkaOutput, OutputSettings, 
 from flows.settings.stage import Positive, Stage
 from flows.settings.translate import TranslateSettings
 from operators.metrics.health import Rule
+from operators.recognizers.azure import AzureSettings
 from operators.recognizers.part import RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds

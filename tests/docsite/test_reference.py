@@ -29,7 +29,7 @@ def test_every_key_of_the_settings_has_a_meaning() -> None:
 def test_every_option_of_the_command_line_has_a_meaning_and_they_are_few() -> None:
     commands = list(commands_of(get_command(app), "surtitle"))
     names = {one.opts[0] for _, command in commands for one in command.params if one.opts[0].startswith("-")}
-    assert len(names) <= 76
+    assert len(names) <= 70
     assert {"surtitle live", "surtitle model train"} <= {name for name, _ in commands}
     assert [(name, one.name) for name, command in commands for one in command.params if not one.help] == []
 

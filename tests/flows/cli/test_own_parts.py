@@ -1,6 +1,5 @@
 """The parts of docs/extend.md in a package of their own: found by entry point, or named by module."""
 
-import json
 import os
 import re
 import subprocess
@@ -101,12 +100,6 @@ def test_a_package_that_is_installed_adds_its_parts_with_their_settings(
         refused = surtitle(*FILE, *options, cwd=installed, path=installed)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (code, 1)
         assert refused.stderr.startswith(f"surtitle: {sentence}")
-
-
-def test_the_doctor_says_what_a_recogniser_says_of_itself(installed: Path) -> None:
-    done = surtitle("doctor", "--quick", "--json", *SCRIPT, cwd=installed, path=installed)
-    (found,) = [one for one in json.loads(done.stdout)["checks"] if one["subject"] == "recogniser"]
-    assert found["findings"] == [{"verdict": "ok", "sentence": "The script has 2 lines", "remedy": ""}]
 
 
 def test_modules_that_nobody_installed_are_named_with_the_parts_in_them(

@@ -48,9 +48,11 @@ def test_all_ways_are_measured_on_the_same_windows(talk: Path, tmp_path: Path) -
 
 @pytest.mark.long
 def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "often.toml"
+    settings.write_text("[recognize]\nupdate_interval_s = 1\n")
     done = surtitle(
         "bench-speech", talk, "--recognizer", "whisper", "--speech-model", TINY_EN, "--bias", "0.2",
-        "--certainty", "0.7", "--interval", 1, "--json", tmp_path / "out.json",
+        "--certainty", "0.7", "--settings", settings, "--json", tmp_path / "out.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     written = json.loads((tmp_path / "out.json").read_text())
