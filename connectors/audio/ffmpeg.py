@@ -148,7 +148,7 @@ class Ffmpeg:
 
     def wait_for_header(self) -> None:
         """Wait until it has told which track it takes, or has ended."""
-        self._is_told.wait(_END_S)
+        self._is_told.wait(_TIMEOUT_S)
 
     def output(self, seconds: float) -> bytes:
         """All that it writes until its end, which comes after so many seconds at the latest."""
@@ -163,7 +163,7 @@ class Ffmpeg:
     def wait(self) -> int:
         """Wait for its end, and for all that it says; returns its status."""
         status = self.process.wait()
-        self._reader.join(_END_S)
+        self._reader.join(_TIMEOUT_S)
         return status
 
     def end(self) -> None:

@@ -203,23 +203,6 @@ def test_a_hostile_file_does_not_take_the_memory_that_it_claims(
     assert int(peak_kib) < MEMORY_LIMIT / 1024
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
-def test_ten_minutes_take_the_memory_of_one(tmp_path: Path) -> None:
-    def peak_kib(minutes: int) -> int:
-        path = write(tmp_path / f"{minutes}.mp4", tone(10), repeat=6 * minutes)
-        decoder = MediaDecoder(str(path))
-        left, peak = 60.0 * minutes - 20, 0
-        for block in decoder.blocks():
-            left -= len(block) / 2 / SAMPLE_RATE
-            if left <= 0 and not peak:
-                status = Path(f"/proc/{decoder._ffmpeg.process.pid}/status").read_text()
-                peak = int(status.split("VmHWM:")[1].split()[0])
-        assert decoder.read_s == pytest.approx(60 * minutes, rel=0.01)
-        return peak
-
-    assert 0 < peak_kib(10) - 8192 < peak_kib(1) < MEMORY_LIMIT / 2**12
-
-
 def test_standard_input_is_read_once(tmp_path: Path) -> None:
     path = write(tmp_path / "talk.mkv", tone(2))
     program = (
