@@ -32,7 +32,7 @@ from flows.settings.schema import Settings
 from flows.settings.translate import TranslateSettings
 from operators.errors import InputError, SurtitleError, UsageError
 from operators.extras import needs_extra
-from operators.recognizers.part import RECOGNIZERS, USUAL, check_interval
+from operators.recognizers.part import RECOGNIZERS, USUAL
 
 if TYPE_CHECKING:
     from flows.measuring.load.rows import Target
@@ -211,7 +211,6 @@ def bench_speech(
     check_distinct([("--json", json)], [*audio, reference, speech_model, settings])
     clips = read_clips(audio, reference)
     wanted = load_settings(settings).recognize
-    check_interval(wanted.update_interval_s)
     job = SpeechJob(
         clips, recognizer, speech_model, spoken, biases, certainties,
         wanted.update_interval_s, wanted.threads or _SPEECH_THREADS,
