@@ -60,8 +60,6 @@ def room_registry(settings: Settings) -> RoomRegistry:
         rooms=settings.translate.rooms or ROOMS,
         silence_s=given.silence_s,
         linger_s=given.linger_s,
-        message_bytes=given.message_bytes,
-        bytes_per_second=given.bytes_per_second,
         buffer_s=settings.input.buffer_s,
     )
     keys = None if given.keys is None else RoomKeys(Path(given.keys))

@@ -112,10 +112,6 @@ class RoomsSettings(Stage, frozen=True, kw_only=True):
     silence_s: Annotated[float, Meta(ge=1.0, le=86400.0)] = _LIMITS.silence_s
     #: Seconds in which a speaker may come back after the connection was lost.
     linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = _LIMITS.linger_s
-    #: Maximum bytes of one message of sound; a second has 32,000.
-    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = _LIMITS.message_bytes
-    #: Bytes of sound a second that are taken from a speaker; faster sound waits there.
-    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = _LIMITS.bytes_per_second
 
 
 class MetricsSettings(Stage, frozen=True, kw_only=True):
