@@ -39,7 +39,7 @@ USUAL = TranslateSettings()
 SETTINGS: dict[str, Sequence[str]] = {
     "method": METHOD_NAMES,
     **dict.fromkeys(("accept", "bias", "final_bias", "min_block", "draft_mask"), SPECULATIVE),
-    **dict.fromkeys(("commit", "commit_gap", "keep", "drop_revised"), SPECULATIVE),
+    **dict.fromkeys(("commit", "keep", "drop_revised"), SPECULATIVE),
     "beam": ("ssbd",),
     **dict.fromkeys(("proposal_bias", "block"), PROPOSING),
     "sure": WEIGHING,
@@ -155,7 +155,7 @@ def _variant(common: dict[str, Any], varied: dict[str, Any]) -> TranslateSetting
     bias = BIAS if own.get("bias") is None else own["bias"]
     own |= {key: bias for key in ("final_bias", "proposal_bias") if own.get(key) == "same"}
     if own["method"] not in SPECULATIVE or own.get("commit") == 0:
-        own |= {"commit": 0, "commit_gap": 0.0, "keep": False}  # the defaults are those of committed drafts
+        own |= {"commit": 0, "keep": False}  # the defaults are those of committed drafts
     if own.get("draft_model") is None:
         own = {
             key: value for key, value in own.items() if not key.startswith("draft_") or key == "draft_mask"
@@ -174,7 +174,7 @@ def row_settings(variant: TranslateSettings, *, knows_unfinished: bool = False) 
     if variant.method in SETTINGS["beam"]:
         own["beam"] = variant.width(knows_unfinished=knows_unfinished)
     if not variant.commit:
-        own |= {"commit_gap": None, "keep": None}
+        own["keep"] = None
     if variant.draft_model is None:
         own |= dict.fromkeys(("draft_length", "draft_threshold", "draft_tree"))
     return own

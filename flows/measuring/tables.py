@@ -12,7 +12,7 @@ from flows.pages.table import Column, Table, tabulated
 Row = dict[str, dict[str, Any]]
 # What a label leaves out besides the defaults.
 _PLAIN = {"accept": "bias", "beam": 1}
-_NAMES = {"bias": "β", "final_bias": "final β", "proposal_bias": "proposal β", "commit_gap": "gap"}
+_NAMES = {"bias": "β", "final_bias": "final β", "proposal_bias": "proposal β"}
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:

@@ -100,8 +100,6 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     draft_tree: bool = False
     #: Passes that must clearly accept a draft token before it is no longer checked; 0: never.
     commit: NotNegative = 1
-    #: Minimum gap between the two best logits for an acceptance to be clear.
-    commit_gap: Annotated[float, Meta(ge=0.0)] = 0.0
     #: Keep what was computed for committed tokens when the source grows, where that is faster.
     keep: bool = True
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
