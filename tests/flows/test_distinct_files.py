@@ -16,9 +16,9 @@ LINKS: tuple[Link, ...] = (Path.symlink_to, Path.hardlink_to)
 READ = [
     "report READ --json WRITTEN",
     "report events --output o.html --reference READ --json WRITTEN",
-    "trace READ --svg WRITTEN",
+    "trace READ --json WRITTEN",
     "trace events --model READ --json WRITTEN",
-    "trace events --settings READ --svg WRITTEN",
+    "trace events --settings READ --json WRITTEN",
     "bench READ --json WRITTEN",
     "bench text --model READ --markdown WRITTEN",
     "bench text --vary draft_model=none,READ --json WRITTEN",
@@ -43,7 +43,6 @@ READ = [
 WRITTEN = [
     "report events --json READ --output WRITTEN",
     "report events --json READ --simulstream WRITTEN",
-    "trace events --svg READ --json WRITTEN",
     "bench text --json READ --markdown WRITTEN",
     "replay events --recovery READ --captions WRITTEN",
 ]
