@@ -37,7 +37,7 @@ LONGEST_FIRST = (
     "test_page_commands.py",
     "test_live.py",
     "test_recording.py",
-    "test_examination.py",
+    "test_checks.py",
     "test_job.py",
     "test_serve.py",
     "test_recovery.py",
@@ -62,7 +62,7 @@ LONGEST_FIRST = (
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.
 HEARD = (
-    "/test_examination.py",
+    "doctor/test_checks.py",
     "flows/test_live.py",
     "/test_page_commands.py",
     "microphone/test_recording.py",

@@ -78,7 +78,7 @@ def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tm
         pass
     with pytest.raises(UsageError, match=r"translate\.to is 'German' there and 'French' here"):
         RecoveryFolder(path, {"translate": {"to": "French"}})
-    for schema in (1, 8):
+    for schema in (1, SCHEMA + 1):
         (path / "run.json").write_text(f'{{"schema": {schema}, "workers": 1}}')
         with pytest.raises(InputError, match=f"surtitle .schema {schema}, not {SCHEMA}.: finish"):
             RecoveryFolder(path, SETTINGS)

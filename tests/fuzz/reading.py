@@ -65,7 +65,7 @@ _TRANSLATIONS = (
 def check_settings(data: bytes, folder: Path) -> None:
     """Settings are read, with and without options of the command line."""
     path = written(folder, "surtitle.toml", data)
-    for overrides in (None, {"translate": {"target": "German"}, "input": {"audio": "talk.wav"}}):
+    for overrides in (None, {"translate": {"to": "German"}, "input": {"audio": "talk.wav"}}):
         with refused_clearly(path):
             msgspec.json.encode(load_settings(path, overrides))
 
