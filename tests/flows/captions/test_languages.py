@@ -92,7 +92,7 @@ def _place(event: dict[str, Any]) -> tuple[str, int, int]:
 def test_a_run_in_two_languages_that_is_killed_again_and_again_ends_as_if_it_had_never_been(
     tmp_path: Path,
 ) -> None:
-    speech(tmp_path / "speech.jsonl", 30)
+    speech(tmp_path / "speech.jsonl", 80)
     runs = {}
     for name in ("unbroken", "killed"):
         folder = tmp_path / name
