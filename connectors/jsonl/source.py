@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Generic
@@ -19,8 +18,6 @@ from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import InputError
 from operators.events import happened_s
 
-# How long to wait for workers before checking again: short compared with a step of a model.
-_PAUSE_S = 0.002
 # In real time, a file whose first event is due later than this was cut from a longer one.
 _MAX_LEAD_S = 10.0
 # Longer waits for the next event are told to the user.
@@ -51,7 +48,6 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
             the recording is missing, the clock starts with the first event.
         batch_size: Maximum number of events to deliver at once.
         stop: When set, the source ends before its next batch.
-        wait: Given the number of events delivered so far, says whether to deliver nothing for now.
         is_here: Whether this process has the file; False for all but the first one of a cluster.
 
     Raises:
@@ -81,7 +77,6 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         realtime: bool = False,
         batch_size: int = 64,
         stop: threading.Event | None = None,
-        wait: Callable[[int], bool] = lambda _delivered: False,
         is_here: bool = True,
     ) -> None:
         self.path = path
@@ -90,7 +85,6 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.realtime = realtime
         self.batch_size = batch_size
         self.stop = stop or threading.Event()
-        self.wait = wait
         self.is_here = is_here
         #: Events delivered in this run.
         self.delivered = 0
@@ -156,10 +150,6 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
             self._source.begin(self._clock_s)
         self._awake = None
         batch: list[E] = []
-        if self._source.wait(self._source.delivered):
-            self._awake = ALWAYS_DUE
-            nap(_PAUSE_S)
-            return batch
         while len(batch) < self._source.batch_size:
             event, self._ahead = self._ahead or self._read(), None
             if event is None:

@@ -143,8 +143,6 @@ class SentencesState(msgspec.Struct, array_like=True):
     arrival_s: float = 0.0
     #: Number of sentences that have ended.
     ended: int = 0
-    #: The last sentence that has ended.
-    earlier: str = ""
     #: Which words have a capital within sentences.
     spellings: Spellings = msgspec.field(default_factory=Spellings)
 
@@ -289,8 +287,7 @@ class Sentences:
     def _final(self, sentence: OpenSentence, count: int) -> Partial:
         """The final of the first pieces of a sentence; the others are another one."""
         state, pieces = self.state, sentence.pieces
-        state.earlier = ended(self._joined(pieces[:count]))
-        final = self._partial(sentence, pieces[:count], self._spell(state.earlier))
+        final = self._partial(sentence, pieces[:count], self._spell(ended(self._joined(pieces[:count]))))
         sentence.pieces, sentence.revision, sentence.text = pieces[count:], 0, ""
         if not sentence.pieces:
             state.open = [one for one in state.open if one is not sentence]

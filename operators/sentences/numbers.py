@@ -402,8 +402,10 @@ def _linked(numbers: list[_Number], links: list[str]) -> list[_Number]:
                 numbers[this] = numbers[this]._replace(is_word=False)
     for place, link in enumerate(links):
         left, right = numbers[place], numbers[place + 1]
-        if link in ("to", "or") and right.scale > 1 and 0 < left.value < right.value // right.scale:
-            value = left.value * right.scale
+        units = right.value // right.scale if right.scale else 0
+        if link in ("to", "or") and right.scale > 1 and 0 < left.value < units:
+            # "Five to six hundred thousand" are hundreds of thousands.
+            value = left.value * right.scale * (100 if left.value < 10 and units % 100 == 0 else 1)
             numbers[place] = left._replace(written=_spelled(value), is_word=False)
     return numbers
 

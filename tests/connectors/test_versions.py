@@ -64,7 +64,7 @@ STATES = {
     "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence is_stable",
     "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
     "SegmentState": "windows pivot",
-    "SentencesState": "stream open arrival_s ended earlier spellings",
+    "SentencesState": "stream open arrival_s ended spellings",
     "ShownState": "open",
     "Spellings": "is_capital",
     "StageState": "open pending",

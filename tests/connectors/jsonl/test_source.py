@@ -75,19 +75,6 @@ def test_a_line_that_is_too_long_is_never_held_whole(tmp_path: Path, monkeypatch
     assert source.rejected_path.read_bytes() == long
 
 
-def test_a_source_that_is_to_wait_hands_nothing_over_and_looks_again_soon(tmp_path: Path) -> None:
-    path, waits = write_events(tmp_path / "p.jsonl", events(4)), [True, False]
-    source = JsonlSource(path, Partial, wait=lambda _delivered: waits.pop(0))
-    part = source.build_part("in", "part", None)
-    assert part.next_batch() == []
-    awake = part.next_awake()
-    assert awake is not None
-    assert awake < datetime.now(UTC) - timedelta(days=1), "a wall clock that is set back would hold it up"
-    assert part.next_batch() == events(4)
-    assert source.delivered == 4
-    part.close()
-
-
 def test_batches_are_bounded_and_come_in_order(tmp_path: Path) -> None:
     path = write_events(tmp_path / "p.jsonl", events(100))
     part = JsonlSource(path, Partial, batch_size=30).build_part("in", "part", None)

@@ -46,6 +46,7 @@ WRITTEN = {
         fifteen and one of them, fifteen and two of them | 15 and one of them, 15 and 2 of them
         two to three thousand, one or two hundred people | 2000 to 3000, 100 or 200 people
         two or three hundred million, five or six thousand three hundred | 200 or 300 million, 5 or 6300
+        five to six hundred thousand, ten or fifteen thousand | 500,000 to 600,000, 10,000 or 15,000
         five to about fifteen; five of fifteen | five to about 15; five of 15
         between one hundred fifty and three hundred | between 150 and 300
         between one hundred and one thousand; one hundred and two hundred | between 100 and 1000; 100 and 200
