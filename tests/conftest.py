@@ -45,7 +45,7 @@ LONGEST_FIRST = (
     "test_loadgen.py",
     "test_media.py",
     "test_doctor.py",
-    "test_bench_speech.py",
+    "measuring/test_speech.py",
     "test_llama.py",
     "test_own_parts.py",
     "test_page_settings.py",

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from typer.main import get_command
 
@@ -104,6 +104,8 @@ def _value(option: Parameter) -> str:
     if option.is_flag:
         return ""
     kind = option.type_descriptor.annotation
+    if get_origin(kind) is Literal:
+        return ", ".join(get_args(kind))
     bounds = {"≥": option.min, "≤": option.max}
     limits = ", ".join(f"{sign} {bound}" for sign, bound in bounds.items() if bound is not None)
     (item,) = get_args(kind) or (kind,)

@@ -20,7 +20,7 @@ from flows.cli.running import program, run
 from flows.cli.serve import job, serve
 from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
-from flows.measuring.commands import bench, bench_drafts, bench_speech, loadgen
+from flows.measuring.commands import bench, loadgen
 from flows.model.app import model_app
 from flows.settings.loading import Overrides, begin_settings
 from flows.settings.options import (
@@ -234,8 +234,8 @@ app.add_typer(models_app, name="models", cls=Commands, rich_help_panel=_CAPTION)
 app.command(rich_help_panel=_SERVE)(serve)
 app.command(rich_help_panel=_SERVE)(job)
 app.command(rich_help_panel=_MEASURE)(report)
-for command in (bench, bench_drafts, bench_speech, loadgen):
-    app.command(rich_help_panel=_MEASURE)(command)
+app.command(rich_help_panel=_MEASURE)(bench)
+app.command(rich_help_panel=_MEASURE)(loadgen)
 app.command(rich_help_panel=_MEASURE)(trace)
 app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 from typing_extensions import override
 
-from flows.cli.renamed import in_new_form
+from flows.cli.renamed import COMMANDS, in_new_form
 from operators.errors import UsageError, nearest
 
 #: The exception that Typer raises for an invalid command line; it has no public name.
@@ -56,6 +56,8 @@ def no_such_command(typed: Sequence[str], group: str, commands: Sequence[str]) -
         commands: The commands that exist there.
     """
     given = typed[0]
+    if given in COMMANDS:
+        return UsageError(f"{given} is now `{group} {COMMANDS[given]}`, which varies settings by --vary")
     fitting = _SUFFIXES.get(PurePath(given).suffix.lower())
     meant = f"{fitting} {shlex.quote(given)}" if fitting in commands else nearest(given, commands)
     if meant is None:

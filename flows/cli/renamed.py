@@ -1,4 +1,4 @@
-"""Options of earlier releases: they still work, and one line says what to write instead."""
+"""Options and commands of earlier releases: one line says what to write instead; the options still work."""
 
 import json
 import shlex
@@ -63,6 +63,8 @@ RENAMED = {
     "--workers": "run.workers",
     "--youtube": "output.youtube",
 }
+#: What a command is now.
+COMMANDS = {"bench-drafts": "bench --task drafts", "bench-speech": "bench --task speech"}
 _LISTS = ("--addresses", "--dictionary", "--sink")
 
 

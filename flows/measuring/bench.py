@@ -1,4 +1,4 @@
-"""Runs ``surtitle bench``: all methods on each segment in turn; an interrupted run resumes."""
+"""Runs ``surtitle bench`` on texts: all methods on each segment in turn; an interrupted run resumes."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,8 @@ from flows.engine.translation import Engine, open_engine
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
 from flows.measuring.paper import PaperRun, paper_tables
 from flows.measuring.plan import BenchJob, Plan, row_settings
-from flows.measuring.results import Results, Runner, files_of, publish, running
+from flows.measuring.results import Results, Runner, files_of, of_translation, publish, running, sign
 from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial
-from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.tables import tables
 from operators.decoding.forward import Forward
 from operators.decoding.translator import SegmentState, Translates
@@ -67,9 +66,19 @@ class Likelihood:
                 total += float(np.log(np.exp(row - row.max()).sum(dtype=np.float64)) + row.max() - row[token])
         return total
 
-    def release(self) -> None:
-        """Free the session used for judging."""
+    def judged(
+        self, segment: BenchSegment, updates: Sequence[MethodUpdate], outputs: Sequence[Sequence[int]]
+    ) -> list[MethodUpdate]:
+        """The updates of a segment with their nats; ``outputs`` are their tokens."""
+        last = len(updates) - 1
+        made = [
+            replace(update, nats=self.nats(text, output, is_final=number == last))
+            for number, (update, text, output) in enumerate(
+                zip(updates, segment.updates, outputs, strict=True)
+            )
+        ]
         self._pool.release(_JUDGED)
+        return made
 
 
 def run_trials(
@@ -135,16 +144,7 @@ def _translate(
         updates.append(MethodUpdate(len(output.tokens), full, shown, effort, trouble=output.trouble))
         outputs.append(output.tokens)
     translator.release(segment.key, state)
-    if likelihood is not None:
-        last = len(updates) - 1
-        updates = [
-            replace(update, nats=likelihood.nats(text, output, is_final=number == last))
-            for number, (update, text, output) in enumerate(
-                zip(updates, segment.updates, outputs, strict=True)
-            )
-        ]
-        likelihood.release()
-    return tuple(updates)
+    return tuple(updates if likelihood is None else likelihood.judged(segment, updates, outputs))
 
 
 # How speed is counted, see docs/measuring.md, and how erasure is aggregated.
@@ -152,20 +152,19 @@ _SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output
 _AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"
 
 
-def benchmark(job: BenchJob, plan: Plan) -> None:
+def bench_texts(job: BenchJob, plan: Plan) -> None:
     """Run the missing trials, compute the rows, and publish them.
 
     The trials are deleted only after that, so a failed write does not require new measurements.
     Raises `InterruptedRunError`.
     """
-    corpus = load_corpus(job.source, job.reference, lag=job.lag, skip=job.skip, limit=job.limit)
+    if len(job.sources) > 1:
+        raise UsageError("one text can be measured at a time; give one file")
+    corpus = load_corpus(job.sources[0], job.reference, lag=job.lag, chosen=job.chosen)
     if job.comet is not None and corpus.references is None:
         raise UsageError("--comet needs references; give them with --reference")
     comet = None if job.comet is None else check_comet(job.comet)
-    check_distinct(
-        [("--json", job.json), ("--markdown", job.markdown)],
-        [job.source, job.reference, job.comet, *files_of(plan.engine)],
-    )
+    check_distinct(job.written, [*job.sources, job.reference, job.comet, *files_of(plan.engine)])
     with running() as runner:
         engine = open_engine(plan.engine, runner.doing)
         if job.likelihood and engine.first is not None:
@@ -176,9 +175,10 @@ def benchmark(job: BenchJob, plan: Plan) -> None:
         if job.likelihood:
             likelihood = Likelihood(engine.prompt, engine.pool, plan.variants[0].max_source)
         signature = sign(
-            **of_engine(engine, plan.engine),
-            **of_texts(corpus, engine, plan.variants)
-            | {"comet": comet, "likelihood": Likelihood.signature if job.likelihood else None},
+            **of_translation(corpus, engine, plan.engine, plan.variants),
+            **dict.fromkeys(("chrf", "bleu")),
+            comet=comet,
+            likelihood=Likelihood.signature if job.likelihood else None,
             tokenizer=tokenizer_on_disk(language(plan.variants[0].target).tokenizer),
             # The paper's mask also withholds words that were shown and still stand.
             aggregation=f"{_AGGREGATION}|mask:{'plain' if job.paper else 'steady'}",
@@ -266,6 +266,6 @@ def _results(
             rows.append({"settings": own, "metrics": {**metrics, **shown}})
     signature, plain = {**signature, **scorer.signatures}, tables(rows)
     if not job.paper:
-        return Results(signature, {"rows": rows}, plain)
+        return Results(signature, rows, plain)
     run = PaperRun(rows, signature, plan.variants[0].source, plan.variants[0].target)
-    return Results(signature, {"rows": rows}, paper_tables(run), more=plain)
+    return Results(signature, rows, paper_tables(run), more=plain)

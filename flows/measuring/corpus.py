@@ -2,7 +2,7 @@
 
 import codecs
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,20 +47,26 @@ class Corpus(NamedTuple):
         return references or None
 
 
-def load_corpus(source: Path, reference: Path | None, *, lag: int, skip: int, limit: int | None) -> Corpus:
-    """Read a text file (one sentence per line, which grows by ``lag`` words per update) or a partials log.
+def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None, chosen: slice) -> Corpus:
+    """Read a text file with one sentence per line, or a partials log.
 
-    Raises `InputError` for an unusable file, and `UsageError` if the references do not match the segments.
+    Args:
+        lag: Words by which a sentence of a text grows at each update; None for all of them at once.
+        chosen: The segments to take.
+
+    Raises:
+        InputError: for an unusable file.
+        UsageError: if the references do not match the segments.
     """
-    lines = slice(skip, None if limit is None else skip + limit)
     if _is_partials(source):
-        segments, name = list(_from_partials(source))[lines], f"{source.name}|updates:recorded"
+        segments, name = _from_partials(source)[chosen], f"{source.name}|updates:recorded"
     else:
-        segments, name = list(_from_text(source, lines, lag)), f"{source.name}|updates:{lag}-words"
+        segments = _from_text(source, chosen, lag)
+        name = f"{source.name}|finals" if lag is None else f"{source.name}|updates:{lag}-words"
     if not any(update.strip() for segment in segments for update in segment.updates):
         raise InputError(f"{source}: there is nothing to translate; check the file, --limit and --skip")
     if reference is not None:
-        references = read_lines(reference)[lines]
+        references = read_lines(reference)[chosen]
         if len(references) != len(segments):
             raise UsageError(
                 f"{reference}: {len(references)} references for {len(segments)} segments of {source}; "
@@ -69,7 +75,8 @@ def load_corpus(source: Path, reference: Path | None, *, lag: int, skip: int, li
         segments = [
             segment._replace(reference=text) for segment, text in zip(segments, references, strict=True)
         ]
-    return Corpus(f"{name}|segments:{skip + 1}-{skip + len(segments)}", tuple(segments))
+    first = chosen.start
+    return Corpus(f"{name}|segments:{first + 1}-{first + len(segments)}", tuple(segments))
 
 
 def _is_partials(source: Path) -> bool:
@@ -86,27 +93,27 @@ def _is_partials(source: Path) -> bool:
     return True
 
 
-def _from_partials(source: Path) -> Iterable[BenchSegment]:
-    said: dict[str, list[str]] = {}
+def _from_partials(source: Path) -> list[BenchSegment]:
+    texts: dict[str, list[str]] = {}
     for partial in read_events(source, Partial):
-        said.setdefault(partial.key, []).append(partial.text)
-    return (BenchSegment(key, tuple(updates)) for key, updates in said.items())
+        texts.setdefault(partial.key, []).append(partial.text)
+    return [BenchSegment(key, tuple(updates)) for key, updates in texts.items()]
 
 
-def _from_text(source: Path, lines: slice, lag: int) -> Iterable[BenchSegment]:
-    texts = list(enumerate(read_lines(source)))[lines]
+def _from_text(source: Path, chosen: slice, lag: int | None) -> list[BenchSegment]:
+    texts = list(enumerate(read_lines(source)))[chosen]
     # Each update repeats the whole text so far.
-    if sum(len(text) * (1 + len(text.split()) // lag) for _, text in texts) > _MAX_CHARACTERS:
+    if lag and sum(len(text) * (1 + len(text.split()) // lag) for _, text in texts) > _MAX_CHARACTERS:
         raise InputError(
             f"{source}: its lines are too long to grow by {lag} words at a time; put one sentence on "
             "each, or take fewer with --limit"
         )
-    return (BenchSegment(f"line/{number:06d}", _grow(text, lag)) for number, text in texts)
+    return [BenchSegment(f"line/{number:06d}", _grow(text, lag)) for number, text in texts]
 
 
-def _grow(text: str, lag: int) -> tuple[str, ...]:
+def _grow(text: str, lag: int | None) -> tuple[str, ...]:
     words = text.split()
-    ends = [*range(lag, len(words), lag), len(words)]
+    ends = [*(range(lag, len(words), lag) if lag else ()), len(words)]
     return tuple(" ".join(words[:end]) for end in ends)
 
 
@@ -123,7 +130,7 @@ class _Entry(msgspec.Struct):
     text: str
 
 
-def read_clips(audio: Sequence[Path], manifest: Path | None) -> list[Clip]:
+def read_clips(audio: Sequence[Path], manifest: Path | None = None) -> list[Clip]:
     """The recordings, with transcripts from a manifest: a JSON object per line with ``file`` and ``text``.
 
     Raises `InputError` if the manifest cannot be read or lacks all of them.

@@ -1,29 +1,41 @@
-"""Drafting with a draft model, without a last output: trajectories of all ways, on the same texts.
+"""Runs ``surtitle bench --task drafts``: ways of drafting with a draft model, without a last output.
 
 The texts are the finals of a corpus, translated from scratch, or utterances, transcribed from scratch by two
 Whisper models. Each model is asked only once for its prediction after a prefix (`Memory`), so that all ways
-meet the same two models and give the same output.
+meet the same two models and give the same output. The tables show the figures of SpecASR (Wei et al. 2025),
+figures 11 to 13 and table II.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from connectors.files.distinct import check_distinct
 from flows.engine.translation import open_engine
-from flows.measuring.corpus import Clip, Corpus, read_clips, samples
-from flows.measuring.draft_tables import Costs, Drafts
-from flows.measuring.results import running
-from flows.measuring.signature import of_clips, of_engine, of_texts, sign
-from flows.settings.translate import TranslateSettings
+from flows.measuring.corpus import Clip, load_corpus, read_clips, samples
+from flows.measuring.plan import BenchJob, Grid
+from flows.measuring.results import (
+    Results,
+    Row,
+    files_of,
+    of_recordings,
+    of_translation,
+    publish,
+    running,
+    sign,
+)
+from flows.pages.table import Column, Table, tabulated
+from flows.settings.schema import Settings
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task, output_limit
 from operators.decoding.greedy import retranslate
+from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
 from operators.languages import language
@@ -34,10 +46,13 @@ from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed import Samples, Segmenter, silero
 from operators.research.draft_model import ModelDrafts, TwoBeams
 from operators.research.prediction import Prediction
-from operators.research.trajectory import Memory, Remembered, Trajectory, record
+from operators.research.trajectory import Memory, Remembered, Trajectory, autoregressive, record, replay
 from operators.text import cleaned
 
 _KEY = "drafts"
+_LENGTHS, _THRESHOLDS = (8, 16), (0.2, 0.4, 0.6, 0.8)
+# What a pass of the model costs in steps of the draft model: the authors' three pairs of models.
+_RATIOS = (6.1, 8.8, 11.8)
 # Only whole utterances are decoded, and their ends do not depend on this interval.
 _INTERVAL_S = 10.0
 # How often each utterance's encoder is timed.
@@ -47,55 +62,72 @@ _TURNS = 3
 Ways = dict[str, Callable[[Task], Drafter]]
 
 
-class Sweep(NamedTuple):
-    """The ways to compare."""
+class Costs(NamedTuple):
+    """The cost of passes of a pair of models."""
 
-    #: Draft lengths of plain speculative decoding, with one and with two beams.
-    lengths: Sequence[int]
-    beamed: Sequence[int]
-    #: Probabilities below which adaptive prediction stops or branches.
-    thresholds: Sequence[float]
-    #: Settings of the adaptive ways.
-    prediction: Prediction
-
-    @property
-    def signature(self) -> str:
-        """The settings of the adaptive ways, for a signature."""
-        one = self.prediction
-        return f"length:{one.length}|branches:{one.branches}|reach:{one.reach}"
-
-    def ways(self) -> Ways:
-        """Plain speculative decoding, then SpecASR's techniques, each combined with the previous ones."""
-        ways: Ways = {}
-        for length in self.lengths:
-            ways[f"plain, {length}"] = _predicting(Prediction(length=length, threshold=0.0, recycles=False))
-        for length in self.beamed:
-            ways[f"plain, {length}, 2 beams"] = _beams(length)
-        for threshold in self.thresholds:
-            tree = replace(self.prediction, threshold=threshold, recycles=True)
-            recycling = replace(tree, branches=0)
-            ways[f"adaptive, {threshold:g}"] = _predicting(replace(recycling, recycles=False))
-            ways[f"+ recycling, {threshold:g}"] = _predicting(recycling)
-            ways[f"+ sparse tree, {threshold:g}"] = _predicting(tree)
-        return ways
+    name: str
+    draft: PassCosts
+    target: PassCosts
+    #: Additional cost of each text, however it is drafted: the encoders of speech models.
+    draft_encoder: float = 0.0
+    target_encoder: float = 0.0
 
 
-def _predicting(prediction: Prediction) -> Callable[[Task], Drafter]:
-    return lambda task: ModelDrafts(task, prediction)
+def bench_drafts(job: BenchJob, settings: Settings, grid: Grid) -> None:
+    """Measure ways of drafting on texts, or on recordings if a speech model is given, and publish the rows.
 
+    Args:
+        grid: Values of ``draft_length`` for plain speculative decoding, the first one also with two beams,
+            and of ``draft_threshold``, below which adaptive drafts stop or branch.
 
-def _beams(length: int) -> Callable[[Task], Drafter]:
-    return lambda task: TwoBeams(task, length)
-
-
-def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Drafts:
-    """Decode the finals of ``corpus`` with the model and the draft model of the settings.
-
-    Raises `InputError` if the models cannot be used together.
+    Raises:
+        SurtitleError: if that cannot be done.
     """
+    translate, folder = settings.translate, settings.recognize.model
+    if translate.draft_model is None:
+        raise UsageError("--task drafts needs a draft model; add --set translate.draft_model=MODEL")
+    models = (Path(translate.draft_model), None if folder is None else Path(folder))
+    check_distinct(job.written, [*job.sources, *models, *files_of(translate)])
+    adaptive = Prediction(length=translate.draft_length, branches=2)
+    ways = _ways(grid.get("draft_length", _LENGTHS), grid.get("draft_threshold", _THRESHOLDS), adaptive)
+    trajectories, costs, signature = (
+        _on_texts(job, settings, ways) if folder is None else _on_speech(job, settings, Path(folder), ways)
+    )
+    signature["drafting"] = f"length:{adaptive.length}|branches:{adaptive.branches}|reach:{adaptive.reach}"
+    rows = rows_of(trajectories, [*costs, *map(_at_ratio, _RATIOS)])
+    publish(Results(signature, rows, _tables(rows)), json=job.json, markdown=job.markdown)
+
+
+def _ways(lengths: Sequence[int], thresholds: Sequence[float], adaptive: Prediction) -> Ways:
+    """Plain speculative decoding, then SpecASR's techniques, each combined with the previous ones."""
+
+    def predicting(prediction: Prediction) -> Callable[[Task], Drafter]:
+        return lambda task: ModelDrafts(task, prediction)
+
+    ways: Ways = {}
+    for length in lengths:
+        ways[f"plain, {length}"] = predicting(Prediction(length=length, threshold=0.0, recycles=False))
+    ways[f"plain, {lengths[0]}, 2 beams"] = lambda task: TwoBeams(task, lengths[0])
+    for threshold in thresholds:
+        tree = replace(adaptive, threshold=threshold, recycles=True)
+        recycling = replace(tree, branches=0)
+        ways[f"adaptive, {threshold:g}"] = predicting(replace(recycling, recycles=False))
+        ways[f"+ recycling, {threshold:g}"] = predicting(recycling)
+        ways[f"+ sparse tree, {threshold:g}"] = predicting(tree)
+    return ways
+
+
+#: What a run has found: trajectories, costs as measured on this machine, and the signature.
+_Found = tuple[list[Trajectory], list[Costs], dict[str, Any]]
+
+
+def _on_texts(job: BenchJob, settings: Settings, ways: Ways) -> _Found:
+    if len(job.sources) > 1:
+        raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
+    corpus, translate = load_corpus(job.sources[0], lag=None, chosen=job.chosen), settings.translate
     texts = [segment.updates[-1] for segment in corpus.segments if segment.updates[-1].strip()]
     with running() as runner:
-        engine = open_engine(settings, runner.doing)
+        engine = open_engine(translate, runner.doing)
         draft = engine.draft_costs()
         costs = [] if draft is None else [Costs("in milliseconds as measured here", draft, engine.costs())]
         assert engine.drafts is not None, "the settings name a draft model"
@@ -103,12 +135,9 @@ def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Dra
         for text in runner.each(texts, "drafting", "texts"):
             task = _task(engine.prompt, text)
             with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as second:
-                first = Memory(session, task.prompt)
-                made += _compared(text, task, first, Memory(second, task.prompt), sweep.ways())
-        signature = sign(
-            **of_engine(engine, settings), **of_texts(corpus, engine, [settings]), drafting=sweep.signature
-        )
-    return Drafts(signature, costs, made)
+                made += _compared(task, Memory(session, task.prompt), Memory(second, task.prompt), ways)
+        signature = sign(**of_translation(corpus, engine, translate, [translate]))
+    return made, costs, signature
 
 
 def _task(prompt: Prompt, text: str) -> Task:
@@ -118,38 +147,20 @@ def _task(prompt: Prompt, text: str) -> Task:
     return Task(tokens, (), prompt.stop, limit, is_final=True, source=source, piece=piece)
 
 
-def _compared(text: str, task: Task, memory: Memory, second: Memory, ways: Ways) -> list[Trajectory]:
-    """The trajectories of one text, given as the ``task`` of the two models.
-
-    Raises `RuntimeError` if a way does not give the output of greedy decoding.
-    """
-    greedy, _ = drive(retranslate(task), Remembered(memory))
+def _compared(task: Task, first: Memory, second: Memory, ways: Ways) -> list[Trajectory]:
+    """The trajectories of one text; raises `RuntimeError` if a way does not give greedy decoding's output."""
+    greedy, _ = drive(retranslate(task), Remembered(first))
     made = []
     for name, drafter in ways.items():
-        decoded, rounds = record(
-            decode(task, drafter(task)), task, Remembered(memory), Remembered(second), second.prompt
-        )
+        method = decode(task, drafter(task))
+        decoded, rounds = record(method, task, Remembered(first), Remembered(second), second.prompt)
         if decoded.tokens != greedy.tokens:
-            raise RuntimeError(f"{name} gave another output than greedy decoding of {text[:40]!r}")
+            raise RuntimeError(f"{name} gave {decoded.tokens}, greedy decoding {greedy.tokens}")
         made.append(Trajectory(name, len(decoded.tokens), rounds))
     return made
 
 
-class SpeechPair(NamedTuple):
-    """The recordings, and the folders of the models."""
-
-    audio: Sequence[Path]
-    model: Path
-    draft_model: Path
-    #: Name or code of the spoken language.
-    spoken: str
-    threads: int
-    #: Number of utterances to skip at the beginning, and to take.
-    skip: int
-    limit: int | None
-
-
-class _Model:
+class _SpeechModel:
     """One of the two models, and its prompt."""
 
     def __init__(self, folder: Path, spoken: str, threads: int) -> None:
@@ -158,48 +169,39 @@ class _Model:
         self._prompt = self.vocabulary.prompt(language(spoken))
 
     def encode(self, audio: Samples) -> Encoded:
-        """The encoder's output for an utterance."""
         return self._model.encode(audio, self._prompt)
 
 
-def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
-    """Decode the utterances of ``pair`` in all ways.
-
-    Raises `InputError` for unusable files, and `UsageError` for models with different vocabularies.
-    """
+def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _Found:
+    translate = settings.translate
+    draft, threads = Path(translate.draft_model or ""), settings.recognize.usual_threads
     with running() as runner:
         runner.doing("loading the models", None)
-        models = [_Model(one, pair.spoken, pair.threads) for one in (pair.model, pair.draft_model)]
+        models = [_SpeechModel(one, translate.source, threads) for one in (folder, draft)]
         if not models[0].vocabulary.spells_like(models[1].vocabulary):
             raise UsageError(
-                f"{pair.draft_model} has another vocabulary than {pair.model}; choose a draft model with the "
-                "same"
+                f"{draft} has another vocabulary than {folder}; choose a draft model with the same"
             )
-        clips = read_clips(pair.audio, None)
-        end = None if pair.limit is None else pair.skip + pair.limit
-        utterances = list(islice(_utterances(clips), pair.skip, end))
+        clips = read_clips(job.sources)
+        chosen = job.chosen
+        utterances = list(islice(_utterances(clips), chosen.start, chosen.stop))
         if not utterances:
-            raise InputError(
-                f"{pair.audio[0]}: no speech was found; check the recordings, --limit and --skip"
-            )
+            raise InputError(f"{job.sources[0]}: no speech was found; check it, --limit and --skip")
         runner.doing("measuring what a pass costs", None)
         costs = _costs(models, utterances)
         made: list[Trajectory] = []
         for audio in runner.each(utterances, "drafting", "utterances"):
-            heard = [model.encode(audio) for model in models]
-            task = speech_task(heard[0], (), is_final=True)
-            first, second = (Memory(PrefixSession(one), one.prompt) for one in heard)
-            greedy, _ = drive(retranslate(task), Remembered(first))
-            made += _compared(models[0].vocabulary.text(greedy.tokens), task, first, second, sweep.ways())
-    signature = of_clips(
-        pair.model,
+            encoded = [model.encode(audio) for model in models]
+            first, second = (Memory(PrefixSession(one), one.prompt) for one in encoded)
+            made += _compared(speech_task(encoded[0], (), is_final=True), first, second, ways)
+    signature = of_recordings(
+        folder,
         clips,
-        pair.threads,
-        draft_model=pair.draft_model.name,
-        corpus=f"{len(clips)} recordings|utterances:{pair.skip + 1}-{pair.skip + len(utterances)}",
-        drafting=sweep.signature,
+        threads,
+        draft_model=draft.name,
+        corpus=f"{len(clips)} recordings|utterances:{chosen.start + 1}-{chosen.start + len(utterances)}",
     )
-    return Drafts(signature, [costs], made)
+    return made, [costs], signature
 
 
 def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
@@ -210,14 +212,14 @@ def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
                 yield window.samples
 
 
-def _costs(models: Sequence[_Model], utterances: Sequence[Samples]) -> Costs:
+def _costs(models: Sequence[_SpeechModel], utterances: Sequence[Samples]) -> Costs:
     """The cost of passes of the two models and of an utterance's encoder here, in milliseconds."""
+    encoders_ms = _encoders_ms(models, utterances)
     longest = max(utterances, key=len)
-    encoder_ms = _encoder_ms(models, utterances)
     target, draft = (measure_costs(_pass_timer(model.encode(longest))) for model in models)
     busy = "" if draft.is_steady and target.is_steady else "; the machine was busy"
     name = f"in milliseconds as measured here, encoders included{busy}"
-    return Costs(name, draft, target, draft_encoder=encoder_ms[1], target_encoder=encoder_ms[0])
+    return Costs(name, draft, target, draft_encoder=encoders_ms[1], target_encoder=encoders_ms[0])
 
 
 def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
@@ -234,7 +236,7 @@ def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
     return seconds
 
 
-def _encoder_ms(models: Sequence[_Model], utterances: Sequence[Samples]) -> list[float]:
+def _encoders_ms(models: Sequence[_SpeechModel], utterances: Sequence[Samples]) -> list[float]:
     """The mean over all utterances of the minimum of several times; the models take turns."""
     sums = [0.0] * len(models)
     for audio in utterances:
@@ -246,3 +248,91 @@ def _encoder_ms(models: Sequence[_Model], utterances: Sequence[Samples]) -> list
                 own.append(perf_counter() - began)
         sums = [before + min(own) for before, own in zip(sums, times, strict=True)]
     return [1000 * total / len(utterances) for total in sums]
+
+
+def _at_ratio(ratio: float) -> Costs:
+    """The costs of a pair on a machine where a pass costs the same whatever it evaluates."""
+    name = f"in steps of the draft model, of which a pass costs {ratio:g} whatever it evaluates"
+    return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))
+
+
+def rows_of(trajectories: Sequence[Trajectory], costs: Sequence[Costs]) -> list[Row]:
+    """A row for each way of drafting: counts, and for each of ``costs`` the time.
+
+    Tokens are drafted in all branches; ineffective are steps of the draft model without an accepted token.
+    The time is that of a text, in the unit of the costs; speedups are over decoding with the main model
+    alone, and over the first way.
+    """
+    by_way: dict[str, list[Trajectory]] = {}
+    for trajectory in trajectories:
+        by_way.setdefault(trajectory.method, []).append(trajectory)
+    rows: list[Row] = []
+    for way, own in by_way.items():
+        rounds = [one for trajectory in own for one in trajectory.rounds]
+        draft_steps = sum(len(one.steps) for one in rounds)
+        metrics = {
+            "texts": len(own),
+            "tokens": sum(trajectory.tokens for trajectory in own),
+            "rounds": len(rounds),
+            "draft_steps": draft_steps,
+            "drafted": sum(one.drafted for one in rounds),
+            "accepted": sum(one.accepted for one in rounds),
+            "ineffective_steps": draft_steps - sum(one.stepped for one in rounds),
+            "times": [_times(own, one) for one in costs],
+        }
+        rows.append({"settings": {"drafting": way}, "metrics": metrics})
+    for row in rows:
+        for first, time in zip(rows[0]["metrics"]["times"], row["metrics"]["times"], strict=True):
+            total = time["draft"] + time["target"]
+            time["speedup_over_first"] = (first["draft"] + first["target"]) / max(1e-9, total)
+    return rows
+
+
+def _times(trajectories: Sequence[Trajectory], costs: Costs) -> dict[str, Any]:
+    count = len(trajectories)
+    passes = replay(trajectories, costs.draft, costs.target)
+    draft = passes.draft / count + costs.draft_encoder
+    target = passes.target / count + costs.target_encoder
+    alone = autoregressive(trajectories, costs.target) / count + costs.target_encoder
+    speedup = alone / max(1e-9, draft + target)
+    return {"costs": costs.name, "draft": draft, "target": target, "speedup": speedup}
+
+
+def _tables(rows: Sequence[Row]) -> list[Table]:
+    """A table of the steps, and one of their cost for each entry of costs."""
+    first = max(1, rows[0]["metrics"]["ineffective_steps"])
+
+    def of_first(row: Row) -> float:
+        return float(row["metrics"]["ineffective_steps"] / first)
+
+    steps = [*_STEPS, Column("of the first row's", of_first, 0, "%")]
+    made = [tabulated("What was done, means of a text", rows, steps)]
+    for number, one in enumerate(rows[0]["metrics"]["times"]):
+        times = [{**row["settings"], **row["metrics"]["times"][number]} for row in rows]
+        made.append(tabulated(f"What a text costs, {one['costs']}", times, _TIMES))
+    return made
+
+
+def _per(heading: str, name: str, whole: str, digits: int = 1, unit: str = "") -> Column:
+    return Column(heading, lambda row: row["metrics"][name] / max(1, row["metrics"][whole]), digits, unit)
+
+
+_STEPS = (
+    Column("drafting", "settings.drafting"),
+    _per("rounds", "rounds", "texts"),
+    _per("draft steps", "draft_steps", "texts"),
+    _per("drafted", "drafted", "texts"),
+    _per("accepted", "accepted", "texts"),
+    _per("accepted/round", "accepted", "rounds", 2),
+    _per("accepted/drafted", "accepted", "drafted", 1, "%"),
+    _per("ineffective steps", "ineffective_steps", "texts"),
+)
+_TIMES = (
+    Column("drafting", "drafting"),
+    Column("draft", "draft", 0),
+    Column("target", "target", 0),
+    Column("total", lambda row: row["draft"] + row["target"], 0),
+    Column("draft's share", lambda row: row["draft"] / max(1e-9, row["draft"] + row["target"]), 0, "%"),
+    Column("speedup", "speedup", 2),
+    Column("over the first row", "speedup_over_first", 2),
+)

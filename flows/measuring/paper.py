@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flows.measuring.plan import USUAL, row_settings
-from flows.measuring.tables import Row
+from flows.measuring.results import Row
 from flows.pages.table import Table, number
 from operators.decoding.acceptance import BIAS
 from operators.languages import language

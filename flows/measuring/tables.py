@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from flows.measuring.plan import USUAL
+from flows.measuring.results import Row
 from flows.pages.table import Column, Table, tabulated
 
-#: A translator under a display mask: its ``settings``, and its ``metrics``. The first row is the baseline.
-Row = dict[str, dict[str, Any]]
 # What a label leaves out besides the defaults.
 _PLAIN = {"accept": "bias", "beam": 1}
 _NAMES = {"bias": "β", "final_bias": "final β", "proposal_bias": "proposal β"}

@@ -71,7 +71,7 @@ class RecognizerPart(NamedTuple):
     #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
     check: Callable[[RecognizerSettings, Language, bool], None] = lambda *_asked: None
     extra: Extra | None = None
-    #: Whether it decodes growing windows, so that ``bench-speech`` can measure it.
+    #: Whether it decodes growing windows, so that ``bench`` can measure it.
     is_windowed: bool = False
     #: Whether rooms may be in different languages.
     is_multilingual: bool = False

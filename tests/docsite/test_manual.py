@@ -6,7 +6,7 @@ from reference.manual import manual_page
 def test_it_has_every_command_with_its_options() -> None:
     commands = manual_page().split('\n.SS "surtitle ')[1:]
     by_name = {text.partition(" [")[0].replace(r"\-", "-"): text for text in commands}
-    assert {"live", "file", "bench-speech", "serve", "model train"} <= by_name.keys()
+    assert {"live", "file", "loadgen", "serve", "model train"} <= by_name.keys()
     for option in ("--to", "--model", "--set"):
         assert rf"\fB{option}".replace("-", r"\-") in by_name["file"]
 

@@ -170,11 +170,11 @@ def check_bench(data: bytes, folder: Path) -> None:
     """A benchmark's source, and references, are read."""
     path = written(folder, "source.txt", data)
     with refused_clearly(path):
-        corpus = load_corpus(path, None, lag=3, skip=0, limit=None)
+        corpus = load_corpus(path, lag=3, chosen=slice(0, None))
         assert corpus.segments
         assert len(corpus.sha256) == 64
     with refused_clearly(path):
-        load_corpus(path, path, lag=3, skip=0, limit=10)
+        load_corpus(path, path, lag=3, chosen=slice(0, 10))
 
 
 _SETTINGS = b"""[input]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from flows.measuring.load.rows import Row, table
+from flows.measuring.load.meter import Row, table
 from flows.pages.table import console, print_table
 from tests.chaos.trial import SURTITLE, Said, Trial, lines, see
 from tests.hours.watch import Watch, faults, series
@@ -31,15 +31,14 @@ def run(trial: Trial, given: argparse.Namespace) -> list[str]:
     talk = Path(str(files("moonshine_voice"))) / "assets" / "two_cities.wav"
     captions, log, results = (trial.folder / name for name in ("rooms", "log.jsonl", "load.json"))
     server = trial.start(
-        SURTITLE, "serve", "--port", 0, "--set", "metrics.listen=0",
-        "--set", f"translate.rooms={given.rooms}",
+        SURTITLE, "serve", "--port", 0, "--set", f"translate.rooms={given.rooms}",
         "--set", f"rooms.folder={captions}", "--set", f"output.log={log}", *given.options,
     )  # fmt: skip
     said = Said(server.stderr)
-    at = {what: f"http://127.0.0.1:{said.wait(what)}" for what in ("captions", "metrics")}
+    address = f"http://127.0.0.1:{said.wait('captions')}"
     with Watch(server.pid, log) as watch:
         load = trial.start(
-            SURTITLE, "loadgen", talk, "--server", at["captions"], "--server-metrics", at["metrics"],
+            SURTITLE, "loadgen", talk, "--server", address,
             "--rooms", ",".join([str(given.rooms)] * given.turns), "--seconds", given.seconds / given.turns,
             "--json", results, stdout=subprocess.DEVNULL,
         )  # fmt: skip

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.measuring.load.playback import Load
-from flows.measuring.load.rows import Meter, row_of
+from flows.measuring.load.meter import Load, Meter, row_of
 from tests.hours.rooms import missing
 from tests.hours.watch import Sample, Watch, faults, series
 
@@ -67,4 +66,4 @@ def test_a_room_that_lacks_something_is_a_fault(tmp_path: Path, counts: dict[str
     meter = Meter()
     meter.add(**counts)
     (tmp_path / "log.jsonl").touch()
-    assert fault in missing([row_of("server", Load(4, 300.0), meter, [])], tmp_path / "log.jsonl", [])
+    assert fault in missing([row_of(Load(4, 300.0), meter, "server", None)], tmp_path / "log.jsonl", [])

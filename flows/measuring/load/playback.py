@@ -2,23 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from datetime import datetime
 from heapq import merge
 from itertools import count
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from threading import Event as Flag
-from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
-from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from msgspec.structs import replace
-from typing_extensions import override
 
 from connectors.audio.decoder import AudioDecoder, probe
 from connectors.jsonl.files import event_type_of, read_events
-from connectors.pacing import ALWAYS_DUE, nap
 from connectors.rooms.room import BYTES_PER_SECOND
+from flows.measuring.load.meter import Load
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk, Partial
 
@@ -35,13 +30,6 @@ _MAX_BYTES = 3600 * BYTES_PER_SECOND
 _BEGIN_S = 1.0
 # The fractional part of the golden ratio: it spreads any number of rooms evenly.
 _SPREAD = 0.6180339887498949
-
-
-class Load(NamedTuple):
-    """How many rooms speak, and for how long."""
-
-    rooms: int
-    seconds: float
 
 
 def phase(room: int) -> float:
@@ -111,23 +99,8 @@ def _saying(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Par
                 revision += 1
 
 
-class Sound:
-    """A recording: 16 kHz mono samples of 16 bits."""
-
-    def __init__(self, pcm: bytes) -> None:
-        """``pcm`` must fill a piece; what is left over after the last whole piece is not used."""
-        self._pcm = pcm[: len(pcm) - len(pcm) % _PIECE_BYTES]
-
-    def pieces(self, room: int) -> Iterator[bytes]:
-        """The pieces that a room says, without end; each room begins at another place."""
-        at = _PIECE_BYTES * int(len(self._pcm) // _PIECE_BYTES * phase(room))
-        while True:
-            yield self._pcm[at : at + _PIECE_BYTES]
-            at = (at + _PIECE_BYTES) % len(self._pcm)
-
-
-def read_sound(recording: Path) -> Sound:
-    """The sound of a file.
+def read_sound(recording: Path) -> bytes:
+    """The sound of a file, 16 kHz mono samples of 16 bits, as long as whole pieces.
 
     Raises:
         InputError: for a file that cannot be read.
@@ -142,69 +115,28 @@ def read_sound(recording: Path) -> Sound:
                 break
     if len(pcm) < _PIECE_BYTES:
         raise UsageError(f"{recording} holds no speech; give a longer recording")
-    return Sound(bytes(pcm))
+    return bytes(pcm[: len(pcm) - len(pcm) % _PIECE_BYTES])
 
 
-def chunks(sound: Sound, load: Load) -> Iterator[Due]:
+def pieces(pcm: bytes, room: int) -> Iterator[bytes]:
+    """The pieces of sound that a room says, without end; each room begins at another place."""
+    at = _PIECE_BYTES * int(len(pcm) // _PIECE_BYTES * phase(room))
+    while True:
+        yield pcm[at : at + _PIECE_BYTES]
+        at = (at + _PIECE_BYTES) % len(pcm)
+
+
+def chunks(pcm: bytes, load: Load) -> Iterator[Due]:
     """The sound of all rooms, each piece when its last sample has been said."""
-    return merge(*(_room(sound, load, number) for number in range(load.rooms)), key=itemgetter(0))
+    return merge(*(_room(pcm, load, number) for number in range(load.rooms)), key=itemgetter(0))
 
 
-def _room(sound: Sound, load: Load, number: int) -> Iterator[Due]:
+def _room(pcm: bytes, load: Load, number: int) -> Iterator[Due]:
     stream, start_s = f"room {number + 1}", begin_s(number)
-    for pcm in sound.pieces(number):
+    for piece in pieces(pcm, number):
         end_s = start_s + PIECE_S
         if end_s > load.seconds:
             break
-        yield end_s, AudioChunk(stream=stream, start_s=start_s, pcm=pcm)
+        yield end_s, AudioChunk(stream=stream, start_s=start_s, pcm=piece)
         start_s = end_s
     yield start_s, AudioChunk(stream=stream, start_s=start_s, pcm=b"", is_last=True)
-
-
-class RoomsSource(FixedPartitionedSource[Any, None]):
-    """The events of all rooms. Delivery: best effort; rooms cannot be resumed."""
-
-    def __init__(self, events: Iterator[Due], stop: Flag) -> None:
-        """``events`` come in the order of their times; ``stop`` ends them."""
-        self.events = events
-        self.stop = stop
-        self.began_s: float | None = None
-
-    def now(self) -> float:
-        """Seconds since the rooms began."""
-        return 0.0 if self.began_s is None else monotonic() - self.began_s
-
-    @override
-    def list_parts(self) -> list[str]:
-        return ["rooms"]
-
-    @override
-    def build_part(self, step_id: str, for_part: str, resume_state: None) -> "_Partition":
-        self.began_s = monotonic()
-        return _Partition(self)
-
-
-class _Partition(StatefulSourcePartition[Any, None]):
-    def __init__(self, source: RoomsSource) -> None:
-        self._source = source
-        self._following = next(source.events, None)
-
-    @override
-    def next_batch(self) -> list[Any]:
-        if self._following is None or self._source.stop.is_set():
-            raise StopIteration
-        due = []
-        while self._following is not None and self._following[0] <= self._source.now():
-            due.append(self._following[1])
-            self._following = next(self._source.events, None)
-        if not due and self._following is not None:
-            nap(self._following[0] - self._source.now())
-        return due
-
-    @override
-    def next_awake(self) -> datetime | None:
-        return ALWAYS_DUE
-
-    @override
-    def snapshot(self) -> None:
-        return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event as Flag
 from typing import NamedTuple
@@ -13,8 +14,8 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from connectors.rooms.messages import Opened, Received, Refusal, said_by_server
 from connectors.rooms.room import BYTES_PER_SECOND
 from connectors.web.messages import End, Figures, SegmentUpdate
-from flows.measuring.load.playback import PIECE_S, Load, Sound, begin_s
-from flows.measuring.load.rows import Meter, Target, read_memory_mb
+from flows.measuring.load.meter import Load, Meter
+from flows.measuring.load.playback import PIECE_S, begin_s, pieces
 from operators.addresses import parts_of, shown
 from operators.errors import InputError, UsageError
 
@@ -31,24 +32,22 @@ class _Server(NamedTuple):
     """Where to speak, and what."""
 
     address: str
-    sound: Sound
+    sound: bytes
+    #: Languages of the captions, for one room after the other; empty for the server's first one.
+    to: tuple[str, ...]
     stop: Flag
 
-    def strange(self) -> InputError:
-        return InputError(f"{shown(self.address)} does not answer as a server of rooms does; check --server")
 
-
-def server_target(
-    address: str, sound: Sound, to: tuple[str, ...], token: str | None, metrics: str | None, stop: Flag
-) -> Target:
-    """A server that was started with ``surtitle serve``.
+def speak_to_server(
+    address: str, sound: bytes, to: tuple[str, ...], token: str | None, stop: Flag
+) -> Callable[[Load, Meter], None]:
+    """Make a function that speaks in rooms of a server that was started with ``surtitle serve``.
 
     Args:
         address: The page of the server, such as ``http://127.0.0.1:8080/``.
         sound: What is said in each room.
         to: Languages of the captions, for one room after the other; empty for the server's first one.
         token: The server's token, if it has one.
-        metrics: Address of the server's metrics, which tell its memory.
         stop: When set, the rooms fall silent.
 
     Raises:
@@ -60,20 +59,15 @@ def server_target(
     # Not in a cookie: its name has the server's own port, which is another one behind a proxy.
     query = urlencode({"token": token}) if token else ""
     scheme = parts.scheme.replace("http", "ws")
-    server = _Server(urlunsplit((scheme, parts.netloc, "/rooms", query, "")), sound, stop)
-    return Target(
-        "server",
-        lambda load, meter: asyncio.run(_speak(server, to, load, meter)),
-        lambda: None if metrics is None else read_memory_mb(metrics),
-    )
+    server = _Server(urlunsplit((scheme, parts.netloc, "/rooms", query, "")), sound, to, stop)
+    return lambda load, meter: asyncio.run(_speak(server, load, meter))
 
 
-async def _speak(server: _Server, to: tuple[str, ...], load: Load, meter: Meter) -> None:
+async def _speak(server: _Server, load: Load, meter: Meter) -> None:
     """Speak in all rooms. Raises `InputError` if the server cannot be reached, or opens no room."""
     rooms = [_Room(server, number, load, meter) for number in range(load.rooms)]
-    languages = [to[number % len(to)] if to else None for number in range(load.rooms)]
     # Not a task group, which would wrap the error for the user.
-    speaking = asyncio.gather(*(room.run(language) for room, language in zip(rooms, languages, strict=True)))
+    speaking = asyncio.gather(*(room.run() for room in rooms))
     while not speaking.done() and not server.stop.is_set():
         await asyncio.wait({speaking}, timeout=_LOOK_S)
     if server.stop.is_set():
@@ -106,7 +100,7 @@ class _Room:
         self._dropped = 0
         self._began_s = 0.0
 
-    async def run(self, to: str | None) -> None:
+    async def run(self) -> None:
         """Speak until the room is over; raises `InputError` if the other side is no server of rooms."""
         address = self._server.address
         await asyncio.sleep(begin_s(self._number))
@@ -114,7 +108,7 @@ class _Room:
         try:
             async with connect(address, compression=None, close_timeout=_CLOSING_S) as socket:
                 with suppress(WebSocketException):
-                    self.is_open = await self._opens(socket, to)
+                    self.is_open = await self._opens(socket)
                     is_over = self.is_open and await self._converse(socket)
         except InvalidStatus as error:
             status = error.response.status_code
@@ -129,14 +123,15 @@ class _Room:
             cut=self.is_open and not is_over,
         )
 
-    async def _opens(self, socket: ClientConnection, to: str | None) -> bool:
+    async def _opens(self, socket: ClientConnection) -> bool:
+        to = self._server.to[self._number % len(self._server.to)] if self._server.to else None
         await socket.send(json.dumps({"type": "open", "room": f"load {self._number + 1}", "to": to}))
         try:
             async with asyncio.timeout(_OPENING_S):
                 async for text in socket:
                     match said_by_server(text):
                         case None:
-                            raise self._server.strange()
+                            raise self._strange()
                         case Opened():
                             return True
                         case Refusal(sentence=sentence):
@@ -145,6 +140,10 @@ class _Room:
         except TimeoutError:
             self.why = f"it did not answer within {_OPENING_S:g} seconds"
         return False
+
+    def _strange(self) -> InputError:
+        where = shown(self._server.address)
+        return InputError(f"{where} does not answer as a server of rooms does; check --server")
 
     async def _converse(self, socket: ClientConnection) -> bool:
         """Speak and read captions; whether the room came to its end."""
@@ -162,7 +161,7 @@ class _Room:
 
     async def _send(self, socket: ClientConnection) -> None:
         loop = asyncio.get_running_loop()
-        for sent, piece in enumerate(self._server.sound.pieces(self._number), 1):
+        for sent, piece in enumerate(pieces(self._server.sound, self._number), 1):
             if loop.time() - self._began_s >= self._load.seconds or self._server.stop.is_set():
                 break
             await socket.send(piece)
@@ -174,7 +173,7 @@ class _Room:
         async for text in socket:
             match said_by_server(text):
                 case None:
-                    raise self._server.strange()
+                    raise self._strange()
                 case Received(received=received, at_s=at_s) if self._offset_s is None:
                     self._offset_s = at_s - received / BYTES_PER_SECOND
                 case SegmentUpdate() as update:
@@ -194,4 +193,4 @@ class _Room:
         place = (update.end_s - self._offset_s) / PIECE_S - 1
         sent_s = self._sent_s[round(min(max(place, 0), len(self._sent_s) - 1))]
         now_s = asyncio.get_running_loop().time()
-        self._meter.caption(now_s - self._began_s, max(0.0, now_s - sent_s), is_final=update.final)
+        self._meter.caption(max(0.0, now_s - sent_s), is_final=update.final)

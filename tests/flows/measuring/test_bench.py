@@ -10,20 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.program import ROOT, SURTITLE, Program, completed
+from tests.program import SURTITLE, Program, completed
 
 COMMAND = [SURTITLE, "bench"]
-PARTIALS = ROOT / "tests" / "samples" / "partials.jsonl"
 TEXT = "The door is open.\nThe tour begins at ten.\n"
 REFERENCE = "Die Tür ist offen.\nDie Führung beginnt um zehn.\n"
 TIMES = {
     *("speedup", "speedup_range", "tps_ratio", "tokens_per_second", "ms_per_update"),
     *("ms_of_final", "ms_of_partial"),
-}
-METRICS = {
-    *("speedup", "tps_ratio", "chrf", "bleu", "ne_raw", "ne_shown"),
-    *("accepted_over_drafted", "accepted_over_output", "tokens_per_second", "ms_per_update"),
-    *("passes_per_token", "chrf_of_final_prefix", "unsupported", "cut"),
 }
 
 
@@ -74,7 +68,6 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
         )
         for mask in (0, 3)
     ]  # fmt: skip
-    assert all(row.keys() >= METRICS for row in metrics)
     assert [metrics[0][name] for name in ("speedup", "tps_ratio", "chrf_of_baseline")] == [1.0, 1.0, 100.0]
     assert all(row["ne_shown"] == row["ne_raw"] for row in metrics[::2])
     assert all(row["ne_raw"] == 0 for row in metrics[-2:])
@@ -82,39 +75,10 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
     assert signature["model"]["bytes"] == Path(small[1]).stat().st_size
     assert "nrefs:1" in signature["chrf"]
     assert "tok:13a" in signature["bleu"]
-    assert {"surtitle", "llama_cpp_python", "prompt", "corpus", "tokenizer", "aggregation"} <= set(signature)
     document = (tmp_path / "out.md").read_text()
     assert "| ssbd β=0.2 k=3 |" in document
-    for text in (document, done.stdout):
-        assert all(
-            word in text for word in ("speedup", "tps ratio", "chrF", "BLEU", "NE raw", signature["chrf"])
-        )
+    assert all(signature["chrf"] in text for text in (document, done.stdout))
     assert not list((cache / "bench").iterdir()), "a finished benchmark leaves nothing behind"
-
-
-def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
-    tmp_path: Path, cache: Path, small: list[str]
-) -> None:
-    (tmp_path / "mine.toml").write_text('prompt = "Say {source} in {target_language}:"')
-    prompts = set()
-    for template in ("few-shot", "mine.toml"):
-        done = bench(
-            "text.txt", "--vary", "method=ssbd", "--vary", "accept=bias,worth-0.6", "--likelihood",
-            "--repeat", 1,
-            "--set", f"translate.template={template}", *small,
-            "--json", "out.json", cwd=tmp_path, cache=cache,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        results = json.loads((tmp_path / "out.json").read_text())
-        prompts.add(results["signature"]["prompt"])
-        assert [(row["settings"]["accept"], row["settings"]["bias"]) for row in results["rows"]] == [
-            (None, None), ("bias", 0.2), ("worth-0.6", None)
-        ]  # fmt: skip
-        nats = [
-            row["metrics"][f"nats_of_{which}"] for row in results["rows"] for which in ("finals", "partials")
-        ]
-        assert all(one > 0 for one in nats)
-    assert len(prompts) == 2
 
 
 def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(

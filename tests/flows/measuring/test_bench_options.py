@@ -16,7 +16,7 @@ from flows.settings.schema import Settings
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Gives the plan that the command asks for, instead of measuring it."""
     plans: list[Plan] = []
-    monkeypatch.setattr("flows.measuring.bench.benchmark", lambda _job, plan: plans.append(plan))
+    monkeypatch.setattr("flows.measuring.bench.bench_texts", lambda _job, plan: plans.append(plan))
 
     def ask(*options: str) -> Plan:
         monkeypatch.setattr(sys, "argv", ["surtitle", "bench", str(tmp_path / "text.txt"), *options])

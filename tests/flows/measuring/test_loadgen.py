@@ -1,18 +1,10 @@
 """``surtitle loadgen`` from end to end: into the flow, and into a server of rooms."""
 
 import json
-import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from flows.measuring.load.playback import Load
-from flows.measuring.load.rows import Meter, read_memory_mb, row_of, table
-from operators.errors import InputError
+from flows.measuring.load.meter import Load, Meter, row_of, table
 from tests.flows.test_serve import serve
 from tests.program import SURTITLE, completed
 
@@ -79,74 +71,10 @@ def test_recorded_sound_goes_straight_into_the_flow_and_is_recognised_there(
 def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
     meter = Meter()
     for number in range(100):
-        meter.caption(number / 10, (number + 1) / 1000, is_final=number % 10 == 9)
+        meter.caption((number + 1) / 1000, is_final=number % 10 == 9)
     meter.add(dropped=3, lost=1)
-    memory = [(number / 4, 100.0 + number) for number in range(40)]
-    row = row_of("flow", Load(4, 10.0), meter, memory)
+    row = row_of(Load(4, 10.0), meter, "flow", 187.25)
     assert [row[name] for name in ("updates", "finals", "dropped", "lost")] == [100, 10, 3, 1]
-    assert (row["updates_per_second"], row["memory_mb_per_room"]) == (10.0, 9.8)
-    assert (row["p50_ms"], row["p95_ms"]) == (50.5, 95.0)
-    delays = [ms for _, ms in row["over_time"]]
-    assert len(delays) == 20
-    assert delays == sorted(delays), "a delay that grows is seen"
-    assert row["memory_growth_mb"] == 20.0, "from the second quarter to the last one"
-    assert len(row["memory_over_time"]) == 40
-    assert row_of("flow", Load(4, 10.0), meter, memory[:3])["memory_growth_mb"] is None
-    nothing = row_of("server", Load(1, 5.0), Meter(), [])
+    assert (row["updates_per_second"], row["p50_ms"], row["p95_ms"]) == (10.0, 50.5, 95.0)
+    nothing = row_of(Load(1, 5.0), Meter(), "server", None)
     assert table([nothing]).rows[0][2:4] == ("–", "–")
-
-
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
-
-
-@contextmanager
-def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """An address at which one connection is answered."""
-
-    def serve() -> None:
-        with suppress(OSError):
-            peer, _ = listener.accept()
-            with peer:
-                peer.recv(65536)
-                answer(peer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/metrics"
-        thread.join()
-
-
-def sends(*parts: bytes) -> Callable[[socket.socket], None]:
-    return lambda peer: peer.sendall(b"".join(parts))
-
-
-def test_megabytes_are_read_from_metrics_and_others_tell_none() -> None:
-    with listening(sends(HEAD, b"process_resident_memory_bytes 2.5e+08\n")) as address:
-        assert read_memory_mb(address) == 250.0
-    for told in (b"surtitle_updates 3\n", b"process_resident_memory_bytes +Inf\n"):
-        with listening(sends(HEAD, told)) as address:
-            assert read_memory_mb(address) is None
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        (b"SSH-2.0-OpenSSH_9.2\r\n",),
-        (b"",),
-        (HEAD, b"\xff\xfe"),
-        (HEAD, b"process_resident_memory_bytes many\n"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1000,),
-    ],
-)
-def test_what_gives_no_metrics_is_one_sentence(parts: tuple[bytes, ...]) -> None:
-    with listening(sends(*parts)) as address, pytest.raises(InputError, match="gives no metrics; check"):
-        read_memory_mb(address)
-
-
-@pytest.mark.parametrize(
-    "address", ["file:///etc/passwd", "http://127.0.0.1:99999/", "http://[::1/", "x", ""]
-)
-def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
-    with pytest.raises(InputError, match="gives no metrics; check --server-metrics"):
-        read_memory_mb(address)

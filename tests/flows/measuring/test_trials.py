@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from connectors.files.contents import read_lines
 from connectors.scoring import Journal
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
@@ -97,7 +96,7 @@ def test_no_repeat_finds_what_was_said_in_the_last_one() -> None:
     assert seen == [0, *[ended for _ in range(2) for ended in range(3) for _ in range(whole)]]
 
 
-@pytest.mark.parametrize("kept", range(7))
+@pytest.mark.parametrize("kept", [0, 4, 6])
 def test_trials_that_are_done_are_not_run_again_and_the_whole_is_the_same(kept: int) -> None:
     whole = list(run_trials(CORPUS, translators(), 2, masks(), set()))
     fresh = translators()
@@ -121,38 +120,20 @@ def test_a_run_can_be_ended_between_two_updates_and_its_translators_used_again()
     assert texts(list(again)) == texts(list(fresh))
 
 
-FIELDS = ("code", "model", "heads", "glossary", "dictionary", "prompt", "corpus", "cells", "cpu")
-SIGNATURE: dict[str, object] = {**dict.fromkeys(FIELDS, "same"), "repeats": 1, "comet": None}
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_trials_made_under_another_signature_are_another_benchmarks(field: str) -> None:
-    assert mixing_key({**SIGNATURE, field: "other"}, *PLAN) != mixing_key(SIGNATURE, *PLAN)
+SIGNATURE: dict[str, object] = {"code": "same", "repeats": 1, "comet": None}
 
 
 def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_repeated() -> None:
     key = mixing_key(SIGNATURE, *PLAN)
+    assert mixing_key({**SIGNATURE, "code": "other"}, *PLAN) != key
     assert mixing_key({**SIGNATURE, "repeats": 9, "comet": "x"}, *PLAN) == key
-    others = [
-        make_plan({}, [dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(1, 0))]),
-        make_plan({}, [dict[str, Any](method=("continuous", "ssbd"), bias=(0.0, 0.2), mask_k=(0, 1))]),
-        make_plan(
-            {},
-            [dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), hold_back=(1,))],
-        ),
-        make_plan(
-            {},
-            [
-                dict[str, Any](
-                    method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1), final_bias=("same",)
-                )
-            ],
-        ),
-    ]
-    assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
+    grid = dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))
+    others = ({"mask_k": (1, 0)}, {"method": ("continuous", "ssbd")}, {"hold_back": (1,)})
+    keys = {mixing_key(SIGNATURE, *make_plan({}, [grid | other])) for other in others}
+    assert len({key, *keys}) == 4
 
 
-@pytest.mark.parametrize("cut", range(1, 40, 3))
+@pytest.mark.parametrize("cut", [1, 2, 39])
 def test_a_journal_gives_back_all_trials_but_the_one_that_was_cut_short(cut: int, tmp_path: Path) -> None:
     trials = list(run_trials(CORPUS, translators(), 1, masks(), set()))
     with Journal(tmp_path / "j.jsonl", SegmentTrial) as journal:
@@ -186,31 +167,21 @@ def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
 
 
 def test_conditioning_is_crossed_with_every_method_and_never_the_baselines() -> None:
-    plan = make_plan(
-        {},
-        [
-            dict[str, Any](
-                method=("retranslate", "ssbd"),
-                bias=(0.2,),
-                mask_k=(0,),
-                hold_back=(None, 1),
-                strip_punctuation=(False, True),
-            )
-        ],
-    )
+    axes = (("retranslate", "ssbd"), (None, 1), (False, True))
+    grid = dict(zip(("method", "hold_back", "strip_punctuation"), axes, strict=True))
+    plan = make_plan({}, [grid])
     found = [(one.method, one.hold_back, one.strip_punctuation) for one in plan.variants]
     assert found[0] == ("retranslate", None, False)
-    assert set(found) == set(product(("retranslate", "ssbd"), (None, 1), (False, True)))
-    assert len(found) == 8
+    assert sorted(found, key=str) == sorted(product(*axes), key=str)
 
 
 def test_a_text_grows_by_so_many_words_and_ends_whole(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("a b c d e\n\nf\u2028g\n")
     (tmp_path / "r.txt").write_text("1\n2\n3\n")
-    corpus = load_corpus(tmp_path / "t.txt", tmp_path / "r.txt", lag=2, skip=0, limit=None)
+    corpus = load_corpus(tmp_path / "t.txt", tmp_path / "r.txt", lag=2, chosen=slice(0, None))
     assert [one.updates for one in corpus.segments] == [("a b", "a b c d", "a b c d e"), ("",), ("f g",)]
     assert corpus.references == ["1", "2", "3"]
-    one = load_corpus(tmp_path / "t.txt", tmp_path / "r.txt", lag=2, skip=2, limit=5)
+    one = load_corpus(tmp_path / "t.txt", tmp_path / "r.txt", lag=2, chosen=slice(2, 7))
     assert (one.name, one.references) == ("t.txt|updates:2-words|segments:3-3", ["3"])
     assert one.sha256 != corpus.sha256
 
@@ -221,15 +192,8 @@ def test_partials_are_known_whatever_stands_before_them(tmp_path: Path, before: 
         stream="talk", segment=0, revision=0, is_final=True, text="It was", start_s=0, end_s=1, arrival_s=1
     )
     (tmp_path / "p.jsonl").write_bytes(before + msgspec.json.encode(said))
-    [segment] = load_corpus(tmp_path / "p.jsonl", None, lag=2, skip=0, limit=None).segments
+    [segment] = load_corpus(tmp_path / "p.jsonl", lag=2, chosen=slice(0, None)).segments
     assert segment.updates == ("It was",)
-
-
-def test_what_has_no_end_is_no_text() -> None:
-    with pytest.raises(InputError, match="/dev/zero is not a regular file"):
-        load_corpus(Path("/dev/zero"), None, lag=2, skip=0, limit=None)
-    with pytest.raises(InputError, match="/dev/zero is not a regular file"):
-        read_lines(Path("/dev/zero"))
 
 
 def judge(max_source: int = 50) -> Likelihood:
@@ -245,7 +209,6 @@ def test_an_output_has_the_probability_of_its_tokens_one_after_the_other() -> No
         want -= float(row[token] - np.log(np.exp(row).sum()))
         tokens.append(token)
     assert likelihood.nats("a b", (4, 2, 5), is_final=True) == pytest.approx(want, rel=1e-4)
-    likelihood.release()
 
 
 def test_what_cannot_be_judged_is_left_out() -> None:

@@ -123,25 +123,24 @@ def test_drafting_is_measured(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     (tmp_path / "text.txt").write_text("the weather\nthe hills of the north\n")
     made = tmp_path / "made.json"
     shown = invoke(
-        "bench-drafts", tmp_path / "text.txt", "--model", model, "--draft-model", draft,
-        "--set", "translate.threads=1",
-        "--lengths", "4", "--beamed", "4", "--thresholds", "0.05,0.4",
-        "--json", made, "--markdown", tmp_path / "made.md", "--ratio", "8.8",
+        "bench", "--task", "drafts", tmp_path / "text.txt", "--model", model,
+        "--set", f"translate.draft_model={draft}", "--set", "translate.threads=1",
+        "--vary", "draft_length=4", "--vary", "draft_threshold=0.05,0.4",
+        "--json", made, "--markdown", tmp_path / "made.md",
     )  # fmt: skip
     assert "What was done" in shown
     assert "of which a pass costs 8.8" in shown
     results = json.loads(made.read_text())
-    steps = {row["method"]: row for row in results["steps"]}
+    steps = {row["settings"]["drafting"]: row["metrics"] for row in results["rows"]}
     assert list(steps) == [
         "plain, 4", "plain, 4, 2 beams", "adaptive, 0.05", "+ recycling, 0.05", "+ sparse tree, 0.05",
         "adaptive, 0.4", "+ recycling, 0.4", "+ sparse tree, 0.4",
     ]  # fmt: skip
     assert len({row["tokens"] for row in steps.values()}) == 1
     assert steps["adaptive, 0.4"]["draft_steps"] < steps["plain, 4"]["draft_steps"]
-    assert len(results["times"]) == 2 * len(steps)
     assert results["signature"]["draft_model"]["file"] == "draft.gguf"
     assert results["signature"]["corpus"] == "text.txt|finals|segments:1-2"
-    assert (tmp_path / "made.md").read_text().count("| plain, 4 |") == 3
+    assert (tmp_path / "made.md").read_text().count("| plain, 4 |") == 5
 
 
 @pytest.mark.long
@@ -150,18 +149,16 @@ def test_drafting_of_speech_is_measured(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "talk.wav", samples[: 4 * rate], rate)
     made = tmp_path / "made.json"
     shown = invoke(
-        "bench-drafts", tmp_path / "talk.wav", "--speech-model", TINY_EN, "--draft-model", TINY_EN,
-        "--lengths", "4", "--beamed", "4", "--thresholds", "0.4", "--limit", 1, "--ratio", "8.8",
-        "--json", made,
+        "bench", "--task", "drafts", tmp_path / "talk.wav", "--speech-model", TINY_EN,
+        "--set", f"translate.draft_model={TINY_EN}",
+        "--vary", "draft_length=4", "--vary", "draft_threshold=0.4", "--limit", 1, "--json", made,
     )  # fmt: skip
     assert "encoders included" in shown
-    results = json.loads(made.read_text())
-    plain, beams, *adaptive = results["steps"]
+    plain, beams, *adaptive = rows = [row["metrics"] for row in json.loads(made.read_text())["rows"]]
     # It drafts for itself: all that is drafted in one sequence stands.
     assert plain["accepted"] == plain["drafted"] > 4
     assert beams["accepted"] >= plain["accepted"]
-    assert {row["tokens"] for row in results["steps"]} == {plain["tokens"]}
+    assert {row["tokens"] for row in rows} == {plain["tokens"]}
     assert len(adaptive) == 3
     assert all(row["draft_steps"] > 0 for row in adaptive)
-    here = [time for time in results["times"] if "measured here" in time["costs"]]
-    assert len(here) == len(results["steps"])
+    assert all("measured here" in row["times"][0]["costs"] for row in rows)

@@ -1,19 +1,24 @@
-"""The rows of a speech benchmark say what a viewer saw, and its transcripts are read with care."""
+"""Speech benchmarks: their rows say what a viewer saw, and transcripts are read with care."""
 
+import json
 from pathlib import Path
 
 import pytest
+import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.measuring.corpus import read_clips
-from flows.measuring.speech_scores import RecordingTrial, WindowUpdate, rows_of, spoken_words, word_errors
+from flows.measuring.speech import RecordingTrial, WindowUpdate, rows_of, spoken_words, word_errors
 from operators.decoding.speech import SpeechMethod
 from operators.errors import InputError
+from operators.recognizers.moonshine import bundled_model
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
+from tests.program import surtitle
 
 
 def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> WindowUpdate:
-    return WindowUpdate(is_final, text, (text, text if is_final else shown), tokens, 4, 0.02)
+    return WindowUpdate(is_final, text, (text if is_final else shown,), tokens, 4, 0.02)
 
 
 SCRATCH = [
@@ -29,14 +34,14 @@ DRAFT = [
 
 
 def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
-    trial = RecordingTrial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=[0.03, 0.03, 0.03])
+    trial = RecordingTrial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=0.09)
     found = rows_of(
         [trial],
         [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)],
-        [None, 0.7],
+        [0.7],
         ["the cat sat on the mat"],
     )
-    scratch, scratch_shown, draft, draft_shown = found
+    scratch, scratch_shown, draft, draft_shown = (one["settings"] | one["metrics"] for one in found)
 
     # "sad." and "on." were taken back, of six words.
     assert scratch["ne"] == pytest.approx(2 / 6)
@@ -56,13 +61,13 @@ def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
 def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> None:
     shown = ["the cat", "the cat sad", "the", "the cat sat"]
     updates = [
-        update("", text, is_final=number == 3)._replace(end_s=1 + number / 2, shown=("", text))
+        update("", text, is_final=number == 3)._replace(end_s=1 + number / 2, shown=(text,))
         for number, text in enumerate(shown)
     ]
-    trial = RecordingTrial((updates,), detector_s=0.0, encoder_s=[0.0] * 4)
-    _, row = rows_of([trial], [SpeechMethod(use_draft=False)], [None, 0.7], [None])
+    trial = RecordingTrial((updates,), detector_s=0.0, encoder_s=0.0)
+    _, row = rows_of([trial], [SpeechMethod(use_draft=False)], [0.7], [None])
     # "the" at once, "cat" was taken back, "sat" came with the final.
-    assert row["settled_s"] == pytest.approx((0 + 1.5 + 1.5) / 3)
+    assert row["metrics"]["settled_s"] == pytest.approx((0 + 1.5 + 1.5) / 3)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +87,7 @@ def test_a_wrong_list_is_answered_in_a_sentence(tmp_path: Path, content: bytes, 
     assert said in str(refused.value)
 
 
-def test_a_list_with_the_marks_of_another_system_is_read(tmp_path: Path) -> None:
+def test_transcripts_are_read_with_the_marks_of_another_system(tmp_path: Path) -> None:
     path = tmp_path / "manifest.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"file": "a.wav", "text": "words"}\r\n')
     assert [clip.text for clip in read_clips([tmp_path / "a.wav"], path)] == ["words"]
@@ -109,3 +114,45 @@ def test_word_errors_are_a_distance(one: list[str], two: list[str], three: list[
     assert (word_errors(one, two) == 0) == (one == two)
     assert word_errors(one, three) <= word_errors(one, two) + word_errors(two, three)
     assert abs(len(one) - len(two)) <= word_errors(one, two) <= max(len(one), len(two))
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first seconds of a reading."""
+    samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
+    path = tmp_path_factory.mktemp("talk") / "talk.wav"
+    soundfile.write(path, samples[: round(3.6 * rate)], rate)
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        pytest.param(
+            ("--recognizer", "whisper", "--speech-model", TINY_EN, "--set", "recognize.update_interval_s=1"),
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_all_ways_are_measured_on_the_same_windows(
+    talk: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    transcript = {"file": "talk.wav", "text": "It was the best of times, it was the worst of times,"}
+    (tmp_path / "manifest.jsonl").write_text(json.dumps(transcript) + "\n")
+    done = surtitle(
+        "bench", "--task", "speech", talk, "--reference", tmp_path / "manifest.jsonl",
+        "--json", tmp_path / "out.json", *options,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    keys = ("method", "bias", "certainty")
+    rows = {
+        tuple(row["settings"][key] for key in keys): row["metrics"]
+        for row in json.loads((tmp_path / "out.json").read_text())["rows"]
+    }
+    ways = (("scratch", None), ("draft", 0.0), ("draft", 0.2))
+    assert set(rows) == {(*way, certainty) for way in ways for certainty in (None, 0.0, 0.7)}
+    assert len({row["updates"] for row in rows.values()}) == 1
+    assert all(0 < row["finals_equal"] <= row["finals"] for row in rows.values())
+    assert all(row["wer"] < 30 for row in rows.values())
+    assert rows["draft", 0.2, None]["passes_per_update"] < rows["scratch", None, None]["passes_per_update"]
