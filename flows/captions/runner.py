@@ -30,8 +30,7 @@ from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.addresses import shown
 from operators.errors import DamagedInputError, InternalError, OutputError, SurtitleError, printable
-from operators.metrics.quantiles import Quantiles
-from operators.metrics.summary import LatencyParts, Percentiles, Summary
+from operators.metrics.summary import Durations, LatencyParts, Percentiles, Summary
 from operators.notifications import RunBegan
 from operators.text import cleaned
 
@@ -90,16 +89,16 @@ def figures(summary: Summary) -> dict[str, Any]:
     return everything
 
 
-def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
+def print_profile(overheads: Durations, summary: Summary) -> None:
     """Print what an update costs besides the forward passes."""
-    if not overheads_s.count or not summary.updates:
+    percentiles = overheads.percentiles_ms()
+    if percentiles is None or not summary.updates:
         tell("profile_empty", "too few updates to profile")
         return
-    everything = 1000 * overheads_s.total / overheads_s.count
-    median_s, model = overheads_s.at(0.5)[0], 1000 * summary.model_s / summary.updates
+    mean, model = 1000 * overheads.total_s / overheads.count, 1000 * summary.model_s / summary.updates
     print(
-        f"{'profile':>9}  per update: {1000 * median_s:.2f} ms at the median besides the model's "
-        f"forward passes (mean {everything:.2f} ms), forward passes {model:.1f} ms (mean)"
+        f"{'profile':>9}  per update: {percentiles.p50:.2f} ms at the median besides the model's "
+        f"forward passes (mean {mean:.2f} ms), forward passes {model:.1f} ms (mean)"
     )
 
 
@@ -250,7 +249,7 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
     if profile is not None:
-        print_profile(profile.overheads_s, summary)
+        print_profile(profile.overheads, summary)
     return unwritten
 
 

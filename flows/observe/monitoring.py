@@ -68,7 +68,8 @@ class Monitoring:
             served_metrics, parse_address(str(asked.listen)), metrics.registry, self.verdict
         )
         metrics.gauge("healthy", "1 while /healthz is green.", lambda: self.verdict().is_well)
-        metrics.gauge("waiting_segments", "Segments that wait for a caption.", lambda: self.health.waiting)
+        waiting = "Segments that wait for a caption."
+        metrics.gauge("waiting_segments", waiting, lambda: len(self.health.waiting))
         metrics.gauge("viewers", "Viewers in browsers.", viewers)
         metrics.gauge("open_sessions", "Segments in the model's KV cache.", lambda: self._usage().sessions)
         metrics.gauge(
@@ -95,8 +96,8 @@ class Monitoring:
 
     def verdict(self) -> Verdict:
         """The health of the run. A change is reported on another thread, as the caller must not block."""
-        verdict = self.health.verdict()
         with self._lock:
+            verdict = self.health.verdict()
             before, self._told = self._told, verdict
         if before is None or before.cause == verdict.cause:
             return verdict
@@ -106,11 +107,15 @@ class Monitoring:
 
     def observe(self, event: Observed) -> None:
         """Count an event, and update the health."""
+        with self._lock:
+            self._judge(event)
+
+    def _judge(self, event: Observed) -> None:
         match event:
             case RunBegan():
                 self.health.ready()
             case RunEnded():
-                self.health.over()
+                self.health.is_over = True
             case LoadingBegan():
                 self.health.loads(1)
             case LoadingEnded():
@@ -118,9 +123,9 @@ class Monitoring:
             case ModelLoaded(usage):
                 self._usage = usage
             case SourceChanged(sentence):
-                self.health.lost(sentence)
+                self.health.lost = sentence
             case RecognizerChanged(sentence):
-                self.health.recognizer(sentence)
+                self.health.trouble = sentence
             case _:
                 self._count(event)
 

@@ -13,8 +13,7 @@ from flows.settings.schema import Settings
 from operators.addresses import is_address
 from operators.events import ErasureRecord
 from operators.languages import language
-from operators.metrics.quantiles import Quantiles
-from operators.metrics.summary import Summary, SummaryMeter
+from operators.metrics.summary import Durations, Summary, SummaryMeter
 from operators.notifications import (
     Missing,
     Observed,
@@ -86,7 +85,7 @@ class Profile:
         self._lock = Lock()
         self._last_s: float | None = None
         #: The seconds of each update but the first.
-        self.overheads_s = Quantiles()
+        self.overheads = Durations()
 
     def observe(self, event: Observed) -> None:
         """Record the time of an update."""
@@ -95,7 +94,7 @@ class Profile:
         with self._lock:
             now_s = perf_counter()
             if self._last_s is not None:
-                self.overheads_s.add(now_s - self._last_s - event.record.effort.model_s)
+                self.overheads.add(now_s - self._last_s - event.record.effort.model_s)
             self._last_s = now_s
 
 

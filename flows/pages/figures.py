@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from flows.pages.table import Column, Table, console, print_named, print_table, snippet, tabulated
-from operators.metrics.report import Report, StreamFigures, worst
+from operators.metrics.report import Report, SegmentFigures, StreamFigures
 from operators.metrics.summary import Percentiles
 from operators.text import cleaned
 
@@ -34,7 +34,12 @@ def tables(report: Report) -> list[Table]:
     by = "the mean lag of their tokens" if has_text else "the greatest latency from speech"
     title = f"Worst segments, by {by}, in seconds"
     columns = [*_SEGMENT, *_SEGMENT_TEXT] if has_text else _SEGMENT
-    return [*shown, tabulated(title, worst(report.segments, _MAX_WORST), columns)]
+    worst = sorted(report.segments, key=_wait_s, reverse=True)[:_MAX_WORST]
+    return [*shown, tabulated(title, worst, columns)]
+
+
+def _wait_s(one: SegmentFigures) -> float:
+    return one.latency_s if one.lag_s is None else one.lag_s
 
 
 def stream_tables(report: Report) -> list[Table]:

@@ -1,11 +1,10 @@
-"""Judges whether a run is healthy: captions come while there is speech. Pure except for its clock.
+"""The rule whether a run is healthy: captions come while there is speech. Pure except for its clock.
 
 Silence is healthy. A run is unhealthy if a partial waits too long for its caption, if nothing is recognised
 in sound, if a source stops delivering, or if the microphone or the broadcast is missing.
 """
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Literal, NamedTuple
 
 State = Literal["starting", "ok", "over", "failing"]
@@ -38,7 +37,7 @@ class Verdict(NamedTuple):
 
 
 class Health:
-    """Records what the stages of a run see, on any thread, and judges the run on request.
+    """Judges a run by what its stages report. One thread at a time may use it.
 
     Args:
         now: Seconds on a clock that never goes back.
@@ -47,117 +46,92 @@ class Health:
     def __init__(self, rule: Rule, now: Callable[[], float]) -> None:
         self._rule = rule
         self._now = now
-        self._lock = Lock()
-        self._is_ready = self._is_over = False
+        self._is_ready = False
+        #: Whether the input has ended as expected.
+        self.is_over = False
         self._loading = 0
         #: For each waiting segment: since when, and its newest revision.
-        self._waiting: dict[str, tuple[float, int]] = {}
+        self.waiting: dict[str, tuple[float, int]] = {}
         self._last_caption_at = self._last_sound_at = 0.0
         #: Since the model's last answer: the times of the first and the last update without an answer.
         self._no_answers: tuple[float, float] | None = None
         #: When a source last delivered something; None while no source is expected to.
         self._source_at: float | None = None
         self._unheard_s = 0.0
-        self._lost: str | None = None
+        #: What was said of a source that disappeared; its next sound means that it is back.
+        self.lost: str | None = None
         #: The last message of a recogniser since its last partial.
-        self._trouble: str | None = None
+        self.trouble: str | None = None
 
     def ready(self) -> None:
         """The run begins: delays count from now on."""
-        with self._lock:
-            self._is_ready = True
-            self._forgive()
+        self._is_ready = True
+        self.loads(0)
 
     def loads(self, more: int) -> None:
         """Change the number of models that are being loaded; loading may take any time."""
-        with self._lock:
-            self._loading += more
-            self._forgive()
-
-    def _forgive(self) -> None:
+        self._loading += more
         self._last_caption_at = self._now()
         if self._source_at is not None:
             self._source_at = self._last_caption_at
 
     def audio(self, duration_s: float, peak_dbfs: float, *, is_live: bool, is_last: bool = False) -> None:
         """A source delivered sound. Only live sound comes in real time."""
-        with self._lock:
-            now = self._now()
-            self._lost = None
-            self._source_at = None if is_last else now
-            if is_live and peak_dbfs > self._rule.silence_dbfs:
-                self._unheard_s += duration_s
-                self._last_sound_at = now
-            elif now - self._last_sound_at > self._rule.unheard_s:
-                self._unheard_s = 0.0
+        now = self._now()
+        self.lost = None
+        self._source_at = None if is_last else now
+        if is_live and peak_dbfs > self._rule.silence_dbfs:
+            self._unheard_s += duration_s
+            self._last_sound_at = now
+        elif now - self._last_sound_at > self._rule.unheard_s:
+            self._unheard_s = 0.0
 
     def partial(self, key: str, revision: int) -> None:
         """A hypothesis of a segment came, and now waits for its caption."""
-        with self._lock:
-            self._unheard_s = 0.0
-            self._trouble = None
-            since = self._waiting.get(key, (self._now(), 0))[0]
-            self._waiting[key] = since, revision
+        self._unheard_s = 0.0
+        self.trouble = None
+        since, _ = self.waiting.get(key, (self._now(), 0))
+        self.waiting[key] = since, revision
 
     def caption(self, key: str, revision: int, *, is_answer: bool = True) -> None:
         """The caption of a revision was shown; if the model gave no answer, it is the old caption."""
-        with self._lock:
-            now = self._last_caption_at = self._now()
-            first, last = self._no_answers or (now, now)
-            first = first if now - last <= self._rule.stall_s else now
-            self._no_answers = None if is_answer else (first, now)
-            self._unheard_s = 0.0
-            _, newest = self._waiting.pop(key, (now, revision))
-            if newest > revision:
-                self._waiting[key] = now, newest
-
-    def lost(self, sentence: str) -> None:
-        """The source disappeared; its next sound means that it is back."""
-        with self._lock:
-            self._lost = sentence
-
-    def recognizer(self, sentence: str) -> None:
-        """Something happened to the recogniser."""
-        with self._lock:
-            self._trouble = sentence
-
-    def over(self) -> None:
-        """The input has ended as expected."""
-        with self._lock:
-            self._is_over = True
-
-    @property
-    def waiting(self) -> int:
-        """The number of segments that wait for a caption."""
-        return len(self._waiting)
+        now = self._last_caption_at = self._now()
+        first, last = self._no_answers or (now, now)
+        first = first if now - last <= self._rule.stall_s else now
+        self._no_answers = None if is_answer else (first, now)
+        self._unheard_s = 0.0
+        _, newest = self.waiting.pop(key, (now, revision))
+        if newest > revision:
+            self.waiting[key] = now, newest
 
     def verdict(self) -> Verdict:
         """The health of the run now."""
-        with self._lock:
-            if self._is_over:
-                return Verdict("over")
-            if self._loading or not self._is_ready:
-                return Verdict("starting")
-            return self._failing(self._now()) or Verdict("ok")
+        if self.is_over:
+            return Verdict("over")
+        if self._loading or not self._is_ready:
+            return Verdict("starting")
+        failing = self._failing(self._now())
+        return Verdict("ok") if failing is None else Verdict("failing", *failing)
 
-    def _failing(self, now: float) -> Verdict | None:
-        rule = self._rule
-        if self._lost is not None:
-            return Verdict("failing", "source_lost", self._lost)
-        first = min((since for since, _ in self._waiting.values()), default=now)
-        waited_s = now - max(first, self._last_caption_at)
-        if waited_s > rule.stall_s:
-            return Verdict("failing", "captions_stalled", f"no caption for {waited_s:.0f} s despite speech")
-        if self._no_answers is not None:
-            first, last = self._no_answers
-            if last - first > rule.stall_s:
-                return Verdict("failing", "no_answers", f"the model gave no answer for {last - first:.0f} s")
+    def _failing(self, now: float) -> tuple[Cause, str] | None:
+        stall_s, unheard_s = self._rule.stall_s, self._rule.unheard_s
+        if self.lost is not None:
+            return "source_lost", self.lost
+        since = min((since for since, _ in self.waiting.values()), default=now)
+        waited_s = now - max(since, self._last_caption_at)
+        if waited_s > stall_s:
+            return "captions_stalled", f"no caption for {waited_s:.0f} s despite speech"
+        first, last = self._no_answers or (now, now)
+        if last - first > stall_s:
+            return "no_answers", f"the model gave no answer for {last - first:.0f} s"
         silent_s = 0.0 if self._source_at is None else now - self._source_at
-        if silent_s > rule.stall_s:
-            return Verdict("failing", "source_stalled", f"no sound was received for {silent_s:.0f} s")
-        max_s = rule.unheard_s if self._trouble is None else min(rule.stall_s, rule.unheard_s)
-        if max_s and self._unheard_s > max_s:
+        if silent_s > stall_s:
+            return "source_stalled", f"no sound was received for {silent_s:.0f} s"
+        trouble = ""
+        if self.trouble is not None:
+            unheard_s = min(stall_s, unheard_s)
+            trouble = f"; the recogniser's last message was: {self.trouble}"
+        if unheard_s and self._unheard_s > unheard_s:
             reason = f"nothing was recognised in {self._unheard_s:.0f} s of sound"
-            trouble = f"; the recogniser's last message was: {self._trouble}" if self._trouble else ""
-            return Verdict("failing", "nothing_recognized", reason + trouble)
+            return "nothing_recognized", reason + trouble
         return None

@@ -31,45 +31,27 @@ class Clocks(NamedTuple):
     seen_s: float
 
 
-class SegmentTimes(NamedTuple):
-    """The tokens of a segment's last text: when each came. Both sequences have one entry for each token."""
-
-    #: Start and end of the segment's speech, in seconds of the stream.
-    start_s: float
-    end_s: float
-    #: When something first stood in the token's place.
-    first: tuple[Clocks, ...]
-    #: When the text up to and including the token last changed.
-    final: tuple[Clocks, ...]
-
-    @property
-    def source_s(self) -> float:
-        """X: the duration of the segment's speech."""
-        return self.end_s - self.start_s
-
-    def delays_s(self, clock: int) -> list[float]:
-        """d(j) of each token by one of the `Clocks`, in seconds from the start of the segment."""
-        return [at[clock] - self.start_s for at in self.final]
-
-
 class TokenTimes:
-    """Follows the updates of one segment."""
+    """When the tokens of a segment's current text came; both lists have an entry for each token."""
 
     def __init__(self) -> None:
         self._tokens: tuple[str, ...] = ()
-        self._first: list[Clocks] = []
-        self._final: list[Clocks] = []
+        #: When something first stood in the place of each token, also of a longer text that there was before.
+        self._places: list[Clocks] = []
+        #: When the text up to and including the token last changed.
+        self.final: list[Clocks] = []
 
     def update(self, tokens: tuple[str, ...], at: Clocks) -> None:
         """Record the segment's current text."""
         kept = common_prefix(self._tokens, tokens)
-        self._final[kept:] = [at] * (len(tokens) - kept)
-        self._first += [at] * (len(tokens) - len(self._first))
+        self.final[kept:] = [at] * (len(tokens) - kept)
+        self._places += [at] * (len(tokens) - len(self._places))
         self._tokens = tokens
 
-    def times(self, start_s: float, end_s: float) -> SegmentTimes:
-        """The current times of the tokens, for a segment whose speech has these bounds."""
-        return SegmentTimes(start_s, end_s, tuple(self._first[: len(self._tokens)]), tuple(self._final))
+    @property
+    def first(self) -> list[Clocks]:
+        """When something first stood in the token's place."""
+        return self._places[: len(self._tokens)]
 
 
 def average_lagging(delays_s: Sequence[float], source_s: float, reference_length: int) -> float | None:

@@ -6,6 +6,7 @@ the text of each update, which only captions have.
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,13 +14,12 @@ import numpy as np
 from operators.events import Caption, ErasureRecord
 from operators.metrics.latency import (
     Clocks,
-    SegmentTimes,
     TokenTimes,
     average_lagging,
     length_adaptive_average_lagging,
     token_lags,
 )
-from operators.metrics.summary import LatencyParts, Percentiles, Summary, SummaryMeter
+from operators.metrics.summary import Figures, SummaryMeter
 from operators.metrics.tokenizers import Tokenizer
 
 
@@ -60,29 +60,19 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
 
 
-class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One stream, or all of them together. Figures without data are absent."""
+class StreamFigures(Figures, frozen=True, kw_only=True):
+    """One stream, or all of them together."""
 
     #: None for all streams together.
     stream: str | None
-    segments: int
     #: Segments without a final: their updates count only for erasure and the parts of the latency.
     unfinished: int
-    updates: int
-    overtaken: int
-    ne_raw: float | None
-    ne_shown: float | None
-    accepted_over_drafted: float | None
-    accepted_over_output: float | None
     #: Means over the segments.
     al: Lagging
     laal: Lagging
     #: Over all tokens: until they were final, and until something first stood in their place.
     lag: Lag | None
     lag_first: Lag | None
-    latency_ms: Percentiles | None
-    latency_from_speech_ms: Percentiles | None
-    latency_parts_ms: LatencyParts
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,22 +87,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     segments: list[SegmentFigures]
 
 
-def worst(segments: Iterable[SegmentFigures], count: int) -> list[SegmentFigures]:
-    """The segments with the longest waits: by their tokens' lag, or by their longest latency."""
-    return sorted(segments, key=lambda one: one.latency_s if one.lag_s is None else one.lag_s, reverse=True)[
-        :count
-    ]
-
-
 class _Segment(msgspec.Struct):
-    """A segment in progress, and after its final what is known of it."""
+    """The updates of a segment so far, and its final."""
 
     updates: int = 0
     erased: int = 0
     latency_s: float = 0.0
     tokens: TokenTimes = msgspec.field(default_factory=TokenTimes)
-    figures: SegmentFigures | None = None
-    times: SegmentTimes | None = None
+    final: ErasureRecord | None = None
+    caption: Caption | None = None
 
 
 class _Stream(msgspec.Struct):
@@ -121,11 +104,13 @@ class _Stream(msgspec.Struct):
     summary: SummaryMeter = msgspec.field(default_factory=SummaryMeter)
     segments: dict[int, _Segment] = msgspec.field(default_factory=dict)
 
-    @property
-    def finished(self) -> list[tuple[int, SegmentFigures, SegmentTimes | None]]:
-        """The finished segments in the order of speech."""
-        ordered = sorted(self.segments.items())
-        return [(number, one.figures, one.times) for number, one in ordered if one.figures is not None]
+
+class _Finished(NamedTuple):
+    """The figures of a segment, and the lags of its tokens until they were final and first shown."""
+
+    figures: SegmentFigures
+    lags_s: Sequence[float] = ()
+    first_lags_s: Sequence[float] = ()
 
 
 class ReportMeter:
@@ -146,7 +131,7 @@ class ReportMeter:
         stream.summary.add(record)
         self._all.add(record)
         segment = stream.segments.get(record.segment)
-        if segment is None or segment.figures is not None:
+        if segment is None or segment.final is not None:
             segment = stream.segments[record.segment] = _Segment()
         segment.updates += 1
         segment.erased += record.shown.erased
@@ -155,19 +140,7 @@ class ReportMeter:
             seen_s = caption.ready_s if caption.shown_s is None else caption.shown_s
             segment.tokens.update(self._tokenize(caption.shown), Clocks(caption.end_s, seen_s))
         if record.is_final:
-            segment.figures = SegmentFigures(
-                stream=record.stream,
-                segment=record.segment,
-                updates=segment.updates,
-                erased=segment.erased,
-                ne_raw=record.raw.ne_segment,
-                ne_shown=record.shown.ne_segment,
-                latency_s=segment.latency_s,
-                start_s=None if caption is None else caption.start_s,
-                text=None if caption is None else caption.shown,
-            )
-            if caption is not None:
-                segment.times = segment.tokens.times(caption.start_s, caption.end_s)
+            segment.final, segment.caption = record, caption
 
     @property
     def segments(self) -> list[tuple[str, int]]:
@@ -182,69 +155,74 @@ class ReportMeter:
         """The report; ``references`` hold one text for each of `segments`, in that order."""
         counts = [len(self._tokenize(text)) for text in references or ()]
         lengths = dict(zip(self.segments, counts, strict=references is not None))
-        streams, everything, times = list[StreamFigures](), list[SegmentFigures](), list[SegmentTimes]()
+        streams, everything = list[StreamFigures](), list[_Finished]()
         for name, stream in self._streams.items():
-            finished = stream.finished
-            own = [_figures(one, at, lengths.get((name, number))) for number, one, at in finished]
-            its = [at for _, _, at in finished if at is not None]
+            finished = [
+                _finished(one, one.final, one.caption, lengths.get((name, number)))
+                for number, one in sorted(stream.segments.items())
+                if one.final is not None
+            ]
             unfinished = len(stream.segments) - len(finished)
-            streams.append(_stream(name, stream.summary, unfinished, own, its))
-            everything += own
-            times += its
-        unfinished = sum(one.unfinished for one in streams)
-        total = _stream(None, self._all, unfinished, everything, times)
+            streams.append(_stream(name, stream.summary, unfinished, finished))
+            everything += finished
+        total = _stream(None, self._all, sum(one.unfinished for one in streams), everything)
+        segments = [one.figures for one in everything]
         return Report(
-            source=source, kind=kind, signature=signature, total=total, streams=streams, segments=everything
+            source=source, kind=kind, signature=signature, total=total, streams=streams, segments=segments
         )
 
 
-def _figures(
-    figures: SegmentFigures, times: SegmentTimes | None, reference_length: int | None
-) -> SegmentFigures:
-    if times is None or not times.final:
-        return figures
+def _finished(
+    segment: _Segment, final: ErasureRecord, caption: Caption | None, reference_length: int | None
+) -> _Finished:
+    figures = SegmentFigures(
+        stream=final.stream,
+        segment=final.segment,
+        updates=segment.updates,
+        erased=segment.erased,
+        ne_raw=final.raw.ne_segment,
+        ne_shown=final.shown.ne_segment,
+        latency_s=segment.latency_s,
+    )
+    if caption is None:
+        return _Finished(figures)
+    figures = msgspec.structs.replace(figures, start_s=caption.start_s, text=caption.shown)
+    times, source_s = segment.tokens, caption.end_s - caption.start_s
+    if not times.final:
+        return _Finished(figures)
     length = len(times.final) if reference_length is None else reference_length
-    delays, source_s = (times.delays_s(0), times.delays_s(1)), times.source_s
-    return msgspec.structs.replace(
+    unaware, aware = ([at[clock] - caption.start_s for at in times.final] for clock in (0, 1))
+    lags_s = token_lags(aware, source_s)
+    figures = msgspec.structs.replace(
         figures,
-        al=Lagging(*(average_lagging(one, source_s, length) for one in delays)),
-        laal=Lagging(*(length_adaptive_average_lagging(one, source_s, length) for one in delays)),
-        lag_s=fmean(token_lags(delays[1], source_s)),
+        al=Lagging(*(average_lagging(one, source_s, length) for one in (unaware, aware))),
+        laal=Lagging(*(length_adaptive_average_lagging(one, source_s, length) for one in (unaware, aware))),
+        lag_s=fmean(lags_s),
+    )
+    return _Finished(
+        figures, lags_s, token_lags([at.seen_s - caption.start_s for at in times.first], source_s)
     )
 
 
 def _stream(
-    name: str | None,
-    meter: SummaryMeter,
-    unfinished: int,
-    segments: Sequence[SegmentFigures],
-    times: Sequence[SegmentTimes],
+    name: str | None, meter: SummaryMeter, unfinished: int, finished: Sequence[_Finished]
 ) -> StreamFigures:
-    summary = meter.summary({})
-    firsts = [([at.seen_s - one.start_s for at in one.first], one.source_s) for one in times]
     return StreamFigures(
+        **meter.figures(),
         stream=name,
         unfinished=unfinished,
-        al=_mean([one.al for one in segments]),
-        laal=_mean([one.laal for one in segments]),
-        lag=_lag([lag for one in times for lag in token_lags(one.delays_s(1), one.source_s)]),
-        lag_first=_lag([lag for delays, source_s in firsts for lag in token_lags(delays, source_s)]),
-        **{field: getattr(summary, field) for field in _OF_SUMMARY},
+        al=_mean(one.figures.al for one in finished),
+        laal=_mean(one.figures.laal for one in finished),
+        lag=_lag([lag for one in finished for lag in one.lags_s]),
+        lag_first=_lag([lag for one in finished for lag in one.first_lags_s]),
     )
 
 
-#: Figures that the summary of a run has, too.
-_OF_SUMMARY = tuple(one for one in StreamFigures.__struct_fields__ if one in Summary.__struct_fields__)
-
-
-def _mean(figures: Sequence[Lagging]) -> Lagging:
-    def mean(values: list[float]) -> float | None:
-        return fmean(values) if values else None
-
-    return Lagging(
-        mean([one.unaware_s for one in figures if one.unaware_s is not None]),
-        mean([one.aware_s for one in figures if one.aware_s is not None]),
-    )
+def _mean(figures: Iterable[Lagging]) -> Lagging:
+    known = [one for one in figures if one.unaware_s is not None and one.aware_s is not None]
+    if not known:
+        return Lagging()
+    return Lagging(fmean(one.unaware_s or 0.0 for one in known), fmean(one.aware_s or 0.0 for one in known))
 
 
 def _lag(lags: Sequence[float]) -> Lag | None:

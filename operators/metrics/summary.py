@@ -1,14 +1,18 @@
 """The closing summary of a run, accumulated record by record."""
 
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from operators.events import Effort, Erasure, ErasureRecord
-from operators.metrics.quantiles import Quantiles
 from operators.notifications import Missing
+
+#: Seconds that are kept for percentiles at least: those of two days of speech.
+MAX_KEPT = 2**18
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -38,27 +42,32 @@ class ErasureSum(msgspec.Struct, frozen=True, kw_only=True):
     ne_shown_mean: float | None = None
 
 
-class Summary(ErasureSum, frozen=True, kw_only=True):
-    """What a run amounts to. Absent figures had nothing to be computed from."""
+class Figures(ErasureSum, frozen=True, kw_only=True):
+    """What the updates of a run, or of one of its streams, amount to. Figures without data are absent."""
 
     segments: int
     updates: int
-    #: The erasure by signature, where it cannot be pooled: languages are counted in different tokens.
-    erasures: dict[str, ErasureSum] = {}
+    #: Partials that newer ones overtook and that were never translated.
+    overtaken: int
     accepted_over_drafted: float | None
     accepted_over_output: float | None
-    #: Updates that changed no word of what is shown: finals, for instance, that only bring their full stop.
-    unchanged: int = 0
     #: Milliseconds from a partial's arrival to its caption, of updates that change words of what is shown.
     latency_ms: Percentiles | None
     #: Milliseconds from the end of the speech that a partial covers to its caption.
     latency_from_speech_ms: Percentiles | None
-    #: The same for each of several languages of captions, by its code.
-    languages_from_speech_ms: dict[str, Percentiles] | msgspec.UnsetType = msgspec.UNSET
     #: The parts of these.
     latency_parts_ms: LatencyParts
-    #: Partials that newer ones overtook and that were never translated.
-    overtaken: int
+
+
+class Summary(Figures, frozen=True, kw_only=True):
+    """What a run amounts to."""
+
+    #: The erasure by signature, where it cannot be pooled: languages are counted in different tokens.
+    erasures: dict[str, ErasureSum] = {}
+    #: Updates that changed no word of what is shown: finals, for instance, that only bring their full stop.
+    unchanged: int = 0
+    #: Milliseconds from speech for each of several languages of captions, by its code.
+    languages_from_speech_ms: dict[str, Percentiles] | msgspec.UnsetType = msgspec.UNSET
     #: Updates in which the model failed, by kind (`operators.trouble.Trouble`).
     troubles: dict[str, int]
     #: Seconds of sound that were lost, and seconds without a microphone or a broadcast.
@@ -75,44 +84,113 @@ class Summary(ErasureSum, frozen=True, kw_only=True):
     settings: dict[str, Any]
 
 
+class Durations:
+    """The latest of any number of durations, in seconds."""
+
+    def __init__(self) -> None:
+        #: How many there were, and their sum.
+        self.count = 0
+        self.total_s = 0.0
+        self._values_s = array("d")
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.count += 1
+        self.total_s += seconds
+        self._values_s.append(seconds)
+        if len(self._values_s) > 2 * MAX_KEPT:
+            del self._values_s[:MAX_KEPT]
+
+    def percentiles_ms(self) -> Percentiles | None:
+        """Of the latest durations, in milliseconds; None without any."""
+        if not self.count:
+            return None
+        p50, p95 = np.quantile(self._values_s, (0.5, 0.95))
+        return Percentiles(1000 * float(p50), 1000 * float(p95))
+
+
+class _Text:
+    """Sums over the updates of one text."""
+
+    def __init__(self) -> None:
+        self.erased = self.finals = self.length = 0
+        self.ne = 0.0
+
+    def add(self, text: Erasure, *, is_final: bool) -> None:
+        self.erased += text.erased
+        if is_final:
+            self.finals += 1
+            self.length += text.length
+            self.ne += text.ne_segment
+
+
 class SummaryMeter:
     """Adds up any number of erasure records in bounded memory."""
 
     def __init__(self) -> None:
-        self._updates = 0
-        self._arrival = Quantiles()
-        self._speech = Quantiles()
-        self._languages: dict[str, Quantiles] = {}
-        self._parts = {f"{name}_s": Quantiles() for name in LatencyParts.__struct_fields__}
-        self._overtaken = 0
+        self._updates = self._segments = self._overtaken = 0
+        self._arrival, self._speech = Durations(), Durations()
+        self._languages: dict[str, Durations] = {}
+        self._parts = {name: Durations() for name in LatencyParts.__struct_fields__}
         self._troubles: Counter[str] = Counter()
         self._effort = Effort()
-        self._segments = 0
-        #: By the part of the signature that says what is counted; versions may change while a run is stopped.
-        self._erasures: dict[str, _Erasures] = {}
+        #: By the part of the signature that says what is counted, because versions may change while a run is
+        #: stopped: the last signature, and the sums of the whole translations and of the shown text.
+        self._erasures: dict[str, tuple[str, _Text, _Text]] = {}
 
     def add(self, record: ErasureRecord) -> None:
         """Count one update."""
         self._updates += 1
-        if record.changes_words:
-            self._add_latency(record)
-        for name, seconds in self._parts.items():
-            part_s = getattr(record.latency, name, None)
-            if part_s is not None:
-                seconds.add(part_s)
+        self._segments += record.is_final
         self._overtaken += record.overtaken
+        if record.changes_words:
+            self._arrival.add(record.latency_from_arrival_s)
+            self._speech.add(record.latency_from_speech_s)
+            if record.language:
+                by_language = self._languages.setdefault(record.language, Durations())
+                by_language.add(record.latency_from_speech_s)
+        for name, durations in self._parts.items():
+            part_s = getattr(record.latency, f"{name}_s", None)
+            if part_s is not None:
+                durations.add(part_s)
         if record.trouble is not None:
             self._troubles[record.trouble.value] += 1
         self._effort = self._effort + record.effort
-        self._segments += record.is_final
         counted, _, _ = record.signature.partition("|sacrebleu:")
-        self._erasures.setdefault(counted, _Erasures()).add(record)
+        _, raw, shown = self._erasures.get(counted, ("", _Text(), _Text()))
+        raw.add(record.raw, is_final=record.is_final)
+        shown.add(record.shown, is_final=record.is_final)
+        self._erasures[counted] = record.signature, raw, shown
 
-    def _add_latency(self, record: ErasureRecord) -> None:
-        self._arrival.add(record.latency_from_arrival_s)
-        self._speech.add(record.latency_from_speech_s)
-        if record.language:
-            self._languages.setdefault(record.language, Quantiles()).add(record.latency_from_speech_s)
+    def figures(self) -> dict[str, Any]:
+        """The fields of `Figures`."""
+        effort, erasures = self._effort, self.erasures()
+        pooled = next(iter(erasures.values())) if len(erasures) == 1 else ErasureSum()
+        return {
+            **msgspec.structs.asdict(pooled),
+            "segments": self._segments,
+            "updates": self._updates,
+            "overtaken": self._overtaken,
+            "accepted_over_drafted": _ratio(effort.accepted, effort.drafted),
+            "accepted_over_output": _ratio(effort.accepted, effort.accepted + effort.decoded),
+            "latency_ms": self._arrival.percentiles_ms(),
+            "latency_from_speech_ms": self._speech.percentiles_ms(),
+            "latency_parts_ms": LatencyParts(
+                **{name: part.percentiles_ms() for name, part in self._parts.items()}
+            ),
+        }
+
+    def erasures(self) -> dict[str, ErasureSum]:
+        """The erasure by its signature."""
+        return {
+            signature: ErasureSum(
+                ne_raw=_ratio(raw.erased, raw.length),
+                ne_shown=_ratio(shown.erased, shown.length),
+                ne_raw_mean=_ratio(raw.ne, raw.finals),
+                ne_shown_mean=_ratio(shown.ne, shown.finals),
+            )
+            for signature, raw, shown in self._erasures.values()
+        }
 
     def summary(
         self,
@@ -124,82 +202,24 @@ class SummaryMeter:
         missing: Sequence[Missing] = (),
     ) -> Summary:
         """The figures so far; ``settings`` produced them, ``missing`` is what files lack."""
-        effort = self._effort
-        erasures = {one.signature: one.sum() for one in self._erasures.values()}
-        pooled = next(iter(erasures.values())) if len(erasures) == 1 else ErasureSum()
+        erasures = self.erasures()
+        languages = {code: one.percentiles_ms() for code, one in self._languages.items()}
         return Summary(
-            **msgspec.structs.asdict(pooled),
-            segments=self._segments,
-            updates=self._updates,
-            unchanged=self._updates - self._arrival.count,
+            **self.figures(),
             erasures=erasures if len(erasures) > 1 else {},
-            accepted_over_drafted=_ratio(effort.accepted, effort.drafted),
-            accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
-            latency_ms=_percentiles(self._arrival),
-            latency_from_speech_ms=_percentiles(self._speech),
-            languages_from_speech_ms={code: _some(one) for code, one in self._languages.items()}
-            or msgspec.UNSET,
-            latency_parts_ms=LatencyParts(
-                **{name.removesuffix("_s"): _percentiles(part) for name, part in self._parts.items()}
-            ),
-            overtaken=self._overtaken,
+            unchanged=self._updates - self._arrival.count,
+            languages_from_speech_ms={code: one for code, one in languages.items() if one} or msgspec.UNSET,
             troubles=dict(self._troubles.most_common()),
             lost_s=lost_s,
             absent_s=absent_s,
             cut=cut,
-            passes=effort.passes,
-            model_s=effort.model_s,
+            passes=self._effort.passes,
+            model_s=self._effort.model_s,
             missing=tuple(missing),
             signature=" and ".join(erasures),
             settings=settings,
         )
 
 
-class _Text(msgspec.Struct):
-    """Sums over the updates of one text."""
-
-    erased: int = 0
-    finals: int = 0
-    length: int = 0
-    ne: float = 0.0
-
-    def add(self, text: Erasure, *, is_final: bool) -> None:
-        self.erased += text.erased
-        if is_final:
-            self.finals += 1
-            self.length += text.length
-            self.ne += text.ne_segment
-
-
-class _Erasures(msgspec.Struct):
-    """Sums over the updates that are counted in the same way."""
-
-    signature: str = ""
-    raw: _Text = msgspec.field(default_factory=_Text)
-    shown: _Text = msgspec.field(default_factory=_Text)
-
-    def add(self, record: ErasureRecord) -> None:
-        self.signature = record.signature
-        self.raw.add(record.raw, is_final=record.is_final)
-        self.shown.add(record.shown, is_final=record.is_final)
-
-    def sum(self) -> ErasureSum:
-        return ErasureSum(
-            ne_raw=_ratio(self.raw.erased, self.raw.length),
-            ne_shown=_ratio(self.shown.erased, self.shown.length),
-            ne_raw_mean=_ratio(self.raw.ne, self.raw.finals),
-            ne_shown_mean=_ratio(self.shown.ne, self.shown.finals),
-        )
-
-
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
-
-
-def _percentiles(seconds: Quantiles) -> Percentiles | None:
-    return _some(seconds) if seconds.count else None
-
-
-def _some(seconds: Quantiles) -> Percentiles:
-    p50, p95 = seconds.at(0.5, 0.95)
-    return Percentiles(1000 * p50, 1000 * p95)

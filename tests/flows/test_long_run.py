@@ -49,7 +49,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     monkeypatch.setattr("connectors.jsonl.files._MAX_REMEMBERED", 16)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._MAX_REMEMBERED", 16)
-    monkeypatch.setattr("operators.metrics.quantiles.MAX_KEPT", 16)
+    monkeypatch.setattr("operators.metrics.summary.MAX_KEPT", 16)
     monkeypatch.setattr(ToyShared, "step_s", 0.0)
     speech(tmp_path / "partials.jsonl", SEGMENTS, step_s=1.6, pause_s=1.6)
     settings = tmp_path / "surtitle.toml"

@@ -117,5 +117,5 @@ def test_a_profile_counts_what_the_model_does_not_account_for(monkeypatch: pytes
     for model_s in (0.1, 0.2, 0.3):
         record = msgspec.structs.replace(records()[0], effort=Effort(model_s=model_s))
         observers.observe(UpdateMeasured(record, 0.0))
-    assert profile.overheads_s.count == 2
-    assert profile.overheads_s.total == pytest.approx(0.3 + 0.7)
+    assert profile.overheads.count == 2
+    assert profile.overheads.total_s == pytest.approx(0.3 + 0.7)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from operators.metrics.latency import (
     Clocks,
-    SegmentTimes,
     TokenTimes,
     average_lagging,
     length_adaptive_average_lagging,
@@ -19,11 +18,11 @@ delays = st.lists(st.floats(0, 60), min_size=1, max_size=12).map(sorted)
 lengths = st.integers(1, 20)
 
 
-def follow(texts: list[tuple[str, ...]], step_s: float = 1.0, behind_s: float = 0.5) -> SegmentTimes:
+def follow(texts: list[tuple[str, ...]]) -> TokenTimes:
     times = TokenTimes()
     for number, tokens in enumerate(texts, start=1):
-        times.update(tokens, Clocks(number * step_s, number * step_s + behind_s))
-    return times.times(0.0, len(texts) * step_s)
+        times.update(tokens, Clocks(number, number + 0.5))
+    return times
 
 
 def test_a_token_is_final_since_the_update_that_last_changed_the_text_before_it() -> None:
