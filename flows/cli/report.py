@@ -56,7 +56,7 @@ def report(
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.pages.figures import print_report
-    from flows.pages.report import Run, write_page
+    from flows.pages.report import Run, page
 
     files = {"--output": output, "--json": json, "--simulstream": simulstream}
     _check_count(events, files)
@@ -83,7 +83,7 @@ def report(
         captions = read_events(events[0], Caption, lambda _told: None)
         write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(readings[0].spoken)))
     if output is not None:
-        write_page(runs, output)
+        write_atomically(output, page(runs).encode())
     for number, run in enumerate(runs, 1):
         if len(runs) > 1:
             typer.echo(f"{printable(run.report.source)}\n")

@@ -48,20 +48,22 @@ class Reading(NamedTuple):
     split: str | None = None
 
     def measured(self) -> Iterator[Measured]:
-        """The updates of the file in order; a last line that a crash truncated is skipped with a message."""
-        counted = _OneCount(self.path)
-        if self.kind is ErasureRecord:
-            for record in read_events(self.path, ErasureRecord, _tell):
-                counted.check(record)
-                yield Measured(record, None)
-            return
+        """The updates of the file in order; a last line that a crash truncated is skipped with a message.
+
+        Raises `InputError` for updates that cannot be, or that cannot be counted together.
+        """
         meters: dict[str, ErasureMeter] = {}
-        for caption in read_events(self.path, Caption, _tell):
-            _check_times(self.path, caption)
-            counted.check(caption)
-            if caption.stream not in meters:
-                meters[caption.stream] = ErasureMeter(self.spoken.tokenizer)
-            yield Measured(meters[caption.stream].record(caption), caption)
+        languages: dict[str, str] = {}
+        events: Iterator[Any] = read_events(self.path, self.kind, _report_cut)
+        for event in events:
+            _check_language(self.path, event, languages)
+            if isinstance(event, ErasureRecord):
+                yield Measured(event, None)
+                continue
+            _check_times(self.path, event)
+            if event.stream not in meters:
+                meters[event.stream] = ErasureMeter(self.spoken.tokenizer)
+            yield Measured(meters[event.stream].record(event), event)
 
     def report(self, reference: Path | None = None, keep: list[Measured] | None = None) -> Report:
         """All figures of the file.
@@ -75,44 +77,43 @@ class Reading(NamedTuple):
         """
         name = self.split or latency_tokenizer(self.spoken)
         meter = ReportMeter(tokenizer(name))
-        signatures, clocks = dict[str, None](), dict[str, None]()
+        signatures, clocks = dict[str, None](), set[str]()
         for one in self.measured():
             meter.add(one.record, one.caption)
             signatures[one.record.signature] = None
             if one.caption is not None:
-                clocks["ready_s" if one.caption.shown_s is None else "shown_s"] = None
+                clocks.add("ready_s" if one.caption.shown_s is None else "shown_s")
             if keep is not None:
                 keep.append(one)
+        erasure = " and ".join(signatures)
         if self.kind is ErasureRecord:
-            return meter.report(str(self.path), "erasure", " and ".join(signatures))
-        references = None if reference is None else _references(reference, meter.segments, self.path)
+            return meter.report(str(self.path), "erasure", erasure)
+        references = None if reference is None else read_lines(reference)
+        if references is not None and len(references) != len(meter.segments):
+            raise InputError(
+                f"{reference} has {len(references)} lines, but {self.path} {len(meter.segments)} segments; "
+                "give one line for each segment, in the order of the streams and of their segments"
+            )
         length = "hypothesis" if references is None else "reference"
         latency = f"{_LATENCY}|ref:{length}|tok:{name}|cu:end_s|ca:{'+'.join(sorted(clocks))}"
-        signature = f"latency {latency}|surtitle:{version('surtitle')}, erasure {' and '.join(signatures)}"
+        signature = f"latency {latency}|surtitle:{version('surtitle')}, erasure {erasure}"
         return meter.report(str(self.path), "caption", signature, references)
 
 
-class _OneCount:
-    """Refuses captions that cannot be counted together."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._languages: dict[str, str] = {}
-
-    def check(self, event: Caption | ErasureRecord) -> None:
-        """Raise an `InputError` for a stream in two languages, or languages with different tokens."""
-        code = event.language
-        if not code or not is_language(code):
-            return
-        first = next(iter(self._languages.values()), code)
-        own = self._languages.setdefault(event.stream, code)
-        other = own if own != code else first
-        if own != code or _tokens(other) != _tokens(code):
-            names = f"{language(other).name} and {language(code).name}"
-            raise InputError(
-                f"{self._path} has captions in {names}, which are not counted together; take one at a time: "
-                f"""grep '"language":"{code}"' {self._path} > {code}.jsonl"""
-            )
+def _check_language(path: Path, event: Caption | ErasureRecord, languages: dict[str, str]) -> None:
+    """Refuse a stream in two languages, or languages with different tokens; keep those of the streams."""
+    code = event.language
+    if not code or not is_language(code):
+        return
+    first = next(iter(languages.values()), code)
+    own = languages.setdefault(event.stream, code)
+    other = own if own != code else first
+    if own != code or _tokens(other) != _tokens(code):
+        names = f"{language(other).name} and {language(code).name}"
+        raise InputError(
+            f"{path} has captions in {names}, which are not counted together; take one at a time: "
+            f"""grep '"language":"{code}"' {path} > {code}.jsonl"""
+        )
 
 
 def _tokens(code: str) -> tuple[str, str]:
@@ -120,41 +121,31 @@ def _tokens(code: str) -> tuple[str, str]:
     return one.tokenizer, latency_tokenizer(one)
 
 
-def kind_of(events: Path) -> type[Event]:
+def _check_times(path: Path, caption: Caption) -> None:
+    if caption.end_s < caption.start_s:
+        raise InputError(
+            f"{path}: stream {caption.stream!r}, segment {caption.segment}, revision {caption.revision}: "
+            f"its speech ends at {caption.end_s:g} s, before it begins; correct its times"
+        )
+
+
+def kind_of(path: Path) -> type[Event]:
     """Whether a file holds captions or erasure records; raises `InputError` if neither."""
-    kind = event_type_of(events)
+    kind = event_type_of(path)
     if kind not in (Caption, ErasureRecord):
         raise InputError(
-            f"{events} holds {kind.__name__.lower()} events, which do not show what a viewer saw; "
+            f"{path} holds {kind.__name__.lower()} events, which do not show what a viewer saw; "
             "give captions (written with --captions) or an erasure log (output.log)"
         )
     return kind
 
 
-def language_of(events: Path, kind: type[Event]) -> Language:
+def language_of(path: Path, kind: type[Event]) -> Language:
     """The language that the first event of a file says its captions are in; German if it says none."""
-    first: Any = next(read_events(events, kind, lambda _sentence: None), None)
+    first: Any = next(read_events(path, kind, lambda _sentence: None), None)
     named = first.language if first is not None else None
     return language(named if named and is_language(named) else "German")
 
 
-def _tell(sentence: str) -> None:
+def _report_cut(sentence: str) -> None:
     tell("file_cut", cleaned(sentence))
-
-
-def _check_times(events: Path, caption: Caption) -> None:
-    place = f"{events}: stream {caption.stream!r}, segment {caption.segment}, revision {caption.revision}"
-    if caption.end_s < caption.start_s:
-        raise InputError(
-            f"{place}: its speech ends at {caption.end_s:g} s, before it begins; correct its times"
-        )
-
-
-def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> list[str]:
-    lines = read_lines(path)
-    if len(lines) != len(segments):
-        raise InputError(
-            f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; give one line for "
-            "each segment, in the order of the streams and of their segments"
-        )
-    return lines

@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.exports.simulstream import EmissionMeter, write_simulstream
+from connectors.exports.simulstream import log_lines, write_simulstream
 from operators.errors import InputError, OutputError
 from operators.events import Caption
 from operators.metrics.tokenizers import tokenizer
@@ -32,19 +32,18 @@ def caption(segment: int, text: str, number: int) -> Caption:
 
 
 @given(histories)
-def test_emissions_in_order_give_the_text_and_delete_only_what_is_there(
-    history: list[tuple[int, str]],
-) -> None:
-    meter, screen, shown = EmissionMeter(word), list[str](), dict[int, str]()
-    for number, (segment, text) in enumerate(history):
-        emission = meter.emit(caption(segment, text, number))
-        kept = len(screen) - len(emission.deleted)
+def test_lines_in_order_give_the_text_and_delete_only_what_is_there(history: list[tuple[int, str]]) -> None:
+    screen, shown = list[str](), dict[int, str]()
+    made = [caption(segment, text, number) for number, (segment, text) in enumerate(history)]
+    for one, line in zip(made, list(log_lines(made, word))[1:], strict=True):
+        deleted, generated = cast("Any", line["deleted_tokens"]), cast("Any", line["generated_tokens"])
+        kept = len(screen) - len(deleted)
         assert kept >= 0
-        assert tuple(screen[kept:]) == emission.deleted
-        if emission.deleted and emission.generated:
-            assert emission.deleted[0] != emission.generated[0], "it is added again at once"
-        screen = screen[:kept] + list(emission.generated)
-        shown[segment] = text
+        assert tuple(screen[kept:]) == deleted
+        if deleted and generated:
+            assert deleted[0] != generated[0], "it is added again at once"
+        screen = screen[:kept] + list(generated)
+        shown[one.segment] = one.shown
         assert screen == " ".join(shown[number] for number in sorted(shown)).split()
 
 
