@@ -70,26 +70,26 @@ def read_partials(path: Path) -> list[Partial]:
 
 def partials(heard: Sequence[Partial], load: Load) -> Iterator[Due]:
     """The partials of all rooms in the order of their times, which must ascend in ``heard``."""
-    rooms = (_saying(heard, number, load.seconds) for number in range(load.rooms))
+    rooms = (_spoken(heard, number, load.seconds) for number in range(load.rooms))
     return ((one.arrival_s, one) for one in merge(*rooms, key=attrgetter("arrival_s")))
 
 
-def _saying(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Partial]:
+def _spoken(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Partial]:
     """What a room says: the whole segments from its place on, again from the beginning when all are said."""
     first_s, last_s = heard[0].arrival_s, heard[-1].arrival_s
     # The gap from the last one to the first one of the next turn is the average gap.
     length_s = last_s - first_s + max((last_s - first_s) / len(heard), 0.1)
-    begun, revision = -1, 0
+    segment, revision = -1, 0
     for turn in count():
         for place, one in enumerate(heard):
             at_s = one.arrival_s - first_s + (turn - phase(room)) * length_s
             if at_s >= seconds:
                 return
-            segment = one.segment + turn * (heard[-1].segment + 1)
+            own = one.segment + turn * (heard[-1].segment + 1)
             is_first = place == 0 or heard[place - 1].segment != one.segment
             if at_s >= 0 and is_first:
-                begun, revision = segment, 0
-            if segment == begun:
+                segment, revision = own, 0
+            if own == segment:
                 yield replace(
                     one, stream=f"room {room + 1}", segment=segment, revision=revision,
                     start_s=at_s, end_s=at_s, arrival_s=at_s,

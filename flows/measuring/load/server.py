@@ -43,15 +43,8 @@ def speak_to_server(
 ) -> Callable[[Load, Meter], None]:
     """Make a function that speaks in rooms of a server that was started with ``surtitle serve``.
 
-    Args:
-        address: The page of the server, such as ``http://127.0.0.1:8080/``.
-        sound: What is said in each room.
-        to: Languages of the captions, for one room after the other; empty for the server's first one.
-        token: The server's token, if it has one.
-        stop: When set, the rooms fall silent.
-
-    Raises:
-        UsageError: for an address that is none.
+    ``address`` is the page of the server, such as ``http://127.0.0.1:8080/``, and ``token`` its token, if it
+    has one. The rooms fall silent when ``stop`` is set. Raises `UsageError` for an address that is none.
     """
     parts = parts_of(address)
     if parts is None or parts.scheme not in ("http", "https"):
@@ -90,26 +83,23 @@ class _Room:
         self._number = number
         self._load = load
         self._meter = meter
-        #: Whether the server has opened it; and if not, why.
-        self.is_open = False
+        #: Whether the server has opened it, and if not, why; and whether it came to its end.
+        self.is_open = self._is_over = False
         self.why = "it closed the connection"
         # When each piece of sound was sent, and when the room's sound began on the clock of its captions.
         self._sent_s: list[float] = []
         self._offset_s: float | None = None
         self._unfinished: set[int] = set()
         self._dropped = 0
-        self._began_s = 0.0
 
     async def run(self) -> None:
         """Speak until the room is over; raises `InputError` if the other side is no server of rooms."""
         address = self._server.address
         await asyncio.sleep(begin_s(self._number))
-        is_over = False
         try:
             async with connect(address, compression=None, close_timeout=_CLOSING_S) as socket:
                 with suppress(WebSocketException):
-                    self.is_open = await self._opens(socket)
-                    is_over = self.is_open and await self._converse(socket)
+                    await self._converse(socket)
         except InvalidStatus as error:
             status = error.response.status_code
             hint = "set SURTITLE_WEB_TOKEN to its token" if status == _FORBIDDEN else "check --server"
@@ -120,77 +110,64 @@ class _Room:
             dropped=self._dropped,
             lost=len(self._unfinished),
             refused=not self.is_open,
-            cut=self.is_open and not is_over,
+            cut=self.is_open and not self._is_over,
         )
 
-    async def _opens(self, socket: ClientConnection) -> bool:
+    async def _converse(self, socket: ClientConnection) -> None:
+        """Open the room, speak, and read captions until it is over, refused, or silent for too long."""
         to = self._server.to[self._number % len(self._server.to)] if self._server.to else None
         await socket.send(json.dumps({"type": "open", "room": f"load {self._number + 1}", "to": to}))
+        now_s, sending = asyncio.get_running_loop().time, None
         try:
-            async with asyncio.timeout(_OPENING_S):
+            async with asyncio.timeout(_OPENING_S) as limit:
                 async for text in socket:
                     match said_by_server(text):
                         case None:
-                            raise self._strange()
-                        case Opened():
-                            return True
+                            where = shown(self._server.address)
+                            raise InputError(
+                                f"{where} does not answer as a server of rooms does; check --server"
+                            )
+                        case Opened() if sending is None:
+                            self.is_open = True
+                            limit.reschedule(now_s() + self._load.seconds + _LAST_CAPTIONS_S)
+                            sending = asyncio.create_task(self._send(socket))
+                        case End():
+                            self._is_over = True
+                            return
                         case Refusal(sentence=sentence):
                             self.why = sentence
-                            return False
+                            return
+                        case message:
+                            self._count(message)
         except TimeoutError:
             self.why = f"it did not answer within {_OPENING_S:g} seconds"
-        return False
-
-    def _strange(self) -> InputError:
-        where = shown(self._server.address)
-        return InputError(f"{where} does not answer as a server of rooms does; check --server")
-
-    async def _converse(self, socket: ClientConnection) -> bool:
-        """Speak and read captions; whether the room came to its end."""
-        self._began_s = asyncio.get_running_loop().time()
-        sending = asyncio.create_task(self._send(socket))
-        try:
-            async with asyncio.timeout(self._load.seconds + _LAST_CAPTIONS_S):
-                return await self._read(socket)
-        except TimeoutError:
-            return False
         finally:
-            sending.cancel()
-            with suppress(asyncio.CancelledError, WebSocketException):
-                await sending
+            if sending is not None:
+                sending.cancel()
+                with suppress(asyncio.CancelledError, WebSocketException):
+                    await sending
 
     async def _send(self, socket: ClientConnection) -> None:
-        loop = asyncio.get_running_loop()
+        now_s = asyncio.get_running_loop().time
+        began_s = now_s()
         for sent, piece in enumerate(pieces(self._server.sound, self._number), 1):
-            if loop.time() - self._began_s >= self._load.seconds or self._server.stop.is_set():
+            if now_s() - began_s >= self._load.seconds or self._server.stop.is_set():
                 break
             await socket.send(piece)
-            self._sent_s.append(loop.time())
-            await asyncio.sleep(max(0.0, self._began_s + sent * PIECE_S - loop.time()))
+            self._sent_s.append(now_s())
+            await asyncio.sleep(max(0.0, began_s + sent * PIECE_S - now_s()))
         await socket.send('{"type": "end"}')
 
-    async def _read(self, socket: ClientConnection) -> bool:
-        async for text in socket:
-            match said_by_server(text):
-                case None:
-                    raise self._strange()
-                case Received(received=received, at_s=at_s) if self._offset_s is None:
-                    self._offset_s = at_s - received / BYTES_PER_SECOND
-                case SegmentUpdate() as update:
-                    self._caption(update)
-                case Figures() as figures:
-                    self._dropped = figures.overtaken
-                case End():
-                    return True
-                case Refusal():
-                    return False
-        return False
-
-    def _caption(self, update: SegmentUpdate) -> None:
-        (self._unfinished.discard if update.final else self._unfinished.add)(update.segment)
-        if self._offset_s is None or not self._sent_s:
-            return
-        place = (update.end_s - self._offset_s) / PIECE_S - 1
-        sent_s = self._sent_s[round(min(max(place, 0), len(self._sent_s) - 1))]
-        now_s = asyncio.get_running_loop().time()
-        self._meter.caption(max(0.0, now_s - sent_s), is_final=update.final)
+    def _count(self, message: object) -> None:
+        match message:
+            case Received(received=received, at_s=at_s) if self._offset_s is None:
+                self._offset_s = at_s - received / BYTES_PER_SECOND
+            case Figures(overtaken=overtaken):
+                self._dropped = overtaken
+            case SegmentUpdate(segment=segment, final=is_final, end_s=end_s):
+                (self._unfinished.discard if is_final else self._unfinished.add)(segment)
+                if self._offset_s is not None and self._sent_s:
+                    place = (end_s - self._offset_s) / PIECE_S - 1
+                    sent_s = self._sent_s[round(min(max(place, 0), len(self._sent_s) - 1))]
+                    lag_s = asyncio.get_running_loop().time() - sent_s
+                    self._meter.caption(max(0.0, lag_s), is_final=is_final)
