@@ -86,52 +86,42 @@ class Journal(Generic[T]):
     that it was writing. Two processes never write the same journal.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        result_type: type[T],
-        *,
-        fresh: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, result_type: type[T], *, fresh: bool = False) -> None:
         """Open or create ``path``; with ``fresh`` discard its contents. Raises `OutputError`."""
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise self._error(error) from None
-        try:
+            self._file = path.open("a+b", buffering=0)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
+        except BlockingIOError:
+            self._file.close()
             raise OutputError(
                 f"the same command is already running, and writes {path}; wait for it"
             ) from None
-        #: Results found in the file.
-        self.results = [] if fresh else self._read(result_type)
-        #: Number of results in the file.
-        self.count = len(self.results)
+        except OSError as error:
+            raise self._error(error) from None
         if fresh:
-            os.truncate(self._file, 0)
+            self._file.truncate(0)
+        #: Results found in the file.
+        self.results = self._read(result_type)
 
     def __enter__(self) -> "Journal[T]":
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        if not self.count:
+        if not os.fstat(self._file.fileno()).st_size:
             # A run that could not begin leaves no file behind.
             self.remove()
-        os.close(self._file)
+        self._file.close()
 
     def append(self, result: T) -> None:
         """Add one result. Raises `OutputError` if the disk is full."""
         line = msgspec.json.encode(result) + b"\n"
         try:
             while line:
-                line = line[os.write(self._file, line) :]
+                line = line[self._file.write(line) :]
         except OSError as error:
             raise self._error(error) from None
-        self.count += 1
 
     def remove(self) -> None:
         """Remove the file: the run is over."""
@@ -148,7 +138,7 @@ class Journal(Generic[T]):
             except DAMAGED:
                 break
             good += len(line)
-        os.truncate(self._file, good)
+        self._file.truncate(good)
         return results
 
     def _error(self, error: OSError) -> OutputError:

@@ -13,7 +13,7 @@ from sacrebleu.significance import PairedTest
 from operators.events import Effort
 from operators.glossary import Occurrence, times_said
 from operators.metrics.erasure import erasure
-from operators.metrics.lifespans import final_prefix, pooled, support
+from operators.metrics.lifespans import support
 from operators.metrics.tokenizers import Tokenizer, tokenizer
 from operators.trouble import Trouble
 
@@ -156,15 +156,17 @@ class Scorer:
             for partial in partials:
                 if words := self._words(partial.text):
                     said.append(" ".join(words))
-                    meant.append(" ".join(final_prefix(words, whole)))
+                    meant.append(" ".join(whole[: len(words)]))
         return float(CHRF().corpus_score(said, [meant]).score) if said else None
 
     def _unsupported(self, which: int) -> float | None:
-        parts = []
+        words = unsupported = 0
         for methods in self._first:
             finals = [self._words(methods[number][-1].text) for number in (0, which)]
-            parts += [support(self._words(one.text), finals) for one in methods[which][:-1]]
-        return pooled(parts)
+            for one in methods[which][:-1]:
+                found = support(self._words(one.text), finals)
+                words, unsupported = words + found.words, unsupported + found.unsupported
+        return _ratio(unsupported, words)
 
     def _score(self, metric: Any, finals: list[str]) -> float | None:
         if self._references is None:

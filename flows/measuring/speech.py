@@ -71,7 +71,10 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: str, grid:
     check_distinct(job.written, [*job.sources, job.reference, model])
     clips = read_clips(job.sources, job.reference)[job.chosen]
     certainties = grid.get("certainty", (0.0, USUAL.certainty))
-    methods = _methods(grid.get("bias", (0.0, USUAL.bias)), certainties)
+    # From scratch, the baseline of all others; then each bias, also stopping below each certainty.
+    methods = [SpeechMethod(use_draft=False)]
+    for bias in grid.get("bias", (0.0, USUAL.bias)):
+        methods += [SpeechMethod(bias=bias, stop_below=least) for least in (0.0, *filter(None, certainties))]
     settings = replace(settings, threads=settings.usual_threads)
     check_recognizer(settings, spoken=spoken, is_live=False)
     with running() as runner:
@@ -93,13 +96,6 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: str, grid:
         aggregation="wer,ne:pooled|times:mean-over-updates,ways-in-turns",
     )
     publish(Results(signature, rows, tables(rows)), json=job.json, markdown=job.markdown)
-
-
-def _methods(biases: Sequence[float], certainties: Sequence[float]) -> list[SpeechMethod]:
-    """From scratch, the baseline of all others; then each bias, also stopping below each certainty."""
-    stops = [0.0, *filter(None, certainties)]
-    drafts = [SpeechMethod(bias=bias, stop_below=least) for bias in biases for least in stops]
-    return [SpeechMethod(use_draft=False), *drafts]
 
 
 class _Way:
@@ -130,16 +126,10 @@ class _Way:
         ]
         self._draft = output.tokens
         self._stopped = 0 if output.is_whole else self._stopped + 1
+        passes, end_s = output.cost.passes, window.end / SAMPLE_RATE
+        shown = tuple(self._shown)
         self.updates.append(
-            WindowUpdate(
-                window.is_final,
-                text,
-                tuple(self._shown),
-                output.tokens,
-                output.cost.passes,
-                decoder_s,
-                window.end / SAMPLE_RATE,
-            )
+            WindowUpdate(window.is_final, text, shown, output.tokens, passes, decoder_s, end_s)
         )
         if window.is_final:
             self._begin()

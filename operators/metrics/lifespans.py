@@ -34,23 +34,17 @@ class Marks(NamedTuple):
 
 def marks(steps: Sequence[Step]) -> list[Marks]:
     """What became of the tokens of each update of one segment."""
-    kept = _kept(steps)
-    made: list[Marks] = []
-    stands = settled = steps[-1].length if steps else 0
-    for number in range(len(steps) - 1, -1, -1):
-        settled = min(stands, settled)
-        made.append(Marks(kept[number], stands, settled))
-        stands = kept[number]
-    return made[::-1]
-
-
-def _kept(steps: Sequence[Step]) -> list[int]:
-    """Tokens that each update kept; never more than either text has, as a file may contradict itself."""
-    kept, before = [], 0
+    kept, before = list[int](), 0
     for step in steps:
+        # Never more than either text has, as a file may contradict itself.
         kept.append(max(0, min(before - step.erased, step.length)))
         before = step.length
-    return kept
+    made: list[Marks] = []
+    settled = before
+    for own, stands in zip(reversed(kept), [before, *reversed(kept)], strict=False):
+        settled = min(stands, settled)
+        made.append(Marks(own, stands, settled))
+    return made[::-1]
 
 
 class Support(NamedTuple):
@@ -72,17 +66,6 @@ def support(partial: Sequence[str], finals: Sequence[Sequence[str]]) -> Support:
     count = said.total()
     kept = sum(min(times, max((one[word] for one in final), default=0)) for word, times in said.items())
     return Support(count, count - kept)
-
-
-def pooled(parts: Sequence[Support]) -> float | None:
-    """The share of unsupported words among all; None without words."""
-    words = sum(part.words for part in parts)
-    return sum(part.unsupported for part in parts) / words if words else None
-
-
-def final_prefix(partial: Sequence[str], final: Sequence[str]) -> Sequence[str]:
-    """The start of ``final``, as long as ``partial``; all of it if ``partial`` is longer."""
-    return final[: len(partial)]
 
 
 def _words(text: Sequence[str]) -> list[str]:

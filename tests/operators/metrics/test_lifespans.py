@@ -10,9 +10,7 @@ from operators.metrics.lifespans import (
     Marks,
     Step,
     Support,
-    final_prefix,
     marks,
-    pooled,
     support,
 )
 from operators.metrics.tokenizers import spelled, tokenizer
@@ -91,14 +89,3 @@ def test_what_a_final_has_is_supported_and_what_none_has_is_not(
     found = support(before, [other])
     assert support([*before, "niemals"], [other]) == Support(found.words + 1, found.unsupported + 1)
     assert support(before, [other, after]).unsupported <= found.unsupported
-
-
-def test_shares_are_pooled_over_all_updates() -> None:
-    assert pooled([Support(1, 1), Support(9, 1), Support(0, 0)]) == 0.2
-    assert pooled([]) is pooled([Support(0, 0)]) is None
-
-
-@given(WORDS, WORDS)
-def test_an_update_is_compared_with_as_many_words_of_the_final(partial: list[str], rest: list[str]) -> None:
-    assert final_prefix(partial, [*partial, *rest]) == partial
-    assert final_prefix([*partial, *rest], partial) == partial
