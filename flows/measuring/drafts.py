@@ -7,9 +7,12 @@ figures 11 to 13 and table II.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
+from timeit import repeat
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -160,38 +163,30 @@ def _compared(task: Task, first: Memory, second: Memory, ways: Ways) -> list[Tra
     return made
 
 
-class _SpeechModel:
-    """One of the two models, and its prompt."""
-
-    def __init__(self, folder: Path, spoken: str, threads: int) -> None:
-        self._model: WhisperModel = load_model(str(folder.absolute()), threads)
-        self.vocabulary = self._model.files.vocabulary
-        self._prompt = self.vocabulary.prompt(language(spoken))
-
-    def encode(self, audio: Samples) -> Encoded:
-        return self._model.encode(audio, self._prompt)
-
-
 def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _Found:
     translate = settings.translate
     draft, threads = Path(translate.draft_model or ""), settings.recognize.usual_threads
     with running() as runner:
         runner.doing("loading the models", None)
-        models = [_SpeechModel(one, translate.source, threads) for one in (folder, draft)]
-        if not models[0].vocabulary.spells_like(models[1].vocabulary):
+        models: list[WhisperModel] = [load_model(str(one.absolute()), threads) for one in (folder, draft)]
+        vocabularies = [model.files.vocabulary for model in models]
+        if not vocabularies[0].spells_like(vocabularies[1]):
             raise UsageError(
                 f"{draft} has another vocabulary than {folder}; choose a draft model with the same"
             )
-        clips = read_clips(job.sources)
-        chosen = job.chosen
+        encoders = [
+            partial(model.encode, prompt=vocabulary.prompt(language(translate.source)))
+            for model, vocabulary in zip(models, vocabularies, strict=True)
+        ]
+        clips, chosen = read_clips(job.sources), job.chosen
         utterances = list(islice(_utterances(clips), chosen.start, chosen.stop))
         if not utterances:
             raise InputError(f"{job.sources[0]}: no speech was found; check it, --limit and --skip")
         runner.doing("measuring what a pass costs", None)
-        costs = _costs(models, utterances)
+        costs = _costs(encoders, utterances)
         made: list[Trajectory] = []
         for audio in runner.each(utterances, "drafting", "utterances"):
-            encoded = [model.encode(audio) for model in models]
+            encoded = [encode(audio) for encode in encoders]
             first, second = (Memory(PrefixSession(one), one.prompt) for one in encoded)
             made += _compared(speech_task(encoded[0], (), is_final=True), first, second, ways)
     signature = of_recordings(
@@ -212,14 +207,18 @@ def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
                 yield window.samples
 
 
-def _costs(models: Sequence[_SpeechModel], utterances: Sequence[Samples]) -> Costs:
+def _costs(encoders: Sequence[Callable[[Samples], Encoded]], utterances: Sequence[Samples]) -> Costs:
     """The cost of passes of the two models and of an utterance's encoder here, in milliseconds."""
-    encoders_ms = _encoders_ms(models, utterances)
+    # The least of several times, as a mean over all utterances.
+    target_ms, draft_ms = (
+        1000 * fmean(min(repeat(partial(encode, audio), number=1, repeat=_TURNS)) for audio in utterances)
+        for encode in encoders
+    )
     longest = max(utterances, key=len)
-    target, draft = (measure_costs(_pass_timer(model.encode(longest))) for model in models)
+    target, draft = (measure_costs(_pass_timer(encode(longest))) for encode in encoders)
     busy = "" if draft.is_steady and target.is_steady else "; the machine was busy"
     name = f"in milliseconds as measured here, encoders included{busy}"
-    return Costs(name, draft, target, draft_encoder=encoders_ms[1], target_encoder=encoders_ms[0])
+    return Costs(name, draft, target, draft_encoder=draft_ms, target_encoder=target_ms)
 
 
 def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
@@ -234,20 +233,6 @@ def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
         return perf_counter() - began
 
     return seconds
-
-
-def _encoders_ms(models: Sequence[_SpeechModel], utterances: Sequence[Samples]) -> list[float]:
-    """The mean over all utterances of the minimum of several times; the models take turns."""
-    sums = [0.0] * len(models)
-    for audio in utterances:
-        times: list[list[float]] = [[] for _ in models]
-        for _turn in range(_TURNS):
-            for model, own in zip(models, times, strict=True):
-                began = perf_counter()
-                model.encode(audio)
-                own.append(perf_counter() - began)
-        sums = [before + min(own) for before, own in zip(sums, times, strict=True)]
-    return [1000 * total / len(utterances) for total in sums]
 
 
 def _at_ratio(ratio: float) -> Costs:

@@ -55,14 +55,11 @@ def test_a_log_and_its_captions_agree_on_what_both_tell(tmp_path: Path, talk: Pa
     for name in ("segments", "updates", "overtaken", "ne_raw", "ne_shown", "latency_parts_ms"):
         assert of_log["total"][name] == of_captions["total"][name]
     assert of_log["total"]["lag"] is None
-    # The mask is that of the captions, wherever they are measured.
-    assert all("tok:13a|aggr:pooled|mask:3|" in one["signature"] for one in (of_log, of_captions))
-
-
-def test_a_log_says_that_it_has_no_text(tmp_path: Path) -> None:
-    printed = report(log(tmp_path / "log.jsonl", captions()))
+    printed = report(tmp_path / "log.jsonl")
     assert "An erasure log has no text" in printed
     assert "LAAL CA" not in printed
+    # The mask is that of the captions, wherever they are measured.
+    assert all("tok:13a|aggr:pooled|mask:3|" in one["signature"] for one in (of_log, of_captions))
 
 
 def test_a_report_agrees_with_the_summary_of_the_run(tmp_path: Path) -> None:
@@ -96,9 +93,12 @@ def test_a_reference_changes_the_length_that_lagging_is_counted_by(tmp_path: Pat
 
 
 def test_chinese_is_counted_by_characters(tmp_path: Path) -> None:
-    path = write(tmp_path / "zh.jsonl", captions([["各位", "各位早上好"]]))
-    assert "tok:char" in figures(path, "--to", "Chinese")["signature"]
-    lag = figures(path, "--to", "Chinese")["total"]["lag"]["mean_s"]
+    made = [msgspec.structs.replace(one, language="zh") for one in captions([["各位", "各位早上好"]])]
+    path = write(tmp_path / "zh.jsonl", made)
+    assert "tok:word" in figures(path, "--to", "German")["signature"]
+    told = figures(path)
+    assert "tok:char" in told["signature"]
+    lag = told["total"]["lag"]["mean_s"]
     # Two characters after 0.75 s, three after 1.5 s, of five in 1.5 s; shown 0.45 s later.
     assert lag == pytest.approx((2 * 0.75 + 3 * 1.5) / 5 - 2 * 0.3 + 0.45)
 
@@ -116,13 +116,6 @@ def test_languages_that_are_counted_in_different_tokens_are_refused(tmp_path: Pa
     report(write(tmp_path / "alike.jsonl", [one for one in made if one.language != "ja"]))
     with pytest.raises(InputError, match="German and French"):
         report(write(tmp_path / "one.jsonl", [msgspec.structs.replace(one, stream="a") for one in made]))
-
-
-def test_captions_that_name_their_language_are_counted_in_it(tmp_path: Path) -> None:
-    chinese = [msgspec.structs.replace(one, language="zh") for one in captions()]
-    path = write(tmp_path / "talk.zh.jsonl", chinese)
-    assert "tok:char" in report(path)
-    assert "tok:word" in report(path, "--to", "German")
 
 
 def test_a_segment_without_a_final_is_told_apart(tmp_path: Path) -> None:
@@ -158,6 +151,8 @@ def test_what_cannot_be_told_is_refused_in_one_sentence(tmp_path: Path, talk: Pa
         (refused(erasures, "--simulstream", tmp_path / "x"), UsageError, "has no text for --simulstream"),
         (refused(talk, "--reference", tmp_path / "few"), InputError, "has 1 lines, but"),
         (refused(talk, "--tokenizer", "words"), UsageError, "there is no tokenizer 'words'"),
+        (refused(talk, talk, talk), UsageError, "3 files were given"),
+        (refused(talk, talk, "--json", tmp_path / "x"), UsageError, "--json cannot tell two files apart"),
     ):
         assert isinstance(error, kind)
         assert words in str(error)

@@ -36,9 +36,6 @@ def test_erasure_is_counted_over_all_updates_pooled_and_as_the_mean_of_the_segme
     scored = row([trial(0, 0, stable, stable), trial(0, 1, stable, wild)])
     assert scored["ne_raw"] == pytest.approx(2 / 6)
     assert scored["ne_raw_mean"] == pytest.approx((0 / 4 + 2 / 2) / 2)
-
-
-def test_erasure_of_what_was_shown_leaves_out_what_was_withheld() -> None:
     masked = [update("a x", shown="a"), update("a b y", shown="a b"), update("a b c")]
     scored = row([trial(0, 0, masked, masked)])
     assert scored["ne_raw"] == pytest.approx(2 / 3)
@@ -99,7 +96,6 @@ def test_what_a_viewer_reads_meanwhile_is_compared_with_the_baseline_update_by_u
     own = [update("guten Abend"), update("guten Tag Welt")]
     scored = row([trial(0, 0, base, own)])
     assert scored["chrf_of_baseline"] == pytest.approx(100)
-    assert scored["chrf_of_baseline_partials"] is not None
     assert scored["chrf_of_baseline_partials"] < 60
     assert row([trial(0, 0, base[1:], own[1:])])["chrf_of_baseline_partials"] is None
 
@@ -114,12 +110,8 @@ def test_an_update_is_as_good_as_it_is_the_begin_of_its_final() -> None:
     assert partials(["", "guten", "guten Tag", "guten Tag Welt"])["chrf_of_final_prefix"] == pytest.approx(
         100
     )
-    worse = partials(["guten Morgen alle", "guten Tag Welt"])["chrf_of_final_prefix"]
-    assert worse is not None
-    assert 10 < worse < 70
-    longer = partials(["guten Tag Welt, wie geht es", "guten Tag Welt"])["chrf_of_final_prefix"]
-    assert longer is not None
-    assert longer < 100
+    assert 10 < partials(["guten Morgen alle", "guten Tag Welt"])["chrf_of_final_prefix"] < 70
+    assert partials(["guten Tag Welt, wie geht es", "guten Tag Welt"])["chrf_of_final_prefix"] < 100
     # Nothing was read before them, or nothing at all.
     assert partials(["guten Tag Welt"])["chrf_of_final_prefix"] is None
     assert partials(["", "guten Tag Welt"])["chrf_of_final_prefix"] is None
@@ -147,29 +139,24 @@ def test_quality_is_that_of_the_finals_against_references_and_against_the_baseli
     assert row(trials, 0, references)["chrf"] == 100.0
     assert row(trials, 0, references)["chrf_p"] is None
     worse = row(trials, 1, references)
-    assert worse["chrf"] is not None
     assert worse["chrf"] < 50
-    assert worse["chrf_p"] is not None
     assert worse["chrf_p"] < 0.05
     assert worse["chrf_of_baseline"] == worse["chrf"]
 
 
 words = st.lists(st.sampled_from("abc"), max_size=6).map(" ".join)
-segments = st.lists(st.lists(words, min_size=1, max_size=4), min_size=1, max_size=3)
 
 
-@given(segments, st.integers(1, 3), st.randoms())
+@given(st.lists(st.lists(words, min_size=1, max_size=4), min_size=1, max_size=3), st.randoms())
 def test_figures_depend_neither_on_the_order_of_trials_nor_on_empty_texts(
-    texts: list[list[str]], repeats: int, random: Random
+    texts: list[list[str]], random: Random
 ) -> None:
     trials = [
         trial(repeat, number, *[[update(text) for text in updates] for _ in range(2)])
-        for repeat in range(repeats)
+        for repeat in range(2)
         for number, updates in enumerate(texts)
     ]
     scored = row(trials)
     assert scored["ne_raw"] >= 0
-    assert scored["ne_shown"] == scored["ne_raw"]
-    assert scored["speedup"] == pytest.approx(1.0)
     random.shuffle(trials)
     assert row(trials) == scored

@@ -5,7 +5,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -21,9 +20,9 @@ from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError
-from operators.events import Partial
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
+from tests.program import ROOT
 from tests.toy import ToyCache, ToyStore, ToyVocabulary
 
 CORPUS = Corpus("toy", tuple(BenchSegment(f"s/{n}", ("a b", "a b c a", "a c c a b")) for n in range(3)))
@@ -68,16 +67,10 @@ def test_a_mask_knows_what_was_shown_before_and_the_papers_does_not_care() -> No
         return before + "x"
 
     (trial, *_) = run_trials(CORPUS, translators(), 1, [grows], set())
-    assert [update.shown for update in trial.updates[0][:2]] == [("x",), ("xx",)]
+    final = trial.updates[0][2].text
+    assert [update.shown for update in trial.updates[0]] == [("x",), ("xx",), (final,)]
     shown = [masked(2, ("Es", " ist", " gut"), "Es ist so", steady=steady) for steady in (True, False)]
     assert shown == ["Es ist", "Es"]
-
-
-def test_a_final_shows_all_of_it_and_an_unfinished_text_what_its_mask_leaves() -> None:
-    (trial, *_) = run_trials(CORPUS, translators(), 1, masks(), set())
-    for updates in trial.updates:
-        assert updates[-1].shown == (updates[-1].text,) * 2
-        assert all(one.shown[0] == one.text and one.text.startswith(one.shown[1]) for one in updates)
 
 
 def test_no_repeat_finds_what_was_said_in_the_last_one() -> None:
@@ -188,12 +181,10 @@ def test_a_text_grows_by_so_many_words_and_ends_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n" * 100])
 def test_partials_are_known_whatever_stands_before_them(tmp_path: Path, before: bytes) -> None:
-    said = Partial(
-        stream="talk", segment=0, revision=0, is_final=True, text="It was", start_s=0, end_s=1, arrival_s=1
-    )
-    (tmp_path / "p.jsonl").write_bytes(before + msgspec.json.encode(said))
-    [segment] = load_corpus(tmp_path / "p.jsonl", lag=2, chosen=slice(0, None)).segments
-    assert segment.updates == ("It was",)
+    sample = (ROOT / "tests" / "samples" / "partials.jsonl").read_bytes()
+    (tmp_path / "p.jsonl").write_bytes(before + sample)
+    corpus = load_corpus(tmp_path / "p.jsonl", lag=2, chosen=slice(0, 1))
+    assert corpus.name == "p.jsonl|updates:recorded|segments:1-1"
 
 
 def judge(max_source: int = 50) -> Likelihood:

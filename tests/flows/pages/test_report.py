@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, Page
 
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.events import Caption
 from operators.metrics.erasure import ErasureMeter
 from tests.browser import complaints, open_browser
@@ -62,7 +62,7 @@ def test_the_page_opens_from_the_disk_and_asks_nobody(browser: Browser, tmp_path
 
 def test_its_figures_are_those_of_the_terminal(browser: Browser, tmp_path: Path) -> None:
     talk = write(tmp_path / "talk.jsonl", captions())
-    report(talk, "--json", tmp_path / "report.json")
+    report(talk, "--json", tmp_path / "report.json", "-o", tmp_path / "first.html")
     told: Any = msgspec.json.decode((tmp_path / "report.json").read_bytes())
     page, _ = opened(browser, tmp_path, talk)
     shown = figures(page)
@@ -70,16 +70,8 @@ def test_its_figures_are_those_of_the_terminal(browser: Browser, tmp_path: Path)
     assert shown["lag, mean"] == [f"{told['total']['lag']['mean_s']:.2f} s"]
     erased = list(map(int, column(page, "erased")))
     assert erased == sorted((one["erased"] for one in told["segments"]), reverse=True)
-
-
-def test_in_a_comparison_each_head_is_above_its_figures(browser: Browser, tmp_path: Path) -> None:
-    talk = write(tmp_path / "talk.jsonl", captions())
-    page, _ = opened(browser, tmp_path, talk, talk)
-    heads = page.locator("#list thead th").count()
-    assert [row.locator("th, td").count() for row in page.locator("#list tbody tr").all()] == [heads] * len(
-        SHOWN
-    )
-    assert set(column(page, "latency B")) == {"0.45 s"}
+    same = (tmp_path / "first.html").read_bytes() == (tmp_path / "report.html").read_bytes()
+    assert same, "the same files give the same page"
 
 
 def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
@@ -123,6 +115,9 @@ def test_two_runs_stand_side_by_side_on_one_scale(browser: Browser, tmp_path: Pa
     # Matched by number, although the streams have different names.
     row = page.locator("#list tbody tr", has=page.get_by_role("link", name="0", exact=True))
     assert row.locator("td").nth(-2).inner_text() == "-1"
+    heads = page.locator("#list thead th").count()
+    assert {row.locator("th, td").count() for row in page.locator("#list tbody tr").all()} == {heads}
+    assert set(column(page, "latency B")) == {"1.45 s", "–"}
     assert "has no such segment" in page.locator("details", has_text="Segment 1").text_content()  # type: ignore[operator]
 
 
@@ -145,13 +140,6 @@ def test_text_from_a_file_is_never_markup(browser: Browser, tmp_path: Path) -> N
         in page.locator(".rows").first.inner_text() + page.locator("#list tbody").inner_text()
     )
     assert said == []
-
-
-def test_the_same_files_give_the_same_page(tmp_path: Path) -> None:
-    talk = write(tmp_path / "talk.jsonl", captions())
-    for name in ("one.html", "two.html"):
-        report(talk, "-o", tmp_path / name)
-    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
 def test_each_stream_has_a_row_and_its_segments_its_name(browser: Browser, tmp_path: Path) -> None:
@@ -192,8 +180,6 @@ def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
     ("field", "number", "words"),
     [
         (b"latency_from_speech_s", b"1.7e308", r"log\.jsonl, line 1"),
-        (b"latency_from_speech_s", b"-1e300", r"log\.jsonl, line 1"),
-        (b"erased", b"%d" % (2 * 10**9), r"log\.jsonl"),
         (b"erased", b"%d" % 10**400, r"log\.jsonl"),
     ],
 )
@@ -216,11 +202,3 @@ def test_many_updates_give_a_page_that_opens(browser: Browser, tmp_path: Path) -
     assert "1000 of 1100 segments are listed" in page.locator("main").inner_text()
     assert page.locator("details").count() < 1100
     assert page.locator("figure").first.locator("rect").count() <= 410
-
-
-def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:
-    talk = write(tmp_path / "talk.jsonl", captions())
-    with pytest.raises(UsageError, match="3 files were given"):
-        report(talk, talk, talk)
-    with pytest.raises(UsageError, match=re.escape("--json cannot tell two files apart")):
-        report(talk, talk, "--json", tmp_path / "x")

@@ -43,12 +43,6 @@ def test_each_token_stood_since_it_was_final_and_not_before(texts: list[tuple[st
         assert since == 0 or texts[since - 1][: place + 1] != last[: place + 1]
 
 
-@given(updates)
-def test_nothing_is_final_before_it_was_first_shown(texts: list[tuple[str, ...]]) -> None:
-    times = follow(texts)
-    assert all(first <= final for first, final in zip(times.first, times.final, strict=True))
-
-
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.integers(0, 8), max_size=5))
 def test_what_is_never_revised_is_final_when_it_is_first_shown(words: list[str], shown: list[int]) -> None:
     texts = [tuple(words[:length]) for length in [*sorted(shown), len(words)]]
@@ -93,13 +87,6 @@ def test_a_longer_hypothesis_is_not_rewarded(delays_s: list[float], source_s: fl
     assert laal >= al - 1e-9
     if len(delays_s) <= reference:
         assert laal == al
-
-
-@given(delays, sources, st.lists(st.floats(0, 10), min_size=12, max_size=12))
-def test_what_is_shown_later_lags_more(delays_s: list[float], source_s: float, more_s: list[float]) -> None:
-    later = [delay + more for delay, more in zip(delays_s, more_s, strict=False)]
-    before, after = token_lags(delays_s, source_s), token_lags(later, source_s)
-    assert all(new >= old for old, new in zip(before, after, strict=True))
 
 
 @given(delays, lengths, st.floats(0, 10))
