@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import typer
 
 from flows.measuring.plan import VARIED, BenchJob, make_plan, read_grid
-from flows.settings.lists import integers
 from flows.settings.loading import load_settings, warn_of_unused_bias
 from flows.settings.options import (
     CaptionsOnly,
@@ -151,4 +150,4 @@ def loadgen(
     """
     from flows.measuring.load.run import generate_load
 
-    generate_load(given_in(context), recording, server, integers("--rooms", rooms), seconds, json)
+    generate_load(given_in(context), recording, server, rooms, seconds, json)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -40,6 +40,10 @@ class SegmentTrial(msgspec.Struct, frozen=True):
     updates: tuple[tuple[MethodUpdate, ...], ...]
 
 
+#: The updates of one translator, by segment.
+Updates = Sequence[Sequence[MethodUpdate]]
+
+
 class Scorer:
     """Computes the metrics of each translator; docs/measuring.md says what each of them means."""
 
@@ -54,8 +58,7 @@ class Scorer:
     ) -> None:
         """``trials`` holds all trials of one corpus; ``terms`` those in the last source of each segment."""
         self._trials = sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
-        # Texts differ between repeats only by noise.
-        self._first = [trial.updates for trial in self._trials if trial.repeat == 0]
+        self._repeats = sorted({trial.repeat for trial in trials})
         self._references = references
         self._terms = terms
         self._tokenize = tokenize
@@ -64,7 +67,6 @@ class Scorer:
         self._chrf = CHRF()
         self._bleu = BLEU(tokenize=bleu_tokenizer)
         self._bootstrap = bootstrap
-        self._baseline = self.finals(0)
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -73,97 +75,93 @@ class Scorer:
             return {}
         return {"chrf": str(self._chrf.get_signature()), "bleu": str(self._bleu.get_signature())}
 
+    def _first(self, which: int) -> Updates:
+        """The updates in the first repeat: texts differ between repeats only by noise."""
+        return [trial.updates[which] for trial in self._trials if trial.repeat == 0]
+
     def finals(self, which: int) -> list[str]:
         """The last output of translator ``which`` for each segment."""
-        return [methods[which][-1].text for methods in self._first]
+        return [updates[-1].text for updates in self._first(which)]
 
     def shown(self, which: int, mask: int) -> dict[str, float]:
         """The erasure that a viewer of translator ``which`` sees under display mask number ``mask``."""
-        return self._erasure("ne_shown", [methods[which] for methods in self._first], mask)
+        return self._erasure("ne_shown", [[one.shown[mask] for one in each] for each in self._first(which)])
 
     def metrics(self, which: int) -> dict[str, Any]:
         """All other metrics of translator ``which``."""
-        first = [methods[which] for methods in self._first]
-        finals = self.finals(which)
+        own, base = self._first(which), self._first(0)
+        finals, baseline = self.finals(which), self.finals(0)
+        partials, base_partials = ([one.text for each in of for one in each[:-1]] for of in (own, base))
+        is_compared = self._references is not None and finals != baseline
         return {
             **self._speed(which),
-            **self._passes(which),
+            **_passes(own, base),
             "chrf": self._score(self._chrf, finals),
-            # The probability of a difference this large if both were equally good (paired bootstrap).
-            "chrf_p": self._p_value(which, finals),
+            "chrf_p": self._p_value(finals, baseline) if is_compared else None,
             "bleu": self._score(self._bleu, finals),
-            "chrf_of_baseline": float(CHRF().corpus_score(finals, [self._baseline]).score),
-            "chrf_of_baseline_partials": self._partials_against_baseline(which),
-            "chrf_of_final_prefix": self._partials_against_finals(first),
-            "unsupported": self._unsupported(which),
-            "cut": fmean(one.trouble is not None and one.trouble.is_cut for each in first for one in each),
-            "nats_of_finals": _nats(segment[-1] for segment in first),
-            "nats_of_partials": _nats(update for segment in first for update in segment[:-1]),
+            "chrf_of_baseline": float(CHRF().corpus_score(finals, [baseline]).score),
+            "chrf_of_baseline_partials": _chrf(partials, base_partials),
+            "chrf_of_final_prefix": self._of_final_prefix(own),
+            "unsupported": self._unsupported(own, base),
+            "cut": fmean(one.trouble is not None and one.trouble.is_cut for each in own for one in each),
+            "nats_of_finals": _nats(each[-1] for each in own),
+            "nats_of_partials": _nats(one for each in own for one in each[:-1]),
             "terms": self._terms_said(finals),
-            **self._erasure("ne_raw", first, None),
+            **self._erasure("ne_raw", [[one.text for one in each] for each in own]),
         }
 
     def _speed(self, which: int) -> dict[str, Any]:
-        speedups = self._per_repeat(which, _wall_s)
+        speedups = self._against_baseline(which, _wall_s)
         times_ms = [1000 * one.effort.total_s for trial in self._trials for one in trial.updates[which]]
         p50, p95 = np.percentile(times_ms, [50, 95])
         return {
             "speedup": median(speedups),
             "speedup_range": (min(speedups), max(speedups)),
-            "tps_ratio": median(self._per_repeat(which, self._seconds_per_token)),
-            "tokens_per_second": 1 / max(1e-9, self._seconds_per_token(self._trials, which)),
+            "tps_ratio": median(self._against_baseline(which, _seconds_per_token)),
+            "tokens_per_second": 1 / max(1e-9, _seconds_per_token(self._trials, which)),
             "ms_per_update": {"p50": float(p50), "p95": float(p95)},
             "ms_of_final": self._times_ms(which, slice(-1, None)),
             "ms_of_partial": self._times_ms(which, slice(None, -1)),
         }
 
-    def _passes(self, which: int) -> dict[str, Any]:
-        updates = [update for methods in self._first for update in methods[which]]
-        effort, base = self._effort(which), self._effort(0)
-        at_finals = sum((methods[which][-1].effort for methods in self._first), start=Effort())
-        tokens = max(1, sum(update.tokens for update in updates))
-        return {
-            "accepted_over_drafted": _ratio(effort.accepted, effort.drafted),
-            "accepted_over_output": _ratio(effort.accepted, effort.accepted + effort.decoded),
-            "final_accepted_over_drafted": _ratio(at_finals.accepted, at_finals.drafted),
-            "proposed_over_output": effort.proposed / tokens,
-            "taken_over_output": effort.taken / tokens,
-            "draft_passes_per_token": effort.draft_passes / tokens,
-            "draft_time_share": effort.draft_s / max(1e-9, effort.model_s),
-            "passes": effort.passes,
-            "passes_per_token": effort.passes / tokens,
-            "passes_saved": base.passes / max(1, effort.passes),
-            "speedup_simulated": gpu_cost(base) / max(1.0, gpu_cost(effort)),
-            "updates": len(updates),
-            "evaluated": effort.evaluated / len(updates),
+    def _against_baseline(
+        self, which: int, cost: Callable[[Sequence[SegmentTrial], int], float]
+    ) -> list[float]:
+        """The baseline's cost divided by the method's, for each repeat."""
+        repeats = [[trial for trial in self._trials if trial.repeat == repeat] for repeat in self._repeats]
+        return [cost(trials, 0) / max(1e-9, cost(trials, which)) for trials in repeats]
+
+    def _times_ms(self, which: int, part: slice) -> dict[str, float]:
+        """The parts of the time of the updates in ``part`` of each segment: means over all repeats.
+
+        ``verify`` is the pass that evaluates the new part of the prompt and verifies the draft, ``decode``
+        are the passes after it, and ``beside`` is all else.
+        """
+        efforts = [one.effort for trial in self._trials for one in trial.updates[which][part]]
+        total, count = sum(efforts, start=Effort()), max(1, len(efforts))
+        parts_s = {
+            "verify": total.first_s,
+            "decode": total.model_s - total.first_s,
+            "beside": total.total_s - total.model_s,
         }
+        return {name: 1000 * part_s / count for name, part_s in parts_s.items()}
 
-    def _effort(self, which: int) -> Effort:
-        """The effort of translator ``which`` for all updates of one repeat."""
-        return sum((one.effort for methods in self._first for one in methods[which]), start=Effort())
-
-    def _partials_against_baseline(self, which: int) -> float | None:
-        base, own = (
-            [one.text for methods in self._first for one in methods[number][:-1]] for number in (0, which)
-        )
-        return float(CHRF().corpus_score(own, [base]).score) if base else None
-
-    def _partials_against_finals(self, segments: Sequence[Sequence[MethodUpdate]]) -> float | None:
-        """Scores of nonempty partials. chrF ignores spaces, so tokens may be joined with them."""
-        said, meant = [], []
-        for *partials, final in segments:
+    def _of_final_prefix(self, own: Updates) -> float | None:
+        """The score of nonempty partials. chrF ignores spaces, so tokens may be joined with them."""
+        partials, prefixes = list[str](), list[str]()
+        for *updates, final in own:
             whole = self._words(final.text)
-            for partial in partials:
-                if words := self._words(partial.text):
-                    said.append(" ".join(words))
-                    meant.append(" ".join(whole[: len(words)]))
-        return float(CHRF().corpus_score(said, [meant]).score) if said else None
+            for one in updates:
+                if words := self._words(one.text):
+                    partials.append(" ".join(words))
+                    prefixes.append(" ".join(whole[: len(words)]))
+        return _chrf(partials, prefixes)
 
-    def _unsupported(self, which: int) -> float | None:
+    def _unsupported(self, own: Updates, base: Updates) -> float | None:
         words = unsupported = 0
-        for methods in self._first:
-            finals = [self._words(methods[number][-1].text) for number in (0, which)]
-            for one in methods[which][:-1]:
+        for updates, others in zip(own, base, strict=True):
+            finals = [self._words(each[-1].text) for each in (others, updates)]
+            for one in updates[:-1]:
                 found = support(self._words(one.text), finals)
                 words, unsupported = words + found.words, unsupported + found.unsupported
         return _ratio(unsupported, words)
@@ -183,66 +181,48 @@ class Scorer:
         ]
         return _ratio(sum(said for said, _ in counts), sum(times for _, times in counts))
 
-    def _p_value(self, which: int, finals: list[str]) -> float | None:
-        if self._references is None or which == 0 or finals == self._baseline:
-            return None
-        test: Any = PairedTest(
-            [("baseline", self._baseline), ("system", finals)],
-            {"chrF": CHRF(references=[self._references])},
-            None,
-            "bs",
-            self._bootstrap,
-        )
+    def _p_value(self, finals: list[str], baseline: list[str]) -> float:
+        """The probability of a difference this large if both were equally good (paired bootstrap)."""
+        systems: Any = [("baseline", baseline), ("system", finals)]
+        metrics: Any = {"chrF": CHRF(references=cast("Any", [self._references]))}
+        test: Any = PairedTest(systems, metrics, None, "bs", self._bootstrap)
         _, columns = test()
         del columns["System"]
         (scores,) = columns.values()  # keyed by a name that sacrebleu derives from the metric's settings
         return float(scores[1].p_value)
 
-    def _erasure(
-        self, name: str, segments: list[tuple[MethodUpdate, ...]], mask: int | None
-    ) -> dict[str, float]:
+    def _erasure(self, name: str, segments: Sequence[Sequence[str]]) -> dict[str, float]:
         """NE pooled over the segments, and as the mean over the segments."""
         erased, lengths = [], []
         for updates in segments:
-            texts = [self._tokenize(one.text if mask is None else one.shown[mask]) for one in updates]
+            texts = [self._tokenize(text) for text in updates]
             erased.append(sum(map(erasure, texts, texts[1:])))
             lengths.append(len(texts[-1]))
         each = [count / length for count, length in zip(erased, lengths, strict=True) if length]
         return {name: sum(erased) / max(1, sum(lengths)), f"{name}_mean": sum(each) / max(1, len(each))}
 
-    def _per_repeat(self, which: int, cost: Callable[[Sequence[SegmentTrial], int], float]) -> list[float]:
-        """The baseline's cost divided by the method's, for each repeat."""
-        ratios = []
-        for repeat in sorted({trial.repeat for trial in self._trials}):
-            trials = [trial for trial in self._trials if trial.repeat == repeat]
-            ratios.append(cost(trials, 0) / max(1e-9, cost(trials, which)))
-        return ratios
 
-    def _seconds_per_token(self, trials: Sequence[SegmentTrial], which: int) -> float:
-        """Seconds per output token, without the evaluation of the prompt.
-
-        A method that verifies evaluates prompt and draft in one pass. The prompt's share of it is taken to be
-        the time of the baseline's pass for the same update, which evaluates nothing else.
-        """
-        tokens, seconds = 0, 0.0
-        for trial in trials:
-            for base, update in zip(trial.updates[0], trial.updates[which], strict=True):
-                if update.effort.passes:  # otherwise the source was unchanged, without new output
-                    tokens += update.tokens
-                    seconds += max(0.0, update.effort.model_s - base.effort.first_s)
-        return seconds / max(1, tokens)
-
-    def _times_ms(self, which: int, part: slice) -> dict[str, float]:
-        """The parts of the time of the updates in ``part`` of each segment: means over all repeats.
-
-        ``verify`` is the pass that evaluates the new part of the prompt and verifies the draft, ``decode``
-        are the passes after it, and ``beside`` is all else.
-        """
-        efforts = [one.effort for trial in self._trials for one in trial.updates[which][part]]
-        total, count = sum(efforts, start=Effort()), max(1, len(efforts))
-        parts_s = (total.first_s, total.model_s - total.first_s, total.total_s - total.model_s)
-        names = ("verify", "decode", "beside")
-        return {name: 1000 * part_s / count for name, part_s in zip(names, parts_s, strict=True)}
+def _passes(own: Updates, base: Updates) -> dict[str, Any]:
+    updates = [one for each in own for one in each]
+    effort = sum((one.effort for one in updates), start=Effort())
+    base_effort = sum((one.effort for each in base for one in each), start=Effort())
+    at_finals = sum((each[-1].effort for each in own), start=Effort())
+    tokens = max(1, sum(one.tokens for one in updates))
+    return {
+        "accepted_over_drafted": _ratio(effort.accepted, effort.drafted),
+        "accepted_over_output": _ratio(effort.accepted, effort.accepted + effort.decoded),
+        "final_accepted_over_drafted": _ratio(at_finals.accepted, at_finals.drafted),
+        "proposed_over_output": effort.proposed / tokens,
+        "taken_over_output": effort.taken / tokens,
+        "draft_passes_per_token": effort.draft_passes / tokens,
+        "draft_time_share": effort.draft_s / max(1e-9, effort.model_s),
+        "passes": effort.passes,
+        "passes_per_token": effort.passes / tokens,
+        "passes_saved": base_effort.passes / max(1, effort.passes),
+        "speedup_simulated": gpu_cost(base_effort) / max(1.0, gpu_cost(effort)),
+        "updates": len(updates),
+        "evaluated": effort.evaluated / len(updates),
+    }
 
 
 def gpu_cost(effort: Effort) -> float:
@@ -255,6 +235,25 @@ def gpu_cost(effort: Effort) -> float:
 
 def _wall_s(trials: Sequence[SegmentTrial], which: int) -> float:
     return sum(update.effort.total_s for trial in trials for update in trial.updates[which])
+
+
+def _seconds_per_token(trials: Sequence[SegmentTrial], which: int) -> float:
+    """Seconds per output token, without the evaluation of the prompt.
+
+    A method that verifies evaluates prompt and draft in one pass. The prompt's share of it is taken to be
+    the time of the baseline's pass for the same update, which evaluates nothing else.
+    """
+    tokens, seconds = 0, 0.0
+    for trial in trials:
+        for base, update in zip(trial.updates[0], trial.updates[which], strict=True):
+            if update.effort.passes:  # otherwise the source was unchanged, without new output
+                tokens += update.tokens
+                seconds += max(0.0, update.effort.model_s - base.effort.first_s)
+    return seconds / max(1, tokens)
+
+
+def _chrf(texts: list[str], references: list[str]) -> float | None:
+    return float(CHRF().corpus_score(texts, [references]).score) if texts else None
 
 
 def _nats(updates: Iterable[MethodUpdate]) -> float | None:

@@ -1,7 +1,7 @@
 """Runs ``surtitle loadgen``: loads one after the other, into the flow here or on a server; a row for each."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -45,18 +45,20 @@ def generate_load(
     overrides: Overrides,
     recording: Path,
     server: str | None,
-    numbers: Sequence[int],
+    rooms: str,
     seconds: float,
     json: Path | None,
 ) -> None:
-    """Measure loads of these numbers of rooms, and publish the rows.
+    """Measure loads, and publish the rows.
 
     Args:
+        rooms: Numbers of rooms with commas between them.
         server: Its address; None for the flow of this process, which the settings in ``overrides`` describe.
 
     Raises:
         SurtitleError: when nothing can be measured, or rooms were cut off.
     """
+    numbers = [int(word) if word.isdecimal() else 0 for word in words("--rooms", rooms)]
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
         raise UsageError(f"--rooms: give numbers from 1 to {_MAX_ROOMS}")
     settings = load_settings(None, overrides if server is None else {})

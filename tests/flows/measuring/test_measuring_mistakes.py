@@ -59,6 +59,7 @@ MISTAKES = [
     ("bench --task drafts x.wav y.wav --set translate.draft_model=y.gguf", 2, "add --speech-model"),
     ("bench-speech SPEECH", 2, "bench-speech is now `surtitle bench --task speech`"),
     ("loadgen captions.jsonl", 3, "caption events cannot be replayed in rooms"),
+    ("loadgen talk.jsonl --rooms 1,many", 2, "--rooms: give numbers from 1 to 1000"),
     ("loadgen talk.jsonl --rooms 0", 2, "--rooms: give numbers from 1 to 1000"),
 ]
 
