@@ -3,7 +3,7 @@
 A row is a way of decoding at a minimum probability of the last word shown, pooled over all recordings.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -32,7 +32,6 @@ _WORDS = regex.compile(r"[\p{L}\p{N}']+")
 class WindowUpdate(NamedTuple):
     """The result of one way of decoding for one window."""
 
-    is_final: bool
     #: The text as decoded, and as shown at each requested certainty.
     text: str
     shown: tuple[str, ...]
@@ -43,11 +42,15 @@ class WindowUpdate(NamedTuple):
     end_s: float = 0.0
 
 
+#: The updates of an utterance; the last one is its final.
+Utterance = list[WindowUpdate]
+
+
 class RecordingTrial(NamedTuple):
     """One recording, decoded in all ways."""
 
-    #: The updates of each way.
-    ways: tuple[list[WindowUpdate], ...]
+    #: The utterances of each way.
+    ways: tuple[list[Utterance], ...]
     #: Seconds of the voice detector, and of the encoder for all updates, which all ways share.
     detector_s: float
     encoder_s: float
@@ -107,10 +110,11 @@ class _Way:
         self._engine = engine
         self._method = method
         self._certainties = certainties
-        self.updates: list[WindowUpdate] = []
+        self.utterances: list[Utterance] = []
         self._begin()
 
     def _begin(self) -> None:
+        self._updates: Utterance = []
         self._draft: tuple[int, ...] = ()
         self._shown = [""] * len(self._certainties)
         self._stopped = 0
@@ -126,12 +130,10 @@ class _Way:
         ]
         self._draft = output.tokens
         self._stopped = 0 if output.is_whole else self._stopped + 1
-        passes, end_s = output.cost.passes, window.end / SAMPLE_RATE
-        shown = tuple(self._shown)
-        self.updates.append(
-            WindowUpdate(window.is_final, text, shown, output.tokens, passes, decoder_s, end_s)
-        )
+        passes, end_s, shown = output.cost.passes, window.end / SAMPLE_RATE, tuple(self._shown)
+        self._updates.append(WindowUpdate(text, shown, output.tokens, passes, decoder_s, end_s))
         if window.is_final:
+            self.utterances.append(self._updates)
             self._begin()
 
 
@@ -156,11 +158,7 @@ def _trial(
         first = number % len(ways)
         for way in [*ways[first:], *ways[:first]]:
             way.decode(window, encoded.again())
-    return RecordingTrial(tuple(way.updates for way in ways), detector_s, encoder_s)
-
-
-#: For each recording the updates as a viewer saw them: the text of ``shown`` is one.
-Viewed = Sequence[Sequence[tuple[WindowUpdate, str]]]
+    return RecordingTrial(tuple(way.utterances for way in ways), detector_s, encoder_s)
 
 
 def rows_of(
@@ -172,52 +170,51 @@ def rows_of(
     """A row for each method, as decoded and at each certainty; the first method decodes from scratch."""
     rows = []
     for number, method in enumerate(methods):
-        times = _times(trials, number)
+        utterances = [one for trial in trials for one in trial.ways[number]]
+        common = {**_times(trials, number), "wer": _wer(trials, number, references)}
         for place, least in enumerate((None, *certainties), start=-1):
             # Words that were not decoded because they would be hidden cannot be shown at another certainty.
             if method.stop_below not in (0, least):
                 continue
-            viewed = [
-                [(one, one.text if least is None else one.shown[place]) for one in trial.ways[number]]
-                for trial in trials
-            ]
             settings = {
                 "method": "draft" if method.use_draft else "scratch",
                 "bias": method.bias if method.use_draft else None,
                 "certainty": least,
                 "ends_early": method.stop_below > 0,
             }
-            metrics = {**times, "wer": _wer(viewed, references), **_stability(viewed)}
-            rows.append({"settings": settings, "metrics": {**metrics, "settled_s": _settled_s(viewed)}})
+            shown = [[one.text if least is None else one.shown[place] for one in each] for each in utterances]
+            rows.append({"settings": settings, "metrics": {**common, **_stability(utterances, shown)}})
     return rows
 
 
 def _times(trials: Sequence[RecordingTrial], way: int) -> dict[str, Any]:
-    own, scratch = ([one for trial in trials for one in trial.ways[number]] for number in (way, 0))
+    own, scratch = ([each for trial in trials for each in trial.ways[number]] for number in (way, 0))
+    updates = [one for each in own for one in each]
+    count = max(1, len(updates))
     shared_s = sum(trial.detector_s + trial.encoder_s for trial in trials)
-    decoder_s, scratch_s = (sum(one.decoder_s for one in updates) for updates in (own, scratch))
+    decoder_s, scratch_s = (sum(one.decoder_s for each in of for one in each) for of in (own, scratch))
     return {
-        "updates": len(own),
-        "decoder_ms": 1000 * decoder_s / max(1, len(own)),
+        "updates": len(updates),
+        "decoder_ms": 1000 * decoder_s / count,
         # Of the voice detector, the encoder and the decoder.
-        "recognizer_ms": 1000 * (shared_s + decoder_s) / max(1, len(own)),
+        "recognizer_ms": 1000 * (shared_s + decoder_s) / count,
         "decoder_ratio": decoder_s / scratch_s if scratch_s else None,
         "recognizer_ratio": (shared_s + decoder_s) / (shared_s + scratch_s) if scratch_s else None,
-        "passes_per_update": sum(one.passes for one in own) / max(1, len(own)),
-        "finals": sum(one.is_final for one in own),
+        "passes_per_update": sum(one.passes for one in updates) / count,
+        "finals": len(own),
         "finals_equal": sum(
-            one.is_final and one.tokens == other.tokens for one, other in zip(own, scratch, strict=True)
+            each[-1].tokens == other[-1].tokens for each, other in zip(own, scratch, strict=True)
         ),
     }
 
 
-def _wer(viewed: Viewed, references: Sequence[str | None]) -> float | None:
+def _wer(trials: Sequence[RecordingTrial], way: int, references: Sequence[str | None]) -> float | None:
     """The word error rate in per cent, pooled over the recordings with a reference."""
     errors = words = 0
-    for updates, reference in zip(viewed, references, strict=True):
+    for trial, reference in zip(trials, references, strict=True):
         if reference is not None:
             spoken = spoken_words(reference)
-            heard = spoken_words(" ".join(one.text for one, _ in updates if one.is_final))
+            heard = spoken_words(" ".join(each[-1].text for each in trial.ways[way]))
             errors += word_errors(spoken, heard)
             words += len(spoken)
     return 100 * errors / words if words else None
@@ -238,59 +235,43 @@ def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
     return row[-1]
 
 
-def _stability(viewed: Viewed) -> dict[str, float]:
-    partials = [(one, shown) for updates in viewed for one, shown in updates if not one.is_final]
-    held = sum(len(one.text.split()) - len(shown.split()) for one, shown in partials)
-    ne, revising = _erased(viewed, lambda text: tuple(text.split()))
-    ne_words, revising_words = _erased(viewed, spoken_words)
+def _stability(utterances: Sequence[Utterance], shown: Sequence[Sequence[str]]) -> dict[str, float]:
+    held, waited_s = list[int](), list[float]()
+    for each, texts in zip(utterances, shown, strict=True):
+        for one, text in zip(each[:-1], texts, strict=False):
+            held.append(len(one.text.split()) - len(text.split()))
+        waited_s += _settled_s([one.end_s for one in each], [spoken_words(text) for text in texts])
+    ne, revising = _erased([[tuple(text.split()) for text in texts] for texts in shown])
+    ne_words, revising_words = _erased([[spoken_words(text) for text in texts] for texts in shown])
     return {
         "ne": ne,
         "revising_share": revising,
         "ne_words": ne_words,
         "revising_share_words": revising_words,
-        "held_back": held / max(1, len(partials)),
+        "held_back": sum(held) / max(1, len(held)),
+        # The mean over all words of the finals, ignoring case and punctuation.
+        "settled_s": sum(waited_s) / max(1, len(waited_s)),
     }
 
 
-def _erased(viewed: Viewed, split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
+def _erased(utterances: Sequence[Sequence[tuple[str, ...]]]) -> tuple[float, float]:
     """Erased words per word of the finals, and the share of updates that erase any."""
-    erased, length = list[int](), 0
-    for updates in viewed:
-        before: tuple[str, ...] = ()
-        for one, shown in updates:
-            words = split(shown)
-            erased.append(erasure(before, words))
-            length += len(words) if one.is_final else 0
-            before = () if one.is_final else words
-    return sum(erased) / max(1, length), sum(map(bool, erased)) / max(1, len(erased))
+    erased = [count for texts in utterances for count in map(erasure, texts, texts[1:])]
+    updates, length = sum(map(len, utterances)), sum(len(texts[-1]) for texts in utterances)
+    return sum(erased) / max(1, length), sum(map(bool, erased)) / max(1, updates)
 
 
-def _settled_s(viewed: Viewed) -> float:
-    """The mean over all words of the finals, ignoring case and punctuation, of the time until it is settled.
+def _settled_s(times_s: Sequence[float], texts: Sequence[tuple[str, ...]]) -> list[float]:
+    """For each word of the last text, the seconds from the first update until it is settled.
 
-    A word is settled when every later update shows it, and all words before it, unchanged. The time is that
-    from the utterance's first update.
+    A word is settled when every later update shows it, and all words before it, unchanged.
     """
-    waited: list[float] = []
-    for updates in viewed:
-        open_: list[tuple[float, tuple[str, ...]]] = []
-        for one, shown in updates:
-            open_.append((one.end_s, spoken_words(shown)))
-            if one.is_final:
-                waited += _settled(open_)
-                open_ = []
-    return sum(waited) / max(1, len(waited))
-
-
-def _settled(shown: Sequence[tuple[float, tuple[str, ...]]]) -> list[float]:
-    """For each word of the last text, the seconds until it is settled; ``shown`` has time and words."""
-    begin_s, words = shown[0][0], shown[-1][1]
-    settled_s = [shown[-1][0]] * len(words)
-    least = len(words)
-    for end_s, before in reversed(shown):
-        least = min(least, common_prefix(before, words))
+    settled_s = [times_s[-1]] * len(texts[-1])
+    least = len(texts[-1])
+    for end_s, words in zip(reversed(times_s), reversed(texts), strict=True):
+        least = min(least, common_prefix(words, texts[-1]))
         settled_s[:least] = [end_s] * least
-    return [end_s - begin_s for end_s in settled_s]
+    return [end_s - times_s[0] for end_s in settled_s]
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:

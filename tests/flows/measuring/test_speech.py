@@ -18,7 +18,7 @@ from tests.program import surtitle
 
 
 def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> WindowUpdate:
-    return WindowUpdate(is_final, text, (text if is_final else shown,), tokens, 4, 0.02)
+    return WindowUpdate(text, (text if is_final else shown,), tokens, 4, 0.02)
 
 
 SCRATCH = [
@@ -34,7 +34,7 @@ DRAFT = [
 
 
 def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
-    trial = RecordingTrial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=0.09)
+    trial = RecordingTrial(([SCRATCH], [DRAFT]), detector_s=0.003, encoder_s=0.09)
     found = rows_of(
         [trial],
         [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)],
@@ -64,7 +64,7 @@ def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> No
         update("", text, is_final=number == 3)._replace(end_s=1 + number / 2, shown=(text,))
         for number, text in enumerate(shown)
     ]
-    trial = RecordingTrial((updates,), detector_s=0.0, encoder_s=0.0)
+    trial = RecordingTrial(([updates],), detector_s=0.0, encoder_s=0.0)
     _, row = rows_of([trial], [SpeechMethod(use_draft=False)], [0.7], [None])
     # "the" at once, "cat" was taken back, "sat" came with the final.
     assert row["metrics"]["settled_s"] == pytest.approx((0 + 1.5 + 1.5) / 3)
