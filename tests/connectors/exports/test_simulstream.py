@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.exports.simulstream import log_lines, write_simulstream
-from operators.errors import InputError, OutputError
+from operators.errors import InputError
 from operators.events import Caption
 from operators.metrics.tokenizers import tokenizer
 from tests.flows.talk import SHOWN, captions
@@ -71,8 +71,3 @@ def test_streams_have_logs_of_their_own(tmp_path: Path) -> None:
 def test_streams_that_readers_would_take_for_one_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'x/a' and 'y/a' would both be the recording 'a'"):
         write_simulstream(captions(stream="x/a") + captions(stream="y/a"), tmp_path / "log", word)
-
-
-def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot be written"):
-        write_simulstream([], tmp_path / "no" / "log", word)

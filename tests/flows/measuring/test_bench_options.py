@@ -37,15 +37,6 @@ def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: An
     assert plan.masks == (usually.display.withheld(usually.translate.direction),)
 
 
-def test_switches_add_a_run_to_that_of_the_product(asked: Any) -> None:
-    variants = asked("--vary", "drop_revised=false,true").variants[1:]
-    assert [one.drop_revised for one in variants] == [False, True]
-    variants = asked("--vary", "strip_punctuation=false,true").variants
-    assert [(one.method, one.strip_punctuation) for one in variants] == [
-        ("retranslate", False), ("retranslate", True), ("ssbd", False), ("ssbd", True)
-    ]  # fmt: skip
-
-
 def test_the_tables_of_the_paper_measure_the_paper_and_the_product(asked: Any) -> None:
     variants = asked("--paper").variants
     assert Settings().translate in variants

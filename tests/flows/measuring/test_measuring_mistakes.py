@@ -60,6 +60,8 @@ MISTAKES = [
     ("bench-speech SPEECH", 2, "bench-speech is now `surtitle bench --task speech`"),
     ("loadgen captions.jsonl", 3, "caption events cannot be replayed in rooms"),
     ("loadgen talk.jsonl --rooms 1,many", 2, "--rooms: give numbers from 1 to 1000"),
+    ("loadgen SPEECH --server http://[::1/", 2, "is no address; give one such as http://127.0.0.1:8080/"),
+    ("loadgen SPEECH --server ftp://127.0.0.1/", 2, "ftp://127.0.0.1/ is no address"),
     ("loadgen talk.jsonl --rooms 0", 2, "--rooms: give numbers from 1 to 1000"),
 ]
 
