@@ -21,10 +21,24 @@ def main(recording: str) -> None:
         folder = Path(name)
         partials, draft, again = (folder / f"{name}.jsonl" for name in ("partials", "draft", "again"))
         surtitle(
-            "file", recording, "--to", "Portuguese", "--set", f"output.partials={partials}", "--captions", draft
+            "file",
+            recording,
+            "--to",
+            "Portuguese",
+            "--set",
+            f"output.partials={partials}",
+            "--captions",
+            draft,
         )
         surtitle(
-            "replay", partials, "--to", "Portuguese", "--set", "translate.method=retranslate", "--captions", again
+            "replay",
+            partials,
+            "--to",
+            "Portuguese",
+            "--set",
+            "translate.method=retranslate",
+            "--captions",
+            again,
         )
         surtitle("report", draft, again, "-o", folder / "report.html")
         draw(folder / "report.html")

@@ -1,6 +1,5 @@
 """``surtitle report``: its options, and what it prints and writes."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -59,17 +58,20 @@ def report(
     from flows.pages.report import Run, page
 
     files = {"--output": output, "--json": json, "--simulstream": simulstream}
-    _check_count(events, files)
-    kinds = [kind_of(path) for path in events]
-    readings = [
-        Reading(path, kind, language_of(path, kind) if to is None else language(to), split)
-        for path, kind in zip(events, kinds, strict=True)
-    ]
-    for reading in readings:
-        if reading.kind is ErasureRecord:
-            _refuse_without_text(
-                reading.path, {"--reference": reference, "--tokenizer": split, "--simulstream": simulstream}
+    if len(events) > 2:
+        raise UsageError(f"{len(events)} files were given; give one to report on, or two to compare")
+    if len(events) > 1 and (given := _given({"--json": json, "--simulstream": simulstream})):
+        raise UsageError(f"{given} cannot tell two files apart; give one file")
+    of_text = _given({"--reference": reference, "--tokenizer": split, "--simulstream": simulstream})
+    readings = []
+    for path in events:
+        kind = kind_of(path)
+        if kind is ErasureRecord and of_text:
+            raise UsageError(
+                f"{path} is an erasure log: it has no text for {of_text}; give a file of captions "
+                "(written with --captions)"
             )
+        readings.append(Reading(path, kind, language(to) if to else language_of(path, kind), split))
     check_distinct(files.items(), [*events, reference])
     written = [path for path in files.values() if path is not None]
     runs = []
@@ -90,18 +92,5 @@ def report(
         print_report(run.report, written if number == len(runs) else [])
 
 
-def _check_count(events: Sequence[Path], files: Mapping[str, Path | None]) -> None:
-    if len(events) > 2:
-        raise UsageError(f"{len(events)} files were given; give one to report on, or two to compare")
-    given = [name for name in ("--json", "--simulstream") if files[name] is not None]
-    if len(events) > 1 and given:
-        raise UsageError(f"{' and '.join(given)} cannot tell two files apart; give one file")
-
-
-def _refuse_without_text(events: Path, options: dict[str, object]) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise UsageError(
-            f"{events} is an erasure log: it has no text for {' and '.join(given)}; give a file of captions "
-            "(written with --captions)"
-        )
+def _given(options: dict[str, object]) -> str:
+    return " and ".join(name for name, value in options.items() if value is not None)

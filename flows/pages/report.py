@@ -37,7 +37,7 @@ class Run(NamedTuple):
 def page(runs: Sequence[Run]) -> str:
     """The page about one run, or about two, as HTML. The same files give the same page."""
     names = ["A", "B"] if len(runs) > 1 else ["The run"]
-    pairs = _matched([run.report for run in runs])
+    pairs = _matched([run.report for run in runs], names)
     columns = _columns(pairs, names)
     opened = _opened(pairs, runs)
     style = packaged("report.css")
@@ -141,66 +141,58 @@ def _axes(title: str, across: Scale, up: Scale) -> list[Markup]:
 
 
 class Pair(NamedTuple):
-    """A segment in each of the runs; None if a run lacks it or has not finished it."""
+    """A segment in each of the runs, by its name; None if a run lacks it or has not finished it."""
 
-    figures: tuple[SegmentFigures | None, ...]
     name: str
+    figures: dict[str, SegmentFigures | None]
 
     @property
     def known(self) -> list[SegmentFigures]:
         """The segment of each run that has it."""
-        return [one for one in self.figures if one is not None]
+        return [one for one in self.figures.values() if one is not None]
 
     @property
     def difference(self) -> str | None:
         """How many more tokens the second run erased than the first."""
-        before, after = self.figures
+        before, after = self.figures.values()
         return None if before is None or after is None else f"{after.erased - before.erased:+d}"
 
 
-def _matched(reports: Sequence[Report]) -> list[Pair]:
+def _matched(reports: Sequence[Report], names: Sequence[str]) -> list[Pair]:
     """The finished segments, those with most erased tokens first.
 
     They are paired by stream and number; by number if each run has one stream.
     """
     alone = all(len(report.streams) == 1 for report in reports)
-    found: dict[tuple[str, int], list[SegmentFigures | None]] = {}
-    for place, report in enumerate(reports):
+    pairs: dict[tuple[str, int], Pair] = {}
+    for report, name in zip(reports, names, strict=True):
         for one in report.segments:
             key = ("" if alone else one.stream, one.segment)
-            found.setdefault(key, [None] * len(reports))[place] = one
-    pairs = [
-        Pair(tuple(one), f"{snippet(stream, 24)} {number}".strip()) for (stream, number), one in found.items()
-    ]
+            title = f"{snippet(key[0], 24)} {one.segment}".strip()
+            pairs.setdefault(key, Pair(title, dict.fromkeys(names))).figures[name] = one
 
     def flicker(pair: Pair) -> tuple[float, ...]:
-        return tuple(
-            max(getattr(one, name) for one in pair.known) for name in ("erased", "ne_shown", "ne_raw")
-        )
+        worst = (max(getattr(one, name) for one in pair.known) for name in ("erased", "ne_shown", "ne_raw"))
+        return tuple(worst)
 
-    return sorted(pairs, key=flicker, reverse=True)
+    return sorted(pairs.values(), key=flicker, reverse=True)
 
 
 def _columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[Column]:
     columns = [Column("segment", "name")]
-    is_timed = any(pair.known[0].start_s is not None for pair in pairs)
-    if is_timed:
-        columns.append(Column("begins", lambda pair: pair.known[0].start_s, 1, " s"))
     of_run = [
         Column("updates", "updates", 0),
         Column("erased", "erased", 0),
         Column("NE shown", "ne_shown", 2),
         Column("latency", "latency_s", 2, " s"),
-        *([Column("lag", "lag_s", 2, " s")] if is_timed else []),
     ]
+    if any(pair.known[0].start_s is not None for pair in pairs):
+        columns.append(Column("begins", lambda pair: pair.known[0].start_s, 1, " s"))
+        of_run.append(Column("lag", "lag_s", 2, " s"))
     for column in of_run:
-        for place, name in enumerate(names):
-
-            def value(pair: Pair, column: Column = column, place: int = place) -> object:
-                return column.of(pair.figures[place])
-
+        for name in names:
             heading = f"{column.heading} {name}" if len(names) > 1 else column.heading
-            columns.append(column._replace(heading=heading, value=value))
+            columns.append(column._replace(heading=heading, value=f"figures.{name}.{column.value}"))
     if len(names) > 1:
         columns.append(Column("difference", "difference"))
     return [*columns, Column("text", lambda pair: snippet(pair.known[0].text or ""))]
@@ -238,7 +230,7 @@ def _opened(pairs: Sequence[Pair], runs: Sequence[Run]) -> dict[int, list[list[U
     for place, pair in enumerate(pairs[:MAX_OPENED]):
         its = [
             [] if one is None else of_run[one.stream, one.segment][-MAX_UPDATES:]
-            for one, of_run in zip(pair.figures, updates, strict=True)
+            for one, of_run in zip(pair.figures.values(), updates, strict=True)
         ]
         size = sum(len(c.text) + len(c.source) for each in its for one in each if (c := one.caption))
         if size <= room / 8:
