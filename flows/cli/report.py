@@ -63,15 +63,7 @@ def report(
     if len(events) > 1 and (given := _given({"--json": json, "--simulstream": simulstream})):
         raise UsageError(f"{given} cannot tell two files apart; give one file")
     of_text = _given({"--reference": reference, "--tokenizer": split, "--simulstream": simulstream})
-    readings = []
-    for path in events:
-        kind = kind_of(path)
-        if kind is ErasureRecord and of_text:
-            raise UsageError(
-                f"{path} is an erasure log: it has no text for {of_text}; give a file of captions "
-                "(written with --captions)"
-            )
-        readings.append(Reading(path, kind, language(to) if to else language_of(path, kind), split))
+    readings = [_reading(path, to, split, of_text) for path in events]
     check_distinct(files.items(), [*events, reference])
     written = [path for path in files.values() if path is not None]
     runs = []
@@ -90,6 +82,17 @@ def report(
         if len(runs) > 1:
             typer.echo(f"{printable(run.report.source)}\n")
         print_report(run.report, written if number == len(runs) else [])
+
+
+def _reading(path: Path, to: str | None, split: str | None, of_text: str) -> Reading:
+    """How to read a file; ``of_text`` names the options that need text."""
+    kind = kind_of(path)
+    if kind is ErasureRecord and of_text:
+        raise UsageError(
+            f"{path} is an erasure log: it has no text for {of_text}; give a file of captions "
+            "(written with --captions)"
+        )
+    return Reading(path, kind, language(to) if to else language_of(path, kind), split)
 
 
 def _given(options: dict[str, object]) -> str:
