@@ -49,7 +49,6 @@ def test_the_tables_of_the_paper_measure_the_paper_and_the_product(asked: Any) -
     ("varied", "sentence"),
     [
         (["bias=0.3", "accept=worth-0.6"], "bias has no effect with accept = worth-0.6, which takes"),
-        (["bias=0.2", "accept=exact,top-2"], "bias has no effect with accept = exact, top-2, which"),
         (
             ["bias=0.3", "final_bias=0.1", "accept=worth-1"],
             "bias and final_bias have no effect with accept =",
@@ -57,7 +56,6 @@ def test_the_tables_of_the_paper_measure_the_paper_and_the_product(asked: Any) -
         (["bias=0.3", "method=continuous"], "bias has no effect with method = continuous"),
         (["bias=0.3", "accept=bias,worth-0.6"], None),
         (["accept=worth-0.6"], None),
-        (["bias=0.3"], None),
     ],
 )
 def test_a_bias_beside_rules_that_take_none_is_said_to_have_no_effect(
