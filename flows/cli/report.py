@@ -10,7 +10,7 @@ from connectors.exports.simulstream import write_simulstream
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct
 from connectors.jsonl.files import read_events
-from flows.pages.reading import Measured, Reading, kind_of, language_of
+from flows.pages.reading import MeasuredUpdate, ReportInput, kind_of, language_of
 from operators.errors import UsageError, printable
 from operators.events import Caption, ErasureRecord
 from operators.languages import language
@@ -68,7 +68,7 @@ def report(
     written = [path for path in files.values() if path is not None]
     runs = []
     for reading in readings:
-        kept: list[Measured] = []
+        kept: list[MeasuredUpdate] = []
         figures = reading.report(reference, None if output is None else kept)
         runs.append(Run(figures, kept, reading.spoken))
     if json is not None:
@@ -84,7 +84,7 @@ def report(
         print_report(run.report, written if number == len(runs) else [])
 
 
-def _reading(path: Path, to: str | None, split: str | None, of_text: str) -> Reading:
+def _reading(path: Path, to: str | None, split: str | None, of_text: str) -> ReportInput:
     """How to read a file; ``of_text`` names the options that need text."""
     kind = kind_of(path)
     if kind is ErasureRecord and of_text:
@@ -92,7 +92,7 @@ def _reading(path: Path, to: str | None, split: str | None, of_text: str) -> Rea
             f"{path} is an erasure log: it has no text for {of_text}; give a file of captions "
             "(written with --captions)"
         )
-    return Reading(path, kind, language(to) if to else language_of(path, kind), split)
+    return ReportInput(path, kind, language(to) if to else language_of(path, kind), split)
 
 
 def _given(options: dict[str, object]) -> str:

@@ -101,7 +101,7 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: str, grid:
     publish(Results(signature, rows, tables(rows)), json=job.json, markdown=job.markdown)
 
 
-class _Way:
+class _MethodRun:
     """One way of decoding, and the state of its open utterance."""
 
     def __init__(
@@ -149,7 +149,7 @@ def _trial(
     segmenter = Segmenter(silero(), interval_s, engine.rules)
     windows = [*segmenter.accept(audio), *segmenter.finish()]
     detector_s = perf_counter() - began
-    ways = [_Way(engine, method, certainties) for method in methods]
+    ways = [_MethodRun(engine, method, certainties) for method in methods]
     encoder_s = 0.0
     for number, window in enumerate(windows):
         began = perf_counter()

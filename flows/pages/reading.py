@@ -20,7 +20,7 @@ from operators.text import cleaned
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
 
 
-class Measured(NamedTuple):
+class MeasuredUpdate(NamedTuple):
     """One update: how much it rewrote, and the measured caption if the file has it."""
 
     record: ErasureRecord
@@ -32,7 +32,7 @@ class Measured(NamedTuple):
         return None if self.caption is None else self.record.latency_from_speech_s + self.caption.end_s
 
 
-class Reading(NamedTuple):
+class ReportInput(NamedTuple):
     """A file, and how to read it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Reading(NamedTuple):
     spoken: Language
     split: str | None = None
 
-    def measured(self) -> Iterator[Measured]:
+    def measured(self) -> Iterator[MeasuredUpdate]:
         """The updates of the file in order; a last line that a crash truncated is skipped with a message.
 
         Raises `InputError` for updates that cannot be, or that cannot be counted together.
@@ -58,14 +58,14 @@ class Reading(NamedTuple):
         for event in events:
             _check_language(self.path, event, languages)
             if isinstance(event, ErasureRecord):
-                yield Measured(event, None)
+                yield MeasuredUpdate(event, None)
                 continue
             _check_times(self.path, event)
             if event.stream not in meters:
                 meters[event.stream] = ErasureMeter(self.spoken.tokenizer)
-            yield Measured(meters[event.stream].record(event), event)
+            yield MeasuredUpdate(meters[event.stream].record(event), event)
 
-    def report(self, reference: Path | None = None, keep: list[Measured] | None = None) -> Report:
+    def report(self, reference: Path | None = None, keep: list[MeasuredUpdate] | None = None) -> Report:
         """All figures of the file.
 
         Args:

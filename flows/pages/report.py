@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from flows.pages.drawing import Scale, drawing, line, packaged, rect, tag, text, ticks
 from flows.pages.figures import compared, stream_tables
-from flows.pages.reading import Measured
+from flows.pages.reading import MeasuredUpdate
 from flows.pages.table import Column, snippet
 from operators.languages import Language
 from operators.metrics.lifespans import Marks, Step, marks
@@ -30,7 +30,7 @@ class Run(NamedTuple):
     """A file that the page is about."""
 
     report: Report
-    updates: Sequence[Measured]
+    updates: Sequence[MeasuredUpdate]
     spoken: Language
 
 
@@ -140,7 +140,7 @@ def _axes(title: str, across: Scale, up: Scale) -> list[Markup]:
     return parts
 
 
-class Pair(NamedTuple):
+class SegmentPair(NamedTuple):
     """A segment in each of the runs, by its name; None if a run lacks it or has not finished it."""
 
     name: str
@@ -158,27 +158,27 @@ class Pair(NamedTuple):
         return None if before is None or after is None else f"{after.erased - before.erased:+d}"
 
 
-def _matched(reports: Sequence[Report], names: Sequence[str]) -> list[Pair]:
+def _matched(reports: Sequence[Report], names: Sequence[str]) -> list[SegmentPair]:
     """The finished segments, those with most erased tokens first.
 
     They are paired by stream and number; by number if each run has one stream.
     """
     alone = all(len(report.streams) == 1 for report in reports)
-    pairs: dict[tuple[str, int], Pair] = {}
+    pairs: dict[tuple[str, int], SegmentPair] = {}
     for report, name in zip(reports, names, strict=True):
         for one in report.segments:
             key = ("" if alone else one.stream, one.segment)
             title = f"{snippet(key[0], 24)} {one.segment}".strip()
-            pairs.setdefault(key, Pair(title, dict.fromkeys(names))).figures[name] = one
+            pairs.setdefault(key, SegmentPair(title, dict.fromkeys(names))).figures[name] = one
 
-    def flicker(pair: Pair) -> tuple[float, ...]:
+    def flicker(pair: SegmentPair) -> tuple[float, ...]:
         worst = (max(getattr(one, name) for one in pair.known) for name in ("erased", "ne_shown", "ne_raw"))
         return tuple(worst)
 
     return sorted(pairs.values(), key=flicker, reverse=True)
 
 
-def _columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[Column]:
+def _columns(pairs: Sequence[SegmentPair], names: Sequence[str]) -> list[Column]:
     columns = [Column("segment", "name")]
     of_run = [
         Column("updates", "updates", 0),
@@ -198,7 +198,7 @@ def _columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[Column]:
     return [*columns, Column("text", lambda pair: snippet(pair.known[0].text or ""))]
 
 
-class Piece(NamedTuple):
+class TextSpan(NamedTuple):
     """Neighbouring tokens with the same marks."""
 
     text: str
@@ -213,16 +213,16 @@ class UpdateRow(NamedTuple):
 
     since_s: float
     erased: int
-    pieces: list[Piece]
+    pieces: list[TextSpan]
     withheld: str
     #: The recognised words that were there before, and those after them.
     source_kept: str
     source_new: str
 
 
-def _opened(pairs: Sequence[Pair], runs: Sequence[Run]) -> dict[int, list[list[UpdateRow]]]:
+def _opened(pairs: Sequence[SegmentPair], runs: Sequence[Run]) -> dict[int, list[list[UpdateRow]]]:
     """The rows of each run of the segments that are shown update by update: as many of the first as fit."""
-    updates = [defaultdict[tuple[str, int], list[Measured]](list) for _ in runs]
+    updates = [defaultdict[tuple[str, int], list[MeasuredUpdate]](list) for _ in runs]
     for of_run, run in zip(updates, runs, strict=True):
         for one in run.updates:
             of_run[one.record.stream, one.record.segment].append(one)
@@ -239,7 +239,7 @@ def _opened(pairs: Sequence[Pair], runs: Sequence[Run]) -> dict[int, list[list[U
     return opened
 
 
-def _rows(updates: Sequence[Measured], spoken: Language) -> list[UpdateRow]:
+def _rows(updates: Sequence[MeasuredUpdate], spoken: Language) -> list[UpdateRow]:
     """A row for each update with a caption."""
     split = tokenizer(spoken.tokenizer)
     marked = marks([Step(one.record.shown.length, one.record.shown.erased) for one in updates])
@@ -254,7 +254,7 @@ def _rows(updates: Sequence[Measured], spoken: Language) -> list[UpdateRow]:
             UpdateRow(
                 since_s=one.record.latency_from_speech_s + caption.end_s - caption.start_s,
                 erased=one.record.shown.erased,
-                pieces=_pieces(spelled(caption.shown, split(caption.shown)), mark),
+                pieces=_spans(spelled(caption.shown, split(caption.shown)), mark),
                 withheld=_safe(caption.withheld),
                 source_kept=cleaned(" ".join(words[:kept])),
                 source_new=cleaned(" ".join(words[kept:])),
@@ -263,11 +263,11 @@ def _rows(updates: Sequence[Measured], spoken: Language) -> list[UpdateRow]:
     return rows
 
 
-def _pieces(tokens: Sequence[str], mark: Marks) -> list[Piece]:
+def _spans(tokens: Sequence[str], mark: Marks) -> list[TextSpan]:
     """The text of one update, split where the marks change."""
     cuts = sorted({0, *(min(place, len(tokens)) for place in mark), len(tokens)})
     return [
-        Piece(
+        TextSpan(
             _safe("".join(tokens[first:end])),
             is_new=first >= mark.kept,
             is_erased=first >= mark.stands,

@@ -105,7 +105,7 @@ class _Stream(msgspec.Struct):
     segments: dict[int, _Segment] = msgspec.field(default_factory=dict)
 
 
-class _Finished(NamedTuple):
+class _SegmentResult(NamedTuple):
     """The figures of a segment, and the lags of its tokens until they were final and first shown."""
 
     figures: SegmentFigures
@@ -155,10 +155,10 @@ class ReportMeter:
         """The report; ``references`` hold one text for each of `segments`, in that order."""
         counts = [len(self._tokenize(text)) for text in references or ()]
         lengths = dict(zip(self.segments, counts, strict=references is not None))
-        streams, everything = list[StreamFigures](), list[_Finished]()
+        streams, everything = list[StreamFigures](), list[_SegmentResult]()
         for name, stream in self._streams.items():
             finished = [
-                _finished(one, one.final, one.caption, lengths.get((name, number)))
+                _result(one, one.final, one.caption, lengths.get((name, number)))
                 for number, one in sorted(stream.segments.items())
                 if one.final is not None
             ]
@@ -172,9 +172,9 @@ class ReportMeter:
         )
 
 
-def _finished(
+def _result(
     segment: _Segment, final: ErasureRecord, caption: Caption | None, reference_length: int | None
-) -> _Finished:
+) -> _SegmentResult:
     figures = SegmentFigures(
         stream=final.stream,
         segment=final.segment,
@@ -185,11 +185,11 @@ def _finished(
         latency_s=segment.latency_s,
     )
     if caption is None:
-        return _Finished(figures)
+        return _SegmentResult(figures)
     figures = msgspec.structs.replace(figures, start_s=caption.start_s, text=caption.shown)
     times, source_s = segment.tokens, caption.end_s - caption.start_s
     if not times.final:
-        return _Finished(figures)
+        return _SegmentResult(figures)
     length = len(times.final) if reference_length is None else reference_length
     unaware, aware = ([at[clock] - caption.start_s for at in times.final] for clock in (0, 1))
     lags_s = token_lags(aware, source_s)
@@ -199,13 +199,13 @@ def _finished(
         laal=Lagging(*(length_adaptive_average_lagging(one, source_s, length) for one in (unaware, aware))),
         lag_s=fmean(lags_s),
     )
-    return _Finished(
+    return _SegmentResult(
         figures, lags_s, token_lags([at.seen_s - caption.start_s for at in times.first], source_s)
     )
 
 
 def _stream(
-    name: str | None, meter: SummaryMeter, unfinished: int, finished: Sequence[_Finished]
+    name: str | None, meter: SummaryMeter, unfinished: int, finished: Sequence[_SegmentResult]
 ) -> StreamFigures:
     return StreamFigures(
         **meter.figures(),

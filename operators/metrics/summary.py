@@ -109,7 +109,7 @@ class Durations:
         return Percentiles(1000 * float(p50), 1000 * float(p95))
 
 
-class _Text:
+class _TextSum:
     """Sums over the updates of one text."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class SummaryMeter:
         self._effort = Effort()
         #: By the part of the signature that says what is counted, because versions may change while a run is
         #: stopped: the last signature, and the sums of the whole translations and of the shown text.
-        self._erasures: dict[str, tuple[str, _Text, _Text]] = {}
+        self._erasures: dict[str, tuple[str, _TextSum, _TextSum]] = {}
 
     def add(self, record: ErasureRecord) -> None:
         """Count one update."""
@@ -157,7 +157,7 @@ class SummaryMeter:
             self._troubles[record.trouble.value] += 1
         self._effort = self._effort + record.effort
         counted, _, _ = record.signature.partition("|sacrebleu:")
-        _, raw, shown = self._erasures.get(counted, ("", _Text(), _Text()))
+        _, raw, shown = self._erasures.get(counted, ("", _TextSum(), _TextSum()))
         raw.add(record.raw, is_final=record.is_final)
         shown.add(record.shown, is_final=record.is_final)
         self._erasures[counted] = record.signature, raw, shown

@@ -58,11 +58,6 @@ class Replayed(NamedTuple):
     draft: float
     target: float
 
-    @property
-    def total(self) -> float:
-        """The cost of both models."""
-        return self.draft + self.target
-
 
 def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCosts) -> Replayed:
     """The total cost of all trajectories' passes, by the tokens that each evaluates."""

@@ -27,7 +27,7 @@ from connectors.web.protocol import StreamLog
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
-from flows.pages.reading import Measured, Reading
+from flows.pages.reading import MeasuredUpdate, ReportInput
 from flows.pages.report import Run, page
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
@@ -256,8 +256,8 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
 def check_report(captions: Path, log: Path) -> None:
     write_simulstream(events := list(read_events(captions, Caption)), log, tokenizer("word"))
     assert len([json.loads(line) for line in log.read_text().splitlines()]) == len(events) + 1
-    updates: list[Measured] = []
-    report = Reading(captions, Caption, language("German")).report(None, updates)
+    updates: list[MeasuredUpdate] = []
+    report = ReportInput(captions, Caption, language("German")).report(None, updates)
     html = page([Run(report, updates, language("German"))])
     assert is_harmless(html.replace("\n", ""))
     assert "<script>alert" not in html

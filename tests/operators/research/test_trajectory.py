@@ -89,7 +89,7 @@ def test_a_replay_costs_what_its_passes_cost() -> None:
     draft, target = PassCosts((1, 2), (1.0, 1.5)), PassCosts((1, 4), (10.0, 16.0))
     spent = replay(some, draft, target)
     assert spent == (3 * 1.0 + 1.5, 16.0 + 12.0)
-    assert spent.total == pytest.approx(32.5)
+    assert spent.draft + spent.target == pytest.approx(32.5)
     assert autoregressive(some, target) == 50.0
 
 
