@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -76,17 +76,14 @@ def tokenizer_on_disk(otherwise: str) -> str:
     return otherwise
 
 
-T = TypeVar("T")
-
-
-class Journal(Generic[T]):
+class Journal:
     """Appends results to a file of JSON lines, and returns those of an interrupted run.
 
     Delivery: at least once. A result counts once its line is complete; a killed process loses at most the one
     that it was writing. Two processes never write the same journal.
     """
 
-    def __init__(self, path: Path, result_type: type[T], *, fresh: bool = False) -> None:
+    def __init__(self, path: Path, result_type: type, *, fresh: bool = False) -> None:
         """Open or create ``path``; with ``fresh`` discard its contents. Raises `OutputError`."""
         self.path = path
         try:
@@ -102,10 +99,10 @@ class Journal(Generic[T]):
             raise self._error(error) from None
         if fresh:
             self._file.truncate(0)
-        #: Results found in the file.
+        #: Results of this type that the file has.
         self.results = self._read(result_type)
 
-    def __enter__(self) -> "Journal[T]":
+    def __enter__(self) -> "Journal":
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -114,7 +111,7 @@ class Journal(Generic[T]):
             self.remove()
         self._file.close()
 
-    def append(self, result: T) -> None:
+    def append(self, result: object) -> None:
         """Add one result. Raises `OutputError` if the disk is full."""
         line = msgspec.json.encode(result) + b"\n"
         try:
@@ -127,9 +124,10 @@ class Journal(Generic[T]):
         """Remove the file: the run is over."""
         self.path.unlink(missing_ok=True)
 
-    def _read(self, result_type: type[T]) -> list[T]:
+    def _read(self, result_type: type) -> list[Any]:
         """All results up to the first incomplete line; the rest of the file is cut off."""
-        decoder, results, good = msgspec.json.Decoder(result_type), [], 0
+        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(result_type)
+        results, good = list[Any](), 0
         for line in self.path.read_bytes().splitlines(keepends=True):
             try:
                 if not line.endswith(b"\n"):

@@ -207,7 +207,7 @@ def _measure(
     engine: Engine,
     job: BenchJob,
     plan: Plan,
-    journal: Journal[SegmentTrial],
+    journal: Journal,
     runner: Runner,
     likelihood: Likelihood | None,
 ) -> list[SegmentTrial]:

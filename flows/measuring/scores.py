@@ -12,8 +12,7 @@ from sacrebleu.significance import PairedTest
 
 from operators.events import Effort
 from operators.glossary import Occurrence, times_said
-from operators.metrics.erasure import erasure
-from operators.metrics.lifespans import support
+from operators.metrics.erasure import erasure, support
 from operators.metrics.tokenizers import Tokenizer, tokenizer
 from operators.trouble import Trouble
 

@@ -16,7 +16,7 @@ from flows.pages.figures import compared, stream_tables
 from flows.pages.reading import MeasuredUpdate
 from flows.pages.table import Column, snippet
 from operators.languages import Language
-from operators.metrics.lifespans import Marks, Step, marks
+from operators.metrics.erasure import Marks, Step, marks
 from operators.metrics.report import Report, SegmentFigures
 from operators.metrics.tokenizers import spelled, tokenizer
 from operators.text import cleaned, common_prefix

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from flows.measuring.load.meter import Row, table
+from flows.measuring.load.rooms import Row, table
 from flows.pages.table import console, print_table
 from tests.chaos.trial import SURTITLE, Said, Trial, lines, see
 from tests.hours.watch import Watch, faults, series

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.measuring.load.meter import Load, Meter, row_of
+from flows.measuring.load.rooms import Load, Meter, row_of
 from tests.hours.rooms import missing
 from tests.hours.watch import Sample, Watch, faults, series
 

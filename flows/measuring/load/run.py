@@ -21,8 +21,18 @@ from flows.captions.inputs import Input
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
 from flows.engine.recognition import check_recognizer
-from flows.measuring.load.meter import Load, Meter, Row, row_of, table
-from flows.measuring.load.playback import Due, chunks, partials, read_partials, read_sound
+from flows.measuring.load.rooms import (
+    Due,
+    Load,
+    Meter,
+    Row,
+    chunks,
+    partials,
+    read_partials,
+    read_sound,
+    row_of,
+    table,
+)
 from flows.measuring.results import Results, files_of, publish, running, sign
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.running.dataflow import run

@@ -14,8 +14,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from connectors.rooms.messages import Opened, Received, Refusal, said_by_server
 from connectors.rooms.room import BYTES_PER_SECOND
 from connectors.web.messages import End, Figures, SegmentUpdate
-from flows.measuring.load.meter import Load, Meter
-from flows.measuring.load.playback import PIECE_S, begin_s, pieces
+from flows.measuring.load.rooms import PIECE_S, Load, Meter, begin_s, pieces
 from operators.addresses import parts_of, shown
 from operators.errors import InputError, UsageError
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from flows.measuring.load.meter import Load, Meter, row_of, table
+from flows.measuring.load.rooms import Load, Meter, row_of, table
 from tests.flows.test_serve import serve
 from tests.program import SURTITLE, completed
 

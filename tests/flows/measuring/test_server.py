@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from flows.measuring.load import server as into_server
-from flows.measuring.load.meter import Load, Meter
+from flows.measuring.load.rooms import Load, Meter
 from flows.measuring.load.server import speak_to_server
 from operators.errors import InputError
 from tests.connectors.rooms.speaking import serving

@@ -1,19 +1,26 @@
-"""A recording played back in many rooms: each begins at another place and speaks at its own pace."""
+"""The rooms of a load: what they say, what comes back from them, and its row and table.
 
+Each room plays a recording back: it begins at another place, and speaks at its own pace.
+"""
+
+from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from heapq import merge
 from itertools import count
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from connectors.audio.decoder import AudioDecoder, probe
 from connectors.jsonl.files import event_type_of, read_events
 from connectors.rooms.room import BYTES_PER_SECOND
-from flows.measuring.load.meter import Load
+from flows.pages.table import Column, Table, tabulated
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk, Partial
 
@@ -30,6 +37,13 @@ _MAX_BYTES = 3600 * BYTES_PER_SECOND
 _BEGIN_S = 1.0
 # The fractional part of the golden ratio: it spreads any number of rooms evenly.
 _SPREAD = 0.6180339887498949
+
+
+class Load(NamedTuple):
+    """How many rooms speak, and for how long."""
+
+    rooms: int
+    seconds: float
 
 
 def phase(room: int) -> float:
@@ -140,3 +154,72 @@ def _room(pcm: bytes, load: Load, number: int) -> Iterator[Due]:
         yield end_s, AudioChunk(stream=stream, start_s=start_s, pcm=piece)
         start_s = end_s
     yield start_s, AudioChunk(stream=stream, start_s=start_s, pcm=b"", is_last=True)
+
+
+#: A row of the ``--json`` file.
+Row = dict[str, Any]
+
+
+class Meter:
+    """Counts what comes back from a load; thread-safe."""
+
+    def __init__(self) -> None:
+        """Nothing has come back yet."""
+        self._lock = Lock()
+        #: By the names of a row.
+        self.counts = Counter[str]()
+        self.lags_s = array("d")
+
+    def caption(self, lag_s: float, *, is_final: bool) -> None:
+        """A caption came with this delay."""
+        with self._lock:
+            self.counts.update(updates=1, finals=is_final)
+            self.lags_s.append(lag_s)
+
+    def add(self, **more: int) -> None:
+        """Count what did not come, by the names of a row."""
+        with self._lock:
+            self.counts.update(more)
+
+
+_COUNTED = ("updates", "finals", "dropped", "lost", "refused", "cut")
+
+
+def row_of(load: Load, meter: Meter, target: str, memory_mb: float | None) -> Row:
+    """The row of one load.
+
+    Delays are of captions: from a partial, or else from the end of the speech, until its caption was there.
+    """
+    p50_ms, p95_ms = None, None
+    if meter.lags_s:
+        p50_ms, p95_ms = (round(1000 * float(one), 1) for one in np.percentile(meter.lags_s, [50, 95]))
+    return {
+        "rooms": load.rooms,
+        "target": target,
+        "seconds": load.seconds,
+        **{name: meter.counts[name] for name in _COUNTED},
+        "updates_per_second": round(meter.counts["updates"] / load.seconds, 2),
+        "p50_ms": p50_ms,
+        "p95_ms": p95_ms,
+        "memory_mb": None if memory_mb is None else round(memory_mb, 1),
+    }
+
+
+_COLUMNS = (
+    Column("rooms", "rooms"),
+    Column("updates/s", "updates_per_second", 1),
+    Column("p50 ms", "p50_ms", 0),
+    Column("p95 ms", "p95_ms", 0),
+    *(Column(name, name) for name in _COUNTED),
+    Column("memory MB", "memory_mb", 0),
+)
+_NOTES = (
+    "p50, p95: delay of captions, from the partial, or from the speech if sound was sent",
+    "dropped: overtaken partials; lost: segments that never got their final; refused: rooms",
+    "cut: rooms whose captions ended before the last one",
+)
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The table of all rows."""
+    return tabulated(f"load on the {rows[0]['target']}", rows, _COLUMNS, notes=_NOTES)
