@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import soundfile
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -16,8 +15,6 @@ from flows.measuring.plan import make_plan, row_settings
 from flows.measuring.results import Row
 from flows.measuring.tables import label, tables
 from flows.pages.table import Table
-from operators.recognizers.moonshine import bundled_model
-from tests.program import ROOT
 from tests.tiny_gguf import pieces, write_model
 
 TIMES = {"verify": 5.0, "decode": 4.0, "beside": 1.0}
@@ -121,8 +118,6 @@ def test_the_tables_fit_a_terminal_of_100_columns_with_each_group_over_its_colum
         assert [heading.index(name) for name, _ in table.groups] == starts
 
 
-PARTIALS = ROOT / "tests" / "samples" / "partials.jsonl"
-
 #: A short run of each command, with the options that add columns, and words of its tables.
 COMMANDS = [
     (
@@ -132,10 +127,6 @@ COMMANDS = [
     (
         "bench text.txt --paper --repeat 1 --markdown out.md {model}",
         ("Table 2: ", "Table 3: ", "Table 4: ", "Table 6: ", "en→de", "surtitle as it runs by default: NE"),
-    ),
-    (
-        "bench --task speech talk.wav --reference manifest.jsonl --vary bias=0.2 --vary certainty=0.7",
-        ("scratch", "draft β=0.2 certainty=0.7 ending early", "WER %", "finals equal"),
     ),
     (
         "bench --task drafts text.txt --set translate.draft_model={draft} --vary draft_length=4 "
@@ -148,7 +139,6 @@ COMMANDS = [
             "over the first row",
         ),
     ),
-    ("loadgen {partials} --rooms 1 --seconds 0.5 {model}", ("load on the flow", "p95 ms", "memory MB")),
 ]
 
 
@@ -159,9 +149,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for seed, name in enumerate(("model", "draft")):
         write_model(tmp_path / f"{name}.gguf", pieces({}), seed=seed)
     (tmp_path / "text.txt").write_text("the weather\n")
-    (tmp_path / "manifest.jsonl").write_text('{"file": "talk.wav", "text": "It was the best of times"}\n')
-    samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
-    soundfile.write(tmp_path / "talk.wav", samples[: 3 * rate], rate)
     return tmp_path
 
 
@@ -170,14 +157,13 @@ def test_a_command_prints_its_tables_and_writes_their_rows(
     command: str, said: tuple[str, ...], folder: Path
 ) -> None:
     model = f"--model {folder / 'model.gguf'} --set translate.threads=1"
-    arguments = command.format(partials=PARTIALS, draft=folder / "draft.gguf", model=model)
+    arguments = command.format(draft=folder / "draft.gguf", model=model)
     result = CliRunner().invoke(app, [*arguments.split(), "--json", "out.json"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert [words for words in said if words not in result.stdout] == []
     written = json.loads((folder / "out.json").read_text())
     assert written["signature"]["surtitle"]
-    if command.startswith("bench"):
-        assert all(row.keys() == {"settings", "metrics"} for row in written["rows"])
+    assert all(row.keys() == {"settings", "metrics"} for row in written["rows"])
 
 
 def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> None:

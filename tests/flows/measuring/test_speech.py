@@ -145,6 +145,7 @@ def test_all_ways_are_measured_on_the_same_windows(
         "--json", tmp_path / "out.json", *options,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert all(words in done.stdout for words in ("draft β=0.2 certainty=0.7 ending early", "WER %"))
     keys = ("method", "bias", "certainty")
     rows = {
         tuple(row["settings"][key] for key in keys): row["metrics"]
