@@ -20,8 +20,6 @@ from operators.sound import mono
 # are irregular.
 _MIN_LOSS_S = 0.25
 _RECENT_S = 2.0
-# Seconds per second by which a device's clock may be slow; sound cards are off by up to 300 millionths.
-_MAX_DRIFT = 0.001
 
 
 class CaptureBuffer:
@@ -118,12 +116,12 @@ class CaptureBuffer:
         self._least_late_s = min(self._least_late_s, late_s)
         if now - self._since <= _RECENT_S:
             return 0.0
-        late_s, recent_s, self._since = self._least_late_s, now - self._since, None
+        late_s, self._since = self._least_late_s, None
         if late_s > _MIN_LOSS_S:
             self.lost_s += late_s
             return late_s
-        # Nothing is missing: the stream's clock goes as slowly as the device's.
-        self._began += min(late_s, _MAX_DRIFT * recent_s)
+        # Nothing is missing: the device's clock is slow (by up to 300 ppm), and the stream's follows it.
+        self._began += late_s
         return 0.0
 
     def _end_s(self) -> float:

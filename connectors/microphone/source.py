@@ -66,11 +66,9 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         if not 1 <= buffer_s <= 600:
             raise UsageError(f"buffer_s is {buffer_s}; give a value from 1 to 600 seconds")
         self.stream = stream
-        self._live: LiveInput
-        if device is None or isinstance(device, str | int):
-            self._live = Device(find_device(device), by_name=device is not None)
-        else:
-            self._live = device
+        if not isinstance(device, LiveInput):
+            device = Device(find_device(device), by_name=device is not None)
+        self._live = device
         self.buffer_s = buffer_s
         self.stop = stop or threading.Event()
         self.observe = observe

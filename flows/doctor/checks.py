@@ -235,7 +235,7 @@ def _heard(wanted: str | None) -> Finding:
         if len(sound) >= _LISTEN_S * bytes_per_second:
             has_sound.set()
 
-    stream = record(device, prepare, take, lambda: None)
+    stream = record(device, prepare, take)
     has_sound.wait(_FIRST_S)
     stream.close()
     name = f"{device.name}, one of {others + 1}" if others else device.name

@@ -15,7 +15,7 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from msgspec.structs import replace
 from typing_extensions import override
 
-from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.decoder import open_audio
 from connectors.jsonl.files import event_type_of, read_events
 from connectors.pacing import ALWAYS_DUE, nap
 from connectors.rooms.room import BYTES_PER_SECOND
@@ -133,9 +133,8 @@ def read_sound(recording: Path) -> Sound:
         InputError: for a file that cannot be read.
         UsageError: for one that holds next to nothing.
     """
-    probe(recording)
     pcm = bytearray()
-    with closing(AudioDecoder(recording)) as decoder:
+    with closing(open_audio(recording)) as decoder:
         for block in decoder.blocks():
             pcm += block
             if len(pcm) >= _MAX_BYTES:

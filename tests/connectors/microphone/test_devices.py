@@ -32,9 +32,7 @@ def sound(monkeypatch: pytest.MonkeyPatch) -> FakeSound:
 def opened(sound: FakeSound, wanted: str) -> tuple[int, int]:
     """The rate and channels that a device is recorded with."""
     layouts: list[tuple[int, int]] = []
-    stream = InputStream(
-        find_device(wanted), lambda rate, channels: layouts.append((rate, channels)), take, lambda: None
-    )
+    stream = InputStream(find_device(wanted), lambda rate, channels: layouts.append((rate, channels)), take)
     stream.close()
     assert layouts == [(sound.opened["samplerate"], sound.opened["channels"])]
     return layouts[0]
@@ -114,7 +112,7 @@ def test_a_device_that_cannot_be_opened_says_why_and_is_let_go(sound: FakeSound)
 
 
 def test_devices_are_looked_for_anew_only_while_nothing_is_recorded(sound: FakeSound) -> None:
-    stream = InputStream(find_device(1), lambda _rate, _channels: None, take, lambda: None)
+    stream = InputStream(find_device(1), lambda _rate, _channels: None, take)
     refresh()
     assert sound.calls == []
 

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from typing_extensions import override
 
-from connectors.audio.decoder import AudioDecoder
+from connectors.audio.decoder import open_audio
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import bundled_model
 from operators.recognizers.protocol import Hypothesis, Recognizer
@@ -16,7 +16,7 @@ from operators.recognizers.windowed import Samples, Segmenter, Window, silero
 @cache
 def pcm(name: str, seconds: float = 60.0) -> bytes:
     """16 kHz samples of a recording in the recogniser's wheel, from its beginning."""
-    whole = b"".join(AudioDecoder(bundled_model().parent / name).blocks())
+    whole = b"".join(open_audio(bundled_model().parent / name).blocks())
     return whole[: 2 * round(seconds * SAMPLE_RATE)]
 
 
