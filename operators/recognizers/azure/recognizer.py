@@ -27,12 +27,29 @@ from operators.notifications import RecognizerChanged
 from operators.recognizers.azure import AzureSettings, Service, locale, service
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
+# Seconds of audio kept in order to send it again after a lost connection.
+_REPLAY_S = 60.0
+# Seconds of sound, and of time, without an answer after which a connection counts as lost. In silence a
+# service sends nothing. Sound is louder than this amplitude of 16-bit samples (-44 dB).
+_ANSWER_S, _SILENCE = 10.0, 200.0
+# Seconds to wait for the last results when the audio is over.
+_FINISH_S = 10.0
+# Time that a distant service may take to connect. The reason for a disconnection follows immediately, or
+# never.
+_CONNECT_S, _REASON_S = 10.0, 0.3
+# Waits between attempts: doubled from the first to the longest, and short once the audio is over.
+_FIRST_WAIT_S, _LONGEST_WAIT_S, _LAST_WAIT_S = 0.5, 30.0, 0.5
+# How often the clock is checked while nothing else happens.
+_TICK_S = 0.1
+# A connection takes at most two seconds to close; a slower one is left to the end of the process. It may take
+# longer on a busy machine while the process exits, and callbacks need a moment after that.
+_CLOSE_S, _EXIT_S, _LAST_CALLBACK_S = 4.0, 30.0, 0.1
+
 
 class _AudioBuffer:
-    """The latest ``longest_s`` seconds of a stream's audio, for sending again, and its clock."""
+    """The latest audio of a stream, for sending again, and its clock."""
 
-    def __init__(self, longest_s: float) -> None:
-        self._longest = round(longest_s * SAMPLE_RATE)
+    def __init__(self) -> None:
         #: Position, time on the stream's clock, and samples.
         self._pieces: deque[tuple[int, float, bytes]] = deque()
         #: Positions of the oldest kept sample, of the next one to send, and of the next one to come.
@@ -46,7 +63,7 @@ class _AudioBuffer:
             return
         self._pieces.append((self.heard, chunk.start_s, pcm))
         self.heard += len(pcm) // 2
-        while self.heard - self.begin > self._longest and len(self._pieces) > 1:
+        while self.heard - self.begin > round(_REPLAY_S * SAMPLE_RATE) and len(self._pieces) > 1:
             self._drop()
 
     def forget(self, position: int) -> None:
@@ -162,11 +179,6 @@ _PROPERTIES = {
     "SPEECH-StopRecognitionTimeoutInSeconds": "1",
     "SPEECH-TelemetryDataEnabled": "false",
 }
-# Time that a distant service may take to connect. The reason for a disconnection follows immediately, or
-# never. In silence a service sends nothing, so a connection that lasts this long counts as a good one.
-_CONNECT_S, _REASON_S, _PROVEN_S = 10.0, 0.3, 60.0
-# Amplitude of 16-bit samples: about -44 dB; speech from a microphone is louder.
-_SILENCE = 200.0
 
 
 class _Connection:
@@ -184,23 +196,18 @@ class _Connection:
     """
 
     def __init__(
-        self,
-        service: Service,
-        settings: AzureSettings,
-        changed: Condition,
-        receive: Callable[[str, int, int, bool], None],
+        self, service: Service, tag: str, changed: Condition, receive: Callable[[str, int, int, bool], None]
     ) -> None:
         self._changed, self._receive = changed, receive
-        self._answer_s = settings.answer_s
         self._deadline_s = monotonic() + _CONNECT_S
-        self._connected_s = self._answered_s = float("inf")
+        self._answered_s = float("inf")
         self._unanswered_s = 0.0
         #: Position of the first sample that is sent, known before that.
         self.base: int | None = None
         self.is_connected = self.is_audio_over = self.is_over = self.has_answered = False
         self.failure: _Failure | None = None
         try:
-            self._open(service, settings)
+            self._open(service, tag)
         except (RuntimeError, ValueError, OSError):
             # Its message may quote the configuration, including the key.
             raise InputError(
@@ -208,19 +215,16 @@ class _Connection:
                 "and that OpenSSL 3 is installed"
             ) from None
 
-    def _open(self, service: Service, settings: AzureSettings) -> None:
+    def _open(self, service: Service, tag: str) -> None:
         config = sdk.SpeechConfig(
             subscription=service.key.reveal() if service.key else None,
             region=service.region,
             endpoint=service.endpoint,
             host=service.host,
-            speech_recognition_language=settings.language,
+            speech_recognition_language=tag,
         )
         for name, value in _PROPERTIES.items():
             config.set_property_by_name(name, value)
-        if settings.stable_partials is not None:
-            name = sdk.PropertyId.SpeechServiceResponse_StablePartialResultThreshold
-            config.set_property(name, str(settings.stable_partials))
         layout = sdk.audio.AudioStreamFormat(samples_per_second=SAMPLE_RATE, bits_per_sample=16, channels=1)
         self._stream = sdk.audio.PushAudioInputStream(layout)
         self._recognizer = sdk.SpeechRecognizer(config, sdk.audio.AudioConfig(stream=self._stream))
@@ -233,16 +237,11 @@ class _Connection:
         self._recognizer.session_stopped.connect(lambda _event: self._end(_Failure.STOPPED))
         self._started = self._recognizer.start_continuous_recognition_async()
 
-    @property
-    def is_proven(self) -> bool:
-        """Whether it got answers or lasted long, so that the next one may follow soon."""
-        return self.has_answered or monotonic() - self._connected_s >= _PROVEN_S
-
-    def look_at_clock(self) -> None:
+    def check_timeouts(self) -> None:
         now_s = monotonic()
         if now_s >= self._deadline_s:
             self._end(_Failure.LOST)
-        elif min(now_s - self._answered_s, self._unanswered_s) >= self._answer_s:
+        elif min(now_s - self._answered_s, self._unanswered_s) >= _ANSWER_S:
             self._end(_Failure.SILENT)
 
     def write(self, pcm: bytes) -> None:
@@ -258,16 +257,18 @@ class _Connection:
 
     def close(self) -> None:
         """Close the connection; takes up to two seconds if the service does not react."""
-        for signal in (self._line.connected, self._line.disconnected, self._recognizer.recognizing,
-                       self._recognizer.recognized, self._recognizer.canceled,
-                       self._recognizer.session_stopped):  # fmt: skip
+        recognizer, line = self._recognizer, self._line
+        for signal in (
+            line.connected, line.disconnected, recognizer.recognizing, recognizer.recognized,
+            recognizer.canceled, recognizer.session_stopped,
+        ):  # fmt: skip
             signal.disconnect_all()
         # A lost connection may refuse to be started or to be closed.
         with suppress(RuntimeError):
             self._started.get()
         with suppress(RuntimeError):
             self._stream.close()
-            self._recognizer.stop_continuous_recognition_async().get()
+            recognizer.stop_continuous_recognition_async().get()
         # Releasing the last references closes the connection and ends its threads.
         del self._started, self._line, self._recognizer, self._stream
 
@@ -275,8 +276,7 @@ class _Connection:
         with self._changed:
             if not self.is_connected:
                 self.is_connected = True
-                self._connected_s = self._answered_s = monotonic()
-                self._deadline_s = float("inf")
+                self._answered_s, self._deadline_s = monotonic(), float("inf")
                 self._changed.notify_all()
 
     def _on_disconnected(self) -> None:
@@ -308,16 +308,6 @@ def _failure(result: Any) -> _Failure | None:
     return _FAILURES.get(details.code, _Failure.LOST)
 
 
-# How often the clock is checked while nothing else happens.
-_TICK_S = 0.1
-# Waits between attempts: doubled from the first to the longest, and short once the audio is over.
-_FIRST_WAIT_S, _LONGEST_WAIT_S, _LAST_WAIT_S = 0.5, 30.0, 0.5
-# A connection takes at most two seconds to close; a slower one is left to the end of the process.
-_CLOSE_S = 4.0
-# Seconds that closing may take on a busy machine while the process exits, and for callbacks after that.
-_EXIT_S, _LAST_CALLBACK_S = 30.0, 0.1
-
-
 class AzureRecognizer(Recognizer):
     """Recognises one stream in the cloud; English, if nothing says otherwise.
 
@@ -333,18 +323,17 @@ class AzureRecognizer(Recognizer):
         spoken: Language | None = None,
     ) -> None:
         self._service = service(settings)
-        tag = settings.language if spoken is None else locale(settings, spoken)
-        self._settings = replace(settings, language=tag or "en-US")
+        self._tag = (settings.language if spoken is None else locale(settings, spoken)) or "en-US"
         self._observe = observe
         #: Guards what follows, and is notified whenever there is something to do.
         self._changed = Condition()
-        self._audio = _AudioBuffer(settings.replay_s)
+        self._audio = _AudioBuffer()
         self._utterances = _Utterances(self._audio)
         self._hypotheses: list[Hypothesis] = []
         self._error: Exception | None = None
         self._is_finishing = self._is_closing = self._is_done = False
         self._thread: Thread | None = None
-        #: Used only by the thread: attempts that failed in a row, and what was told.
+        #: Used only by the thread: attempts that failed in a row, and what was reported.
         self._failed = 0
         self._was_connected = self._is_outage_told = False
 
@@ -366,7 +355,7 @@ class AzureRecognizer(Recognizer):
         with self._changed:
             self._is_finishing = True
             self._changed.notify_all()
-            is_done = self._changed.wait_for(lambda: self._is_done, self._settings.finish_s)
+            is_done = self._changed.wait_for(lambda: self._is_done, _FINISH_S)
             self._is_closing = True
             self._changed.notify_all()
             self._hypotheses += self._utterances.finish()
@@ -374,8 +363,7 @@ class AzureRecognizer(Recognizer):
         if self._error is not None:
             self._tell(str(self._error))
         elif not is_done:
-            waited_s = self._settings.finish_s
-            self._tell(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")
+            self._tell(f"Azure did not answer within {_FINISH_S:g} s, so the last words may be missing")
         return hypotheses
 
     @override
@@ -423,9 +411,9 @@ class AzureRecognizer(Recognizer):
         with self._changed:
             self._hypotheses += self._utterances.resume()
             self._audio.rewind(self._utterances.confirmed)
-        connection = _Connection(self._service, self._settings, self._changed, self._receive)
+        connection = _Connection(self._service, self._tag, self._changed, self._receive)
         try:
-            while self._attend(connection):
+            while self._serve(connection):
                 pass
             if self._is_closing or connection.failure is None:
                 # Nobody waits for the connection to be closed.
@@ -441,13 +429,13 @@ class AzureRecognizer(Recognizer):
         if begin <= heard:
             self._hypotheses += self._utterances.take(text, begin, min(end, heard), is_final=is_final)
 
-    def _attend(self, connection: _Connection) -> bool:
+    def _serve(self, connection: _Connection) -> bool:
         """Wait for something to do, and do it; false when the connection is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._has_work(connection), _TICK_S)
-            connection.look_at_clock()
+            connection.check_timeouts()
             self._audio.forget(self._utterances.confirmed)
-            if connection.is_proven:
+            if connection.has_answered:
                 self._failed = 0
             if connection.is_over or self._is_closing:
                 return False
@@ -475,7 +463,7 @@ class AzureRecognizer(Recognizer):
     def _tell_connected(self, lost_s: float) -> None:
         sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
         if lost_s:
-            sentence += f"; {lost_s:.1f} s of audio are lost, more than azure.replay_s keeps"
+            sentence += f"; {lost_s:.1f} s of audio are lost, more than the {_REPLAY_S:g} s that are kept"
         self._was_connected, self._is_outage_told = True, False
         self._tell(sentence)
 

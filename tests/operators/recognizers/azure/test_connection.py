@@ -13,13 +13,13 @@ from threading import Condition, Thread, get_native_id
 from operators.recognizers.azure.recognizer import _Connection
 from operators.recognizers.azure import AzureSettings, service
 
-settings = AzureSettings(host="ws://127.0.0.1:1")
+place = service(AzureSettings(host="ws://127.0.0.1:1"))
 wanted, opened = SimpleQueue(), SimpleQueue()
 
 def open_some():
     os.setpriority(os.PRIO_PROCESS, get_native_id(), 19)
     while wanted.get():
-        opened.put(_Connection(service(settings), settings, Condition(), lambda *result: None))
+        opened.put(_Connection(place, "en-US", Condition(), lambda *result: None))
 
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 Thread(target=open_some, daemon=True).start()
