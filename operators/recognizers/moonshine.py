@@ -47,16 +47,6 @@ _MARK = re.compile(rb"<[^<>]*>")
 _MAX_TOKENS = 1 << 20
 
 
-class _Vocabulary(msgspec.Struct):
-    vocab: dict[str, int]
-
-
-class _TokenizerFile(msgspec.Struct):
-    """The needed parts of Hugging Face's tokenizer.json."""
-
-    model: _Vocabulary
-
-
 class Tokenizer:
     """The bytes of each token."""
 
@@ -88,7 +78,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         return Tokenizer(_read_binary(data) if path == binary else _read_json(data))
     except OSError as error:
         raise InputError(unreadable(path, error)) from error
-    except (ValueError, IndexError, msgspec.MsgspecError) as error:
+    except (ValueError, LookupError, TypeError, msgspec.MsgspecError) as error:
         raise InputError(
             f"{path}: this is not the tokenizer of a Moonshine model; fetch the model again"
         ) from error
@@ -112,7 +102,8 @@ def _read_binary(data: bytes) -> list[bytes]:
 
 
 def _read_json(data: bytes) -> list[bytes]:
-    vocabulary = msgspec.json.decode(data, type=_TokenizerFile).model.vocab
+    model = msgspec.json.decode(data, type=dict[str, Any])["model"]
+    vocabulary = msgspec.convert(model["vocab"], dict[str, int])
     if not 0 <= min(vocabulary.values()) <= max(vocabulary.values()) < _MAX_TOKENS:
         raise ValueError("token numbers are out of range")
     spellings = [b""] * (max(vocabulary.values()) + 1)

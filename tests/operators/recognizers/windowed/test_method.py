@@ -239,7 +239,7 @@ class Unsure(Counting):
 def test_a_final_that_the_model_itself_doubts_is_left_out_and_that_is_told(
     tokens: int, probability: float, spoken: str, *, is_shown: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    windowed._told.clear()
+    windowed._has_warned.clear()
     transcriber = moonshine(Unsure(tokens, probability), spoken)
     assert transcriber.transcribe(window(is_final=False)) is not None, "the next window says more"
     assert (transcriber.transcribe(window(is_final=True)) is not None) == is_shown
