@@ -85,27 +85,15 @@ def by_segment(heard: list[Hypothesis]) -> dict[int, list[Hypothesis]]:
     return segments
 
 
-def test_speech_is_heard_in_segments_that_are_revised(name: str) -> None:
-    segments = by_segment(heard_by(name))
-
-    assert len(segments) >= 2
-    assert any(len({hypothesis.text for hypothesis in updates}) > 1 for updates in segments.values())
-
-
-def test_each_segment_has_one_final_and_it_is_its_last_word(name: str) -> None:
-    for updates in by_segment(heard_by(name)).values():
-        assert [update.is_final for update in updates] == [False] * (len(updates) - 1) + [True]
-
-
-def test_segment_numbers_ascend(name: str) -> None:
+def test_speech_is_heard_in_segments_in_order_each_revised_and_with_one_final(name: str) -> None:
+    segments = list(by_segment(heard_by(name)).values())
     finals = [hypothesis.segment for hypothesis in heard_by(name) if hypothesis.is_final]
 
+    assert len(segments) >= 2
     assert finals == sorted(set(finals))
-
-
-def test_times_ascend_and_segments_do_not_overlap(name: str) -> None:
-    segments = list(by_segment(heard_by(name)).values())
+    assert any(len({hypothesis.text for hypothesis in updates}) > 1 for updates in segments)
     for updates in segments:
+        assert [update.is_final for update in updates] == [False] * (len(updates) - 1) + [True]
         assert all(update.start_s <= update.end_s for update in updates)
         assert all(one.end_s <= next_one.end_s for one, next_one in pairwise(updates))
     assert segments[0][0].start_s > 0.2, "the recording begins with silence"
@@ -137,13 +125,10 @@ def test_lost_audio_ends_the_open_segment(name: str) -> None:
     assert all(hypothesis.start_s >= 100 for updates in after for hypothesis in updates)
 
 
-def test_silence_says_nothing(name: str) -> None:
+def test_silence_and_nothing_say_nothing(name: str) -> None:
     # An empty chunk is what the last of a stream may be.
     nothing = AudioChunk(stream="talk", start_s=0.0, pcm=b"")
     assert by_segment(hear(ENGINES[name].make(), [nothing, *chunks(silence(1.0)), nothing])) == {}
-
-
-def test_nothing_says_nothing(name: str) -> None:
     assert hear(ENGINES[name].make(), []) == []
 
 

@@ -85,16 +85,6 @@ def test_a_service_of_ones_own_may_want_no_key() -> None:
     assert not session.headers.get("Ocp-Apim-Subscription-Key")
 
 
-def test_audio_that_is_over_in_mid_word_is_heard_to_its_end() -> None:
-    with running() as server:
-        listener = Listener(server)
-        cut = chunks(say([1, 2], [3, 4])[: round(1.75 * SAMPLE_RATE) * 2])
-        listener.hear(cut)
-        listener.finish()
-
-    assert listener.finals == ["w1 w2", "w3 w4"]
-
-
 def test_nothing_is_sent_before_the_first_chunk_and_chunks_may_be_empty() -> None:
     with running() as server:
         listener = Listener(server)
