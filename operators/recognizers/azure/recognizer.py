@@ -1,8 +1,8 @@
 """Azure's speech service as a recogniser that survives lost connections.
 
-All communication runs on a thread of the recogniser's own: `AzureRecognizer.accept` only hands over the audio
-and collects finished hypotheses. The audio since the last final is kept, and a new connection gets it again,
-so nothing is missing and no final is repeated. Positions count the samples of a stream from its first one.
+All state belongs to a thread of the recogniser's own: `AzureRecognizer.accept` and the callbacks of Azure's
+SDK only post functions to it. The audio since the last final is kept, and a new connection gets it again, so
+nothing is missing and no final is repeated. Positions count the samples of a stream from its first one.
 """
 
 import atexit
@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
+from functools import partial
+from queue import Empty, SimpleQueue
 from random import uniform
-from threading import Condition, Thread
+from threading import Event, Thread
 from time import monotonic, sleep
 from typing import Any
 
@@ -181,6 +183,9 @@ _PROPERTIES = {
 }
 
 
+Post = Callable[[Callable[[], None]], None]
+
+
 class _Connection:
     """One connection through Azure's SDK (1.53), opened without waiting for it. Its peculiarities:
 
@@ -191,14 +196,14 @@ class _Connection:
     - A recogniser and its callbacks, which run on the SDK's threads, reference each other.
     - It starts on a thread of its own, and crashes the process if the recogniser is released meanwhile.
 
-    ``changed`` guards its attributes, and is notified of changes; ``receive`` gets each result: its text, the
+    ``post`` runs a function on the recogniser's thread. ``receive`` gets each result there: its text, the
     positions of its begin and end, and whether it is final.
     """
 
     def __init__(
-        self, service: Service, tag: str, changed: Condition, receive: Callable[[str, int, int, bool], None]
+        self, service: Service, tag: str, post: Post, receive: Callable[[str, int, int, bool], None]
     ) -> None:
-        self._changed, self._receive = changed, receive
+        self._receive = receive
         self._deadline_s = monotonic() + _CONNECT_S
         self._answered_s = float("inf")
         self._unanswered_s = 0.0
@@ -207,7 +212,7 @@ class _Connection:
         self.is_connected = self.is_audio_over = self.is_over = self.has_answered = False
         self.failure: _Failure | None = None
         try:
-            self._open(service, tag)
+            self._open(service, tag, post)
         except (RuntimeError, ValueError, OSError):
             # Its message may quote the configuration, including the key.
             raise InputError(
@@ -215,7 +220,7 @@ class _Connection:
                 "and that OpenSSL 3 is installed"
             ) from None
 
-    def _open(self, service: Service, tag: str) -> None:
+    def _open(self, service: Service, tag: str, post: Post) -> None:
         config = sdk.SpeechConfig(
             subscription=service.key.reveal() if service.key else None,
             region=service.region,
@@ -229,12 +234,17 @@ class _Connection:
         self._stream = sdk.audio.PushAudioInputStream(layout)
         self._recognizer = sdk.SpeechRecognizer(config, sdk.audio.AudioConfig(stream=self._stream))
         self._line = sdk.Connection.from_recognizer(self._recognizer)
-        self._line.connected.connect(lambda _event: self._on_connected())
-        self._line.disconnected.connect(lambda _event: self._on_disconnected())
-        self._recognizer.recognizing.connect(lambda event: self._on_result(event.result, is_final=False))
-        self._recognizer.recognized.connect(lambda event: self._on_result(event.result, is_final=True))
-        self._recognizer.canceled.connect(lambda event: self._end(_failure(event.result)))
-        self._recognizer.session_stopped.connect(lambda _event: self._end(_Failure.STOPPED))
+
+        def result(event: Any, *, is_final: bool) -> None:
+            ticks = event.result.offset, event.result.offset + event.result.duration
+            post(partial(self._on_result, event.result.text.strip(), ticks, is_final=is_final))
+
+        self._line.connected.connect(lambda _event: post(self._on_connected))
+        self._line.disconnected.connect(lambda _event: post(self._on_disconnected))
+        self._recognizer.recognizing.connect(partial(result, is_final=False))
+        self._recognizer.recognized.connect(partial(result, is_final=True))
+        self._recognizer.canceled.connect(lambda event: post(partial(self._end, _failure(event.result))))
+        self._recognizer.session_stopped.connect(lambda _event: post(partial(self._end, _Failure.STOPPED)))
         self._started = self._recognizer.start_continuous_recognition_async()
 
     def check_timeouts(self) -> None:
@@ -257,6 +267,7 @@ class _Connection:
 
     def close(self) -> None:
         """Close the connection; takes up to two seconds if the service does not react."""
+        self.is_over = True
         recognizer, line = self._recognizer, self._line
         for signal in (
             line.connected, line.disconnected, recognizer.recognizing, recognizer.recognized,
@@ -273,32 +284,25 @@ class _Connection:
         del self._started, self._line, self._recognizer, self._stream
 
     def _on_connected(self) -> None:
-        with self._changed:
-            if not self.is_connected:
-                self.is_connected = True
-                self._answered_s, self._deadline_s = monotonic(), float("inf")
-                self._changed.notify_all()
+        if not self.is_connected:
+            self.is_connected = True
+            self._answered_s, self._deadline_s = monotonic(), float("inf")
 
     def _on_disconnected(self) -> None:
-        with self._changed:
-            self._deadline_s = monotonic() + _REASON_S
+        self._deadline_s = monotonic() + _REASON_S
 
-    def _on_result(self, result: Any, *, is_final: bool) -> None:
-        ticks = result.offset, result.offset + result.duration
-        with self._changed:
-            self.has_answered = True
-            self._answered_s, self._unanswered_s = monotonic(), 0.0
-            if self.base is not None and not self.is_over:
-                begin, end = (self.base + max(0, one // _TICKS_PER_SAMPLE) for one in ticks)
-                self._receive(result.text.strip(), begin, end, is_final)
+    def _on_result(self, text: str, ticks: tuple[int, int], *, is_final: bool) -> None:
+        self.has_answered = True
+        self._answered_s, self._unanswered_s = monotonic(), 0.0
+        if self.base is not None and not self.is_over:
+            begin, end = (self.base + max(0, one // _TICKS_PER_SAMPLE) for one in ticks)
+            self._receive(text, begin, end, is_final)
 
     def _end(self, failure: _Failure | None) -> None:
-        with self._changed:
-            if not self.is_over:
-                self.is_over = True
-                # The results are complete only if all audio was heard.
-                self.failure = failure or (None if self.is_audio_over else _Failure.STOPPED)
-                self._changed.notify_all()
+        if not self.is_over:
+            self.is_over = True
+            # The results are complete only if all audio was heard.
+            self.failure = failure or (None if self.is_audio_over else _Failure.STOPPED)
 
 
 def _failure(result: Any) -> _Failure | None:
@@ -325,52 +329,47 @@ class AzureRecognizer(Recognizer):
         self._service = service(settings)
         self._tag = (settings.language if spoken is None else locale(settings, spoken)) or "en-US"
         self._observe = observe
-        #: Guards what follows, and is notified whenever there is something to do.
-        self._changed = Condition()
+        self._thread: Thread | None = None
+        #: What the thread is to do next.
+        self._posted: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        #: What the thread has to give, and whether that is all.
+        self._hypotheses: deque[Hypothesis] = deque()
+        self._error: Exception | None = None
+        self._is_done = Event()
+        self._is_closing = False
+        #: What follows is used only by the thread.
         self._audio = _AudioBuffer()
         self._utterances = _Utterances(self._audio)
-        self._hypotheses: list[Hypothesis] = []
-        self._error: Exception | None = None
-        self._is_finishing = self._is_closing = self._is_done = False
-        self._thread: Thread | None = None
-        #: Used only by the thread: attempts that failed in a row, and what was reported.
+        #: When it no longer waits for results, once the audio is over.
+        self._finish_by_s: float | None = None
+        #: Attempts that failed in a row, and what was reported.
         self._failed = 0
         self._was_connected = self._is_outage_told = False
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
-        with self._changed:
-            self._audio.append(chunk)
-            if self._thread is None:
-                self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
-                self._thread.start()
-                atexit.register(self._close_at_exit)
-            self._changed.notify_all()
-            return self._take()
+        self._posted.put(partial(self._audio.append, chunk))
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="azure recogniser", daemon=True)
+            self._thread.start()
+            atexit.register(self._close_at_exit)
+        return self._take()
 
     @override
     def finish(self) -> Sequence[Hypothesis]:
         if self._thread is None:
             return []
-        with self._changed:
-            self._is_finishing = True
-            self._changed.notify_all()
-            is_done = self._changed.wait_for(lambda: self._is_done, _FINISH_S)
-            self._is_closing = True
-            self._changed.notify_all()
-            self._hypotheses += self._utterances.finish()
-            hypotheses = self._take()
+        self._posted.put(self._begin_finish)
+        if not self._is_done.wait(_FINISH_S + _CLOSE_S) or self._is_over:
+            self._tell(f"Azure did not answer within {_FINISH_S:g} s, so the last words may be missing")
+        hypotheses = self._take()
         if self._error is not None:
             self._tell(str(self._error))
-        elif not is_done:
-            self._tell(f"Azure did not answer within {_FINISH_S:g} s, so the last words may be missing")
         return hypotheses
 
     @override
     def close(self) -> None:
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify_all()
+        self._is_closing = True
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
             atexit.unregister(self._close_at_exit)
@@ -384,38 +383,56 @@ class AzureRecognizer(Recognizer):
         sleep(_LAST_CALLBACK_S)
 
     def _take(self) -> list[Hypothesis]:
-        hypotheses, self._hypotheses = self._hypotheses, []
+        error = self._error
+        hypotheses = [self._hypotheses.popleft() for _ in range(len(self._hypotheses))]
         # Results from before an error are delivered before it.
-        if self._error is not None and not hypotheses:
-            raise self._error
+        if error is not None and not hypotheses:
+            raise error
         return hypotheses
 
-    def _work(self) -> None:
-        """Run one connection after the other until the audio is over."""
+    def _begin_finish(self) -> None:
+        self._finish_by_s = monotonic() + _FINISH_S
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_closing or (self._finish_by_s is not None and monotonic() > self._finish_by_s)
+
+    def _run(self) -> None:
+        """Make one connection after the other until the audio is over."""
         try:
-            while (failure := self._converse()) is not None:
+            while (failure := self._connect()) is not None:
                 self._wait(failure)
         except Exception as error:  # noqa: BLE001 - raised where the flow hears it
-            with self._changed:
-                self._error = error
+            self._error = error
         finally:
             self._end()
 
     def _end(self) -> None:
-        with self._changed:
-            self._is_done = True
-            self._changed.notify_all()
+        self._hypotheses.extend(self._utterances.finish())
+        self._is_done.set()
 
-    def _converse(self) -> _Failure | None:
-        """Run one connection until it fails, is complete, or the recogniser is closed."""
-        with self._changed:
-            self._hypotheses += self._utterances.resume()
-            self._audio.rewind(self._utterances.confirmed)
-        connection = _Connection(self._service, self._tag, self._changed, self._receive)
+    def _run_posted(self) -> None:
+        """Run what others have posted; wait for a tick if there is nothing."""
+        with suppress(Empty):
+            self._posted.get(timeout=_TICK_S)()
+            while True:
+                self._posted.get_nowait()()
+
+    def _connect(self) -> _Failure | None:
+        """Make one connection until it fails, is complete, or the recogniser is closed."""
+        self._hypotheses.extend(self._utterances.resume())
+        self._audio.rewind(self._utterances.confirmed)
+        connection = _Connection(self._service, self._tag, self._posted.put, self._receive)
         try:
-            while self._serve(connection):
-                pass
-            if self._is_closing or connection.failure is None:
+            while not (connection.is_over or self._is_over):
+                self._run_posted()
+                connection.check_timeouts()
+                self._audio.forget(self._utterances.confirmed)
+                if connection.has_answered:
+                    self._failed = 0
+                if connection.is_connected and not connection.is_over:
+                    self._send(connection)
+            if self._is_over or connection.failure is None:
                 # Nobody waits for the connection to be closed.
                 self._end()
                 return None
@@ -427,38 +444,18 @@ class AzureRecognizer(Recognizer):
         heard = self._audio.heard
         # Speech that was never sent, placed at the end of the audio, would end the current utterance.
         if begin <= heard:
-            self._hypotheses += self._utterances.take(text, begin, min(end, heard), is_final=is_final)
+            self._hypotheses.extend(self._utterances.take(text, begin, min(end, heard), is_final=is_final))
 
-    def _serve(self, connection: _Connection) -> bool:
-        """Wait for something to do, and do it; false when the connection is over."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._has_work(connection), _TICK_S)
-            connection.check_timeouts()
-            self._audio.forget(self._utterances.confirmed)
-            if connection.has_answered:
-                self._failed = 0
-            if connection.is_over or self._is_closing:
-                return False
-            if not connection.is_connected:
-                return True
-            is_first, lost_s = connection.base is None, 0.0
-            if connection.base is None:
-                # While it connected, audio with which it should begin may have been dropped.
-                connection.base = self._audio.sent
-                lost_s, self._audio.lost = self._audio.lost / SAMPLE_RATE, 0
-            pieces, is_last = self._audio.take_unsent(), self._is_finishing
-        if is_first:
-            self._tell_connected(lost_s)
-        for pcm in pieces:
+    def _send(self, connection: _Connection) -> None:
+        if connection.base is None:
+            # While it connected, audio with which it should begin may have been dropped.
+            connection.base = self._audio.sent
+            self._tell_connected(self._audio.lost / SAMPLE_RATE)
+            self._audio.lost = 0
+        for pcm in self._audio.take_unsent():
             connection.write(pcm)
-        if is_last and not connection.is_audio_over:
+        if self._finish_by_s is not None and not connection.is_audio_over:
             connection.end_audio()
-        return True
-
-    def _has_work(self, connection: _Connection) -> bool:
-        if self._is_closing or connection.is_over or not connection.is_connected:
-            return self._is_closing or connection.is_over
-        return self._audio.sent < self._audio.heard or self._is_finishing != connection.is_audio_over
 
     def _tell_connected(self, lost_s: float) -> None:
         sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
@@ -484,9 +481,11 @@ class AzureRecognizer(Recognizer):
             what = f"no connection to Azure, {place}, yet" if is_new else failure.value
             self._tell(f"{what}, trying again in {wait_s:.2g} s, then less and less often")
             self._is_outage_told = True
-        with self._changed:
-            if self._changed.wait_for(lambda: self._is_closing or self._is_finishing, wait_s):
-                self._changed.wait_for(lambda: self._is_closing, min(wait_s, _LAST_WAIT_S))
+        began_s = monotonic()
+        while not self._is_over and monotonic() - began_s < wait_s:
+            self._run_posted()
+            if self._finish_by_s is not None:
+                wait_s = min(wait_s, _LAST_WAIT_S)
 
     def _tell(self, sentence: str) -> None:
         self._observe(RecognizerChanged(sentence))
