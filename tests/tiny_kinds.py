@@ -10,23 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.tiny_gguf import CONTROL, Value, byte_pairs, write_gguf
-from tests.tiny_layers import (
-    PARTS,
-    Shapes,
-    Size,
-    attention,
-    bert,
-    ffn,
-    mamba,
-    short_convolution,
-    t5,
-    t5_norms,
-)
 
 #: Architectures whose memory is recurrent, recurrent in some layers, and nowhere.
 KINDS = ("mamba", "lfm2", "llama")
 #: Architectures that do not go on with a text.
 OTHERS = ("t5", "t5encoder", "bert", "llada")
+
+
+#: Of tensors, by name.
+Shapes = dict[str, tuple[int, ...]]
+PARTS = ("weight", "bias")
+
+
+class Size(NamedTuple):
+    """How large a model is; the least that all architectures allow, unless said otherwise."""
+
+    width: int = 64
+    layers: int = 2
+    feed_forward: int = 64
+    #: Numbers per attention head, and per token in a state.
+    head: int = 64
+    state: int = 16
+    ssm_heads: int = 4
+    #: In a hybrid every n-th layer is one of attention.
+    every: int = 2
+    #: Tokens of the vocabulary, at least; more than 300.
+    vocabulary: int = 0
+
+    @property
+    def inner(self) -> int:
+        """Channels of a state-space layer."""
+        return 2 * self.width
 
 
 class _Kind(NamedTuple):
@@ -106,27 +120,27 @@ def _kinds(size: Size) -> dict[str, _Kind]:
         **heads,
         "attention.head_count_kv": [count * _attends(layer, size) for layer in range(size.layers)],
     }
-    attends = {**attention(size), **ffn(size)}
+    attends = {**_attention(size), **_ffn(size)}
     old: dict[str, Value] = {"attention.head_count": count, "attention.layer_norm_epsilon": 1e-5}
     encoded: dict[str, Value] = {**old, "attention.relative_buckets_count": 8}
     return {
         "llama": _Kind(heads, attends),
-        "mamba": _Kind(ssm, mamba(size)),
+        "mamba": _Kind(ssm, _mamba(size)),
         "lfm2": _Kind(
             {**some, "shortconv.l_cache": 3},
-            {**short_convolution(size), **ffn(size)},
+            {**_short_convolution(size), **_ffn(size)},
             {**attends, "attn_q_norm.weight": (size.head,), "attn_k_norm.weight": (size.head,)},
             {"token_embd_norm.weight": (size.width,)},
         ),
         "t5": _Kind(
             encoded,
-            {**t5(size, "enc"), **t5(size, "dec"), **t5(size, "dec", "cross_attn")},
-            rest=t5_norms(size, "enc", "dec"),
+            {**_t5(size, "enc"), **_t5(size, "dec"), **_t5(size, "dec", "cross_attn")},
+            rest=_t5_norms(size, "enc", "dec"),
         ),
-        "t5encoder": _Kind(encoded, t5(size, "enc"), rest=t5_norms(size, "enc")),
+        "t5encoder": _Kind(encoded, _t5(size, "enc"), rest=_t5_norms(size, "enc")),
         "bert": _Kind(
             old,
-            bert(size),
+            _bert(size),
             rest={
                 "token_types.weight": (size.width, 2),
                 "position_embd.weight": (size.width, 4096),
@@ -134,4 +148,67 @@ def _kinds(size: Size) -> dict[str, _Kind]:
             },
         ),
         "llada": _Kind(heads, attends),
+    }
+
+
+def _ffn(size: Size, norm: str = "ffn_norm.weight") -> Shapes:
+    wide = (size.width, size.feed_forward)
+    return {
+        norm: (size.width,),
+        "ffn_gate.weight": wide,
+        "ffn_up.weight": wide,
+        "ffn_down.weight": wide[::-1],
+    }
+
+
+def _attention(size: Size) -> Shapes:
+    return {
+        "attn_norm.weight": (size.width,),
+        **{f"attn_{name}.weight": (size.width, size.width) for name in ("q", "k", "v", "output")},
+    }
+
+
+def _mamba(size: Size) -> Shapes:
+    rank = size.ssm_heads
+    return {
+        "attn_norm.weight": (size.width,),
+        "ssm_in.weight": (size.width, 2 * size.inner),
+        "ssm_conv1d.weight": (4, size.inner),
+        "ssm_conv1d.bias": (size.inner,),
+        "ssm_x.weight": (size.inner, rank + 2 * size.state),
+        "ssm_dt.weight": (rank, size.inner),
+        "ssm_dt.bias": (size.inner,),
+        "ssm_a": (size.state, size.inner),
+        "ssm_d": (size.inner,),
+        "ssm_out.weight": (size.inner, size.width),
+    }
+
+
+def _short_convolution(size: Size) -> Shapes:
+    return {
+        "attn_norm.weight": (size.width,),
+        "shortconv.conv.weight": (3, size.width),
+        "shortconv.in_proj.weight": (size.width, 3 * size.width),
+        "shortconv.out_proj.weight": (size.width, size.width),
+    }
+
+
+def _t5(size: Size, half: str, attention: str = "attn") -> Shapes:
+    norm = {f"{half}.blk.{{}}.{name}_norm.weight": (size.width,) for name in (attention, "ffn")}
+    squares = [*(f"{attention}_{name}" for name in "qkvo"), "ffn_up", "ffn_down"]
+    return {**norm, **{f"{half}.blk.{{}}.{name}.weight": (size.width, size.width) for name in squares}}
+
+
+def _t5_norms(size: Size, *halves: str) -> Shapes:
+    return {f"{half}.output_norm.weight": (size.width,) for half in halves}
+
+
+def _bert(size: Size) -> Shapes:
+    squares = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down")
+    biases = ("attn_output", "ffn_up", "ffn_down")
+    norms = ("attn_output_norm", "layer_output_norm")
+    return {
+        **{f"{name}.weight": (size.width, size.width) for name in squares},
+        **{f"{name}.bias": (size.width,) for name in biases},
+        **{f"{name}.{part}": (size.width,) for name in norms for part in PARTS},
     }
