@@ -125,7 +125,7 @@ def test_losses_are_told_when_there_are_more_of_them(sound: FakeSound) -> None:
 
     (lost,) = told
     assert isinstance(lost, SoundLost)
-    assert lost.lost_s == pytest.approx(0.5, abs=0.011)
+    assert lost.lost_s == pytest.approx(0.5)
     assert lost.absent_s == 0
     microphone.end()
 
