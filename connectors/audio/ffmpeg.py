@@ -38,7 +38,7 @@ _CUT = ("partial file", "File ended prematurely", "Stream ends prematurely", "Er
 _MAX_REMARKS = 50
 
 
-class Refusal(Exception):  # noqa: N818 - an answer
+class MediaError(Exception):
     """Why something cannot be done, and what to do: parts of a sentence."""
 
     def __init__(self, why: str, remedy: str) -> None:
@@ -168,15 +168,15 @@ class Ffmpeg:
         """End it; may be called more than once."""
         end(self.process)
 
-    def reason(self) -> Refusal:
+    def reason(self) -> MediaError:
         """Why it ended without a result, by its last message."""
         last = self.remarks[-1].rpartition(": ")[2] if self.remarks else "FFmpeg failed"
         if last.startswith("Invalid data found"):
-            return Refusal(
+            return MediaError(
                 "it is no sound or video that FFmpeg knows, or its beginning or its index is cut off",
                 "copy or export it again",
             )
-        return Refusal(f"the system says: {last}", "check it, and give a recording")
+        return MediaError(f"the system says: {last}", "check it, and give a recording")
 
     def _read(self) -> None:
         assert self.process.stderr is not None
@@ -233,7 +233,7 @@ def require(what: str) -> None:
 
 
 def probe(recording: Path) -> Header:
-    """The header of a file. Raises `Refusal` if it cannot be read."""
+    """The header of a file. Raises `MediaError` if it cannot be read."""
     # It complains that it has nothing to write.
     ffmpeg = Ffmpeg(opening(f"file:{recording.absolute()}"))
     ffmpeg.output(2 * _TIMEOUT_S)

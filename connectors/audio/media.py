@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectors.audio import ffmpeg
-from connectors.audio.ffmpeg import Ffmpeg, Header, Refusal, Stream
+from connectors.audio.ffmpeg import Ffmpeg, Header, MediaError, Stream
 from connectors.audio.recording import STANDARD_INPUT, shown
 from operators.addresses import is_address, parts_of
 from operators.errors import InputError, UsageError
@@ -83,11 +83,11 @@ class MediaDecoder:
         self._is_over = False
         try:
             self._open(choice)
-        except Refusal as refusal:
+        except MediaError as error:
             self.close()
             hint = _PIPED_MP4 if recording == STANDARD_INPUT else ""
             raise InputError(
-                f"{shown(recording)}: it cannot be decoded, because {refusal.why}{hint}; {refusal.remedy}"
+                f"{shown(recording)}: it cannot be decoded, because {error.why}{hint}; {error.remedy}"
             ) from None
         header = self._ffmpeg.header
         #: None if unknown.
@@ -149,13 +149,13 @@ class MediaDecoder:
                 self.close()
                 self._start(f"0:{index}")
             elif is_other and choice.track:
-                raise Refusal("a pipe is read once", "give the number in input.track")
+                raise MediaError("a pipe is read once", "give the number in input.track")
         if not self._head and not self._stop.is_set():
             self._ffmpeg.wait()
             codec = next((one.codec for one in header.of("Audio") if one.number == header.mapped), None)
             if codec is None:
                 raise self._ffmpeg.reason()
-            raise Refusal(
+            raise MediaError(
                 f"its audio track ({codec}) has no packets that can be decoded: it is encrypted, damaged or "
                 "empty",
                 "export it again without copy protection",
@@ -229,7 +229,7 @@ def _url(recording: str) -> str:
 def _find_track(header: Header, choice: TrackChoice) -> Stream:
     """The track that is asked for, or the one in the spoken language, or the default one."""
     if not (tracks := header.of("Audio")):
-        raise Refusal("it has no audio track", "give a recording with sound")
+        raise MediaError("it has no audio track", "give a recording with sound")
     if choice.track.isdecimal():
         found = [one for number, one in enumerate(tracks, 1) if number == int(choice.track)]
     else:
@@ -237,7 +237,7 @@ def _find_track(header: Header, choice: TrackChoice) -> Stream:
         found = [one for one in tracks if code and _code(one) == code]
     if choice.track and not found:
         asked = choice.track if choice.track.isdecimal() else f"in {language(choice.track).name}"
-        raise Refusal(f"it has no audio track {asked} ({_names(tracks)})", "choose another input.track")
+        raise MediaError(f"it has no audio track {asked} ({_names(tracks)})", "choose another input.track")
     default = next((one for one in tracks if one.number == header.mapped), tracks[0])
     # The first of the best: a description for the blind may be in the same language.
     return max(found, key=lambda one: one.is_default, default=default)

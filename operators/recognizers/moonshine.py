@@ -33,7 +33,7 @@ from operators.recognizers.part import (
     check_published,
     unobserved,
 )
-from operators.recognizers.windowed import Expected, Samples, Window, WindowedRecognizer
+from operators.recognizers.windowed import NameBias, Samples, Window, WindowedRecognizer
 
 #: The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
 #: those that stream, which surtitle refuses.
@@ -233,11 +233,11 @@ class MoonshineRecognizer(WindowedRecognizer):
         self._model = model
         self._is_english = spoken is None or spoken.code == "en"
         self._tokens_per_s = _ENGLISH_TOKENS_PER_S if self._is_english else _TOKENS_PER_S
-        self._expected: Expected | None = None
+        self._bias: NameBias | None = None
 
     @override
     def expect(self, words: Set[str]) -> None:
-        self._expected = Expected(words, self._model.tokenizer.pieces)
+        self._bias = NameBias(words, self._model.tokenizer.pieces)
 
     @override
     def encode(self, samples: Samples) -> Any:
@@ -257,7 +257,7 @@ class MoonshineRecognizer(WindowedRecognizer):
             piece=self.piece,
         )
         doubt = doubt_of(method, draft, stopped, self.piece)
-        adjust = None if self._expected is None else self._expected.raise_in
+        adjust = None if self._bias is None else self._bias.apply
         heard = hear(method, task, encoded, margin=MARGIN, costs=COSTS, doubt=doubt, adjust=adjust)
         if len(heard.tokens) > most:
             # More than was said in this time, so what comes twice in a row was said once.

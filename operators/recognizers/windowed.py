@@ -227,7 +227,7 @@ _LEAST = 4
 _MOST = 20
 
 
-class Expected:
+class NameBias:
     """Names that are expected, those of a glossary, in the vocabulary of a model.
 
     Once a word has been begun as such a name begins, the logits of the tokens with which it may go on are
@@ -245,7 +245,7 @@ class Expected:
         long = [f" {name}".encode() for name in names if len(name) >= _LEAST and name.isalpha()]
         self._names = sorted(name for name in long if self._tokens.keys().isdisjoint((name, name.lower())))
 
-    def raise_in(self, row: Logits, output: tuple[int, ...]) -> None:
+    def apply(self, row: Logits, output: tuple[int, ...]) -> None:
         """Raise them in the row after ``output``."""
         begun = b""
         for token in reversed(output):
