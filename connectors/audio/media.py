@@ -127,7 +127,7 @@ class MediaDecoder:
                 self._samples += len(pcm) // 2
                 yield pcm
         if not self._stop.is_set():
-            if self._ffmpeg.wait():
+            if self._ffmpeg.wait() and not self._is_live:
                 self._ffmpeg.is_cut = True
                 self._ffmpeg.damaged = max(1, self._ffmpeg.damaged)
             self._is_over = True

@@ -1,10 +1,11 @@
 """A broadcast is heard as it is sent: nothing twice, and what is offered again after a break is not lost."""
 
 import io
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import av
 import numpy as np
 import pytest
 
+from connectors.audio import media
 from connectors.microphone import broadcast
 from connectors.microphone.broadcast import Broadcast
 from connectors.microphone.source import MicrophoneSource
@@ -212,6 +214,35 @@ def test_a_broadcast_by_rtmp_is_heard() -> None:
     sound = np.frombuffer(b"".join(one.pcm for one in chunks), "<i2")[8000:24_000].astype(float)
     assert np.abs(np.fft.rfft(sound)).argmax() == 200
     assert events == []
+
+
+@pytest.mark.usefixtures("_hasty")
+def test_a_broadcast_that_falls_silent_is_lost_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(media, "_LIVE_TIMEOUT_S", 3.0)
+    sound = write(tmp_path / "talk.ts", np.full(8 * 48_000, 5000, "i2")).read_bytes()
+    def serve(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp2t\r\n\r\n" + sound)
+                kept.append(client)
+
+    def end(_chunks: list[AudioChunk], events: list[Any]) -> None:
+        if len([one for one in events if isinstance(one, SourceChanged)]) >= 2:
+            raise StopIteration
+
+    kept: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        _, events = heard(f"http://127.0.0.1:{listener.getsockname()[1]}/live.ts", end, 60.0)
+        listener.shutdown(socket.SHUT_RDWR)
+    for client in kept:
+        client.close()
+    told = [one.sentence for one in events if isinstance(one, SourceChanged)]
+    assert "was disconnected; waiting for it" in told[0]
+    assert "is back" in told[1]
 
 
 def test_only_what_is_live_is_heard_live_and_nothing_else_is_reached(tmp_path: Path) -> None:
