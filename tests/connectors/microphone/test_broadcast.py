@@ -222,6 +222,7 @@ def test_a_broadcast_that_falls_silent_is_lost_and_asked_again(
 ) -> None:
     monkeypatch.setattr(media, "_LIVE_TIMEOUT_S", 3.0)
     sound = write(tmp_path / "talk.ts", np.full(8 * 48_000, 5000, "i2")).read_bytes()
+
     def serve(listener: socket.socket) -> None:
         with suppress(OSError):
             while True:
