@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
 .PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image soak load-hour chaos chaos-hour fuzz \
-	lint docs reference packages test-package sbom release release-check lock clean
+	lint docs reference packages test-package release release-check lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -104,10 +104,9 @@ lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/lint-imports
 	.venv/bin/python -m pip check
 
-# Every warning is an error; then every link of the built pages is followed.
+# Every warning is an error, such as a link or an anchor that leads nowhere.
 docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs:.ci .venv/bin/python -m mkdocs build --strict
-	PYTHONPATH=.ci .venv/bin/python -m docsite.links site
 	@echo "docs: open site/index.html"
 
 .venv/docs: docs.lock
@@ -119,9 +118,6 @@ docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
 reference: $(READY) ## write the pages of docs/reference/ that come from the code
 	PYTHONPATH=.:.ci .venv/bin/python -m reference
 
-VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
-WHEEL = dist/surtitle-$(VERSION)-py3-none-any.whl
-
 packages: $(READY) ## build the wheel and the source distribution, in dist/
 	.venv/bin/uv --no-config build --quiet --no-build-isolation --python .venv/bin/python \
 		--clear --no-create-gitignore --out-dir dist
@@ -129,25 +125,13 @@ packages: $(READY) ## build the wheel and the source distribution, in dist/
 test-package: packages ## install the packages in clean environments, and run what they bring (5 minutes)
 	.venv/bin/pytest -n 0 tests/package
 
-# As many tools as the fuzzer has, and apart for the same reason.
-.venv/release: pyproject.toml | $(READY)
-	.venv/bin/uv --no-config venv --quiet --clear --python .venv/bin/python $@
-	.venv/bin/python -m pip --disable-pip-version-check --python $@ install --quiet --group release || { rm -rf $@; exit 1; }
-	@touch $@
-
-sbom: packages .venv/release ## list what an installation consists of (CycloneDX), and its licences, in dist/
-	PYTHONPATH=.:.ci .venv/bin/python -m release.installation $(WHEEL) .venv/installed
-	.venv/release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
-		--output-file dist/surtitle-$(VERSION).cdx.json .venv/installed
-	PYTHONPATH=.:.ci .venv/bin/python -m release.licences .venv/installed/lib/python*/site-packages dist/surtitle-$(VERSION)-licences.txt
-
 release-check: $(READY)
-	PYTHONPATH=.:.ci .venv/bin/python -m release.check
+	PYTHONPATH=.ci .venv/bin/python -m release check
 
 # docs/releasing.md; make release DRY_RUN=1 does all of it but the tag.
-release: release-check lint test docs test-package sbom ## check everything, build the packages and tag the commit (half an hour)
+release: release-check lint test docs test-package ## check everything, build the packages and tag the commit (half an hour)
 	cd dist && sha256sum surtitle-* >SHA256SUMS
-	PYTHONPATH=.:.ci .venv/bin/python -m release.tag $(if $(DRY_RUN),--dry-run)
+	PYTHONPATH=.ci .venv/bin/python -m release $(if $(DRY_RUN),rehearse,tag)
 
 # Whatever uv is there resolves: .venv cannot be brought up to date before the lock is.
 .venv/bin/uv:

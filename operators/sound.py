@@ -1,8 +1,7 @@
-"""Sound: mixed to one channel, and its level, for a meter."""
+"""Sound: mixed to one channel, and its peak level."""
 
 import math
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,20 +35,11 @@ def mono(frames: Floats) -> Floats:
 _FULL_SCALE = 32_768.0
 
 
-class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """The level of some samples in dBFS: 0 is the largest amplitude, silence is minus infinity."""
+def peak_dbfs(pcm: bytes) -> float:
+    """The level of the loudest of 16-bit little-endian samples: 0 dBFS at most, and -inf for silence.
 
-    #: The loudest sample.
-    peak_dbfs: float
-
-
-def level(pcm: bytes) -> Level:
-    """The level of 16-bit signed little-endian samples; empty input is silence, half a sample is ignored."""
+    Half a sample is ignored.
+    """
     samples = np.frombuffer(pcm, "<i2", count=len(pcm) // 2).astype(np.float64)
-    if not samples.size:
-        return Level(peak_dbfs=-math.inf)
-    return Level(peak_dbfs=_decibels(float(np.abs(samples).max())))
-
-
-def _decibels(amplitude: float) -> float:
-    return 20 * math.log10(amplitude / _FULL_SCALE) if amplitude > 0 else -math.inf
+    amplitude = float(np.abs(samples).max(initial=0.0))
+    return 20 * math.log10(amplitude / _FULL_SCALE) if amplitude else -math.inf

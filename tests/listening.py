@@ -23,7 +23,7 @@ from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.notifications import SoundLost, SourceChanged
-from operators.sound import level
+from operators.sound import peak_dbfs
 
 _ROOT = Path(__file__).parent.parent
 
@@ -129,7 +129,7 @@ def _listen(wav: Path, options: dict[str, Any]) -> None:
             end_s=chunk.start_s + chunk.duration_s,
             now_s=source.now(),
             is_last=chunk.is_last,
-            peak_dbfs=max(-999.0, level(chunk.pcm).peak_dbfs),
+            peak_dbfs=max(-999.0, peak_dbfs(chunk.pcm)),
         )
         return chunk.key, chunk
 

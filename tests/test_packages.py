@@ -35,7 +35,7 @@ def metadata(wheel: Path) -> str:
 
 def test_the_wheel_has_every_file_of_the_packages_and_nothing_beside_them(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    beside = {one for one in names if ".dist-info/" in one or ".data/" in one}
+    beside = {one for one in names if ".dist-info/" in one}
     assert names - beside == tracked(*PACKAGES)
     for needed in (
         "connectors/web/static/index.html", "flows/pages/report.css", "operators/py.typed",
@@ -43,7 +43,6 @@ def test_the_wheel_has_every_file_of_the_packages_and_nothing_beside_them(wheel:
         "operators/prompts/templates/few-shot-german.toml",
     ):  # fmt: skip
         assert needed in names
-    assert {one.partition("/data/")[2] for one in beside} == {"", "share/man/man1/surtitle.1"}
 
 
 def test_the_wheel_has_the_program_and_runs_on_every_system(wheel: Path) -> None:

@@ -76,7 +76,3 @@ def test_a_pattern_takes_time_in_proportion_to_the_text(use: str) -> None:
             text = before + unit * _TIMES + after
             # Of three times the best: a collection of garbage is not the pattern's.
             assert any(_run(pattern, way, text) < _MOST_S for _ in range(3)), (unit, before, after)
-
-
-def test_patterns_are_found_with_their_uses() -> None:
-    assert {"operators.sentences.words._END.search"} < {*_USED}

@@ -10,23 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.tiny_gguf import CONTROL, Value, byte_pairs, write_gguf
-from tests.tiny_layers import (
-    PARTS,
-    Shapes,
-    Size,
-    attention,
-    bert,
-    ffn,
-    mamba,
-    short_convolution,
-    t5,
-    t5_norms,
-)
 
 #: Architectures whose memory is recurrent, recurrent in some layers, and nowhere.
 KINDS = ("mamba", "lfm2", "llama")
 #: Architectures that do not go on with a text.
 OTHERS = ("t5", "t5encoder", "bert", "llada")
+
+
+#: Of tensors, by name.
+Shapes = dict[str, tuple[int, ...]]
+PARTS = ("weight", "bias")
+
+
+# The least that all architectures allow: width, numbers per attention head and per token in a state, channels
+# of a state-space layer.
+_WIDTH, _LAYERS, _FEED_FORWARD, _HEAD, _STATE, _SSM_HEADS = 64, 2, 64, 64, 16, 4
+_INNER = 2 * _WIDTH
 
 
 class _Kind(NamedTuple):
@@ -40,34 +39,33 @@ class _Kind(NamedTuple):
     rest: Shapes | None = None
 
 
-def write_kind(path: Path, kind: str, size: Size = Size()) -> Path:  # noqa: B008 - it never changes
+def write_kind(path: Path, kind: str) -> Path:
     """Write a model of the architecture ``kind``, which speaks bytes and ends with its last token."""
-    padding = {f"<{number}>": CONTROL for number in range(size.vocabulary - 300)}
-    tokens = byte_pairs({**padding, "<|end|>": CONTROL})
-    own = _kinds(size)[kind]
+    tokens = byte_pairs({"<|end|>": CONTROL})
+    own = _kinds()[kind]
     entries: dict[str, Value] = {
         "general.architecture": kind,
         f"{kind}.context_length": 4096,
-        f"{kind}.embedding_length": size.width,
-        f"{kind}.block_count": size.layers,
-        f"{kind}.feed_forward_length": size.feed_forward,
+        f"{kind}.embedding_length": _WIDTH,
+        f"{kind}.block_count": _LAYERS,
+        f"{kind}.feed_forward_length": _FEED_FORWARD,
         f"{kind}.attention.layer_norm_rms_epsilon": 1e-5,
         **{f"{kind}.{key}": value for key, value in own.header.items()},
         **tokens.entries,
         "tokenizer.ggml.token_type_count": 2,
     }
-    rest = {"output_norm.weight": (size.width,)} if own.rest is None else own.rest
-    shapes: Shapes = {"token_embd.weight": (size.width, len(tokens.texts)), **rest}
-    for layer in range(size.layers):
-        layer_shapes = own.layer if own.attention is None or not _attends(layer, size) else own.attention
+    rest = {"output_norm.weight": (_WIDTH,)} if own.rest is None else own.rest
+    shapes: Shapes = {"token_embd.weight": (_WIDTH, len(tokens.texts)), **rest}
+    for layer in range(_LAYERS):
+        layer_shapes = own.layer if own.attention is None or not _attends(layer) else own.attention
         for name, shape in layer_shapes.items():
             shapes[name.format(layer) if "{}" in name else f"blk.{layer}.{name}"] = shape
     noise = np.random.default_rng(0)
     return write_gguf(path, entries, shapes, lambda name, shape: _tensor(noise, name, shape))
 
 
-def _attends(layer: int, size: Size) -> bool:
-    return layer % size.every == size.every - 1
+def _attends(layer: int) -> bool:
+    return layer % 2 == 2 - 1
 
 
 def _tensor(noise: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -86,52 +84,115 @@ def _tensor(noise: np.random.Generator, name: str, shape: tuple[int, ...]) -> ND
     return normal * (1.5 / float(np.sqrt(fan_in)))
 
 
-def _kinds(size: Size) -> dict[str, _Kind]:
+def _kinds() -> dict[str, _Kind]:
     ssm: dict[str, Value] = {
         "ssm.conv_kernel": 4,
-        "ssm.inner_size": size.inner,
-        "ssm.state_size": size.state,
-        "ssm.time_step_rank": size.ssm_heads,
+        "ssm.inner_size": _INNER,
+        "ssm.state_size": _STATE,
+        "ssm.time_step_rank": _SSM_HEADS,
         "ssm.group_count": 1,
     }
-    count = size.width // size.head
+    count = _WIDTH // _HEAD
     heads: dict[str, Value] = {
         "attention.head_count": count,
         "attention.head_count_kv": count,
-        "attention.key_length": size.head,
-        "attention.value_length": size.head,
-        "rope.dimension_count": size.head,
+        "attention.key_length": _HEAD,
+        "attention.value_length": _HEAD,
+        "rope.dimension_count": _HEAD,
     }
     some: dict[str, Value] = {
         **heads,
-        "attention.head_count_kv": [count * _attends(layer, size) for layer in range(size.layers)],
+        "attention.head_count_kv": [count * _attends(layer) for layer in range(_LAYERS)],
     }
-    attends = {**attention(size), **ffn(size)}
+    attends = {**_attention(), **_ffn()}
     old: dict[str, Value] = {"attention.head_count": count, "attention.layer_norm_epsilon": 1e-5}
     encoded: dict[str, Value] = {**old, "attention.relative_buckets_count": 8}
     return {
         "llama": _Kind(heads, attends),
-        "mamba": _Kind(ssm, mamba(size)),
+        "mamba": _Kind(ssm, _mamba()),
         "lfm2": _Kind(
             {**some, "shortconv.l_cache": 3},
-            {**short_convolution(size), **ffn(size)},
-            {**attends, "attn_q_norm.weight": (size.head,), "attn_k_norm.weight": (size.head,)},
-            {"token_embd_norm.weight": (size.width,)},
+            {**_short_convolution(), **_ffn()},
+            {**attends, "attn_q_norm.weight": (_HEAD,), "attn_k_norm.weight": (_HEAD,)},
+            {"token_embd_norm.weight": (_WIDTH,)},
         ),
         "t5": _Kind(
             encoded,
-            {**t5(size, "enc"), **t5(size, "dec"), **t5(size, "dec", "cross_attn")},
-            rest=t5_norms(size, "enc", "dec"),
+            {**_t5("enc"), **_t5("dec"), **_t5("dec", "cross_attn")},
+            rest=_t5_norms("enc", "dec"),
         ),
-        "t5encoder": _Kind(encoded, t5(size, "enc"), rest=t5_norms(size, "enc")),
+        "t5encoder": _Kind(encoded, _t5("enc"), rest=_t5_norms("enc")),
         "bert": _Kind(
             old,
-            bert(size),
+            _bert(),
             rest={
-                "token_types.weight": (size.width, 2),
-                "position_embd.weight": (size.width, 4096),
-                **{f"token_embd_norm.{part}": (size.width,) for part in PARTS},
+                "token_types.weight": (_WIDTH, 2),
+                "position_embd.weight": (_WIDTH, 4096),
+                **{f"token_embd_norm.{part}": (_WIDTH,) for part in PARTS},
             },
         ),
         "llada": _Kind(heads, attends),
+    }
+
+
+def _ffn(norm: str = "ffn_norm.weight") -> Shapes:
+    wide = (_WIDTH, _FEED_FORWARD)
+    return {
+        norm: (_WIDTH,),
+        "ffn_gate.weight": wide,
+        "ffn_up.weight": wide,
+        "ffn_down.weight": wide[::-1],
+    }
+
+
+def _attention() -> Shapes:
+    return {
+        "attn_norm.weight": (_WIDTH,),
+        **{f"attn_{name}.weight": (_WIDTH, _WIDTH) for name in ("q", "k", "v", "output")},
+    }
+
+
+def _mamba() -> Shapes:
+    rank = _SSM_HEADS
+    return {
+        "attn_norm.weight": (_WIDTH,),
+        "ssm_in.weight": (_WIDTH, 2 * _INNER),
+        "ssm_conv1d.weight": (4, _INNER),
+        "ssm_conv1d.bias": (_INNER,),
+        "ssm_x.weight": (_INNER, rank + 2 * _STATE),
+        "ssm_dt.weight": (rank, _INNER),
+        "ssm_dt.bias": (_INNER,),
+        "ssm_a": (_STATE, _INNER),
+        "ssm_d": (_INNER,),
+        "ssm_out.weight": (_INNER, _WIDTH),
+    }
+
+
+def _short_convolution() -> Shapes:
+    return {
+        "attn_norm.weight": (_WIDTH,),
+        "shortconv.conv.weight": (3, _WIDTH),
+        "shortconv.in_proj.weight": (_WIDTH, 3 * _WIDTH),
+        "shortconv.out_proj.weight": (_WIDTH, _WIDTH),
+    }
+
+
+def _t5(half: str, attention: str = "attn") -> Shapes:
+    norm = {f"{half}.blk.{{}}.{name}_norm.weight": (_WIDTH,) for name in (attention, "ffn")}
+    squares = [*(f"{attention}_{name}" for name in "qkvo"), "ffn_up", "ffn_down"]
+    return {**norm, **{f"{half}.blk.{{}}.{name}.weight": (_WIDTH, _WIDTH) for name in squares}}
+
+
+def _t5_norms(*halves: str) -> Shapes:
+    return {f"{half}.output_norm.weight": (_WIDTH,) for half in halves}
+
+
+def _bert() -> Shapes:
+    squares = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down")
+    biases = ("attn_output", "ffn_up", "ffn_down")
+    norms = ("attn_output_norm", "layer_output_norm")
+    return {
+        **{f"{name}.weight": (_WIDTH, _WIDTH) for name in squares},
+        **{f"{name}.bias": (_WIDTH,) for name in biases},
+        **{f"{name}.{part}": (_WIDTH,) for name in norms for part in PARTS},
     }

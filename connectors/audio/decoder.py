@@ -4,16 +4,15 @@ import math
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
+from typing import TypeAlias
 
-import msgspec
 import numpy as np
 import soundfile
 import soxr  # type: ignore[import-untyped] # ships no stubs
 from numpy.typing import NDArray
 
-from connectors.audio.media import ANY, MediaDecoder, Wanted
+from connectors.audio.media import DEFAULT_TRACK, MediaDecoder, TrackChoice
 from connectors.audio.recording import is_file
 from operators.errors import InputError, missing, unreadable
 from operators.events import SAMPLE_RATE
@@ -25,133 +24,57 @@ _BLOCK_SAMPLES = 2**20
 _RATES = range(1_000, 768_001)
 # libsndfile reports 2^63 - 1 if the header does not contain the length.
 _UNKNOWN_FRAMES = 2**62
-# What libsndfile notes of a WAV file that is shorter than its header says.
+# What libsndfile notes of a WAV file that is shorter than its header says. Larger sizes are written by
+# programs that cannot know the length: SoX, arecord, ffmpeg.
 _SHORTENED = re.compile(r"^data : (\d+) \(should be \d+\)", re.MULTILINE)
-# Sizes from here on are written by programs that cannot know the length: SoX, arecord, ffmpeg.
 _MIN_OPEN_ENDED = 0x7FFF_0000
 # Shorter differences are not worth a report: encoders round lengths.
 _MIN_MISSING_S = 0.05
 
 
-class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a recording's header."""
+class FileDecoder:
+    """Decodes with libsndfile from a position to the end; iterate over `blocks`, then read the figures."""
 
-    #: Seconds of audio present; infinite if the header does not contain the length (FLAC from a pipe).
-    duration_s: float
-    #: Samples per second and channel, in the file.
-    rate: int
-    channels: int
-    #: Which of several audio tracks it is, for a sentence.
-    track: str = ""
-
-
-def probe(recording: Path | str, wanted: Wanted = ANY) -> AudioFileInfo:
-    """Read a recording's header, and find the track that is wanted.
-
-    Raises:
-        InputError: when the file is missing, is not a file, cannot be read, has an unknown format, has an
-            invalid header or contains no audio.
-    """
-    with closing(AudioDecoder(recording, wanted=wanted)) as decoder:
-        return decoder.info
-
-
-class AudioDecoder:
-    """Decodes a recording from a position to its end; iterate over `blocks`, then read the figures.
-
-    Args:
-        recording: The path of a file, an address, or ``-`` for standard input.
-        position: Where to begin, in 16 kHz samples.
-        stop: When set, the blocks end instead of waiting for more of them.
-        wanted: Which audio track, if there are several.
-
-    Raises:
-        InputError: as `probe` does.
-    """
-
-    def __init__(
-        self, recording: Path | str, position: int = 0, stop: threading.Event | None = None,
-        wanted: Wanted = ANY,
-    ) -> None:  # fmt: skip
-        sound = _opened(Path(recording)) if is_file(str(recording)) else None
-        self._decoder: _FileDecoder | MediaDecoder
-        if sound is not None:
-            if wanted.track not in ("", "1"):
-                sound.close()
-                raise InputError(
-                    f"{recording}: it has one audio track, without a language; leave out input.track"
-                )
-            self._decoder = _FileDecoder(Path(recording), sound, position)
-            self.info = self._decoder.info
-        else:
-            self._decoder = media = MediaDecoder(str(recording), position, stop, wanted=wanted)
-            self.info = AudioFileInfo(
-                duration_s=math.inf if media.duration_s is None else media.duration_s,
-                rate=SAMPLE_RATE,
-                channels=1,
-                track=media.track,
-            )
-
-    @property
-    def read_s(self) -> float:
-        """Seconds of the recording decoded, including those before the position."""
-        return self._decoder.read_s
-
-    @property
-    def is_truncated(self) -> bool:
-        """Whether it ended before the length that its header promises; false until the end is reached."""
-        return self._decoder.missing_s >= _MIN_MISSING_S
-
-    @property
-    def damaged(self) -> int:
-        """Packets that could not be decoded, if the format has any; 0 until the end is reached."""
-        return self._decoder.damaged
-
-    def blocks(self) -> Iterator[bytes]:
-        """Blocks of int16 little-endian samples, 16 kHz mono, about half a second each."""
-        return self._decoder.blocks()
-
-    def close(self) -> None:
-        """Close the file; may be called more than once."""
-        self._decoder.close()
-
-
-class _FileDecoder:
-    """Decodes with libsndfile, as `AudioDecoder` describes."""
-
+    #: The audio track: there is one.
+    track = ""
+    #: Packets that could not be decoded: the format has none.
     damaged = 0
 
     def __init__(self, path: Path, sound: soundfile.SoundFile, position: int) -> None:
         self._sound = sound
-        rate = sound.samplerate
-        duration_s = sound.frames / rate if sound.frames < _UNKNOWN_FRAMES else math.inf
-        self.info = AudioFileInfo(duration_s=duration_s, rate=rate, channels=sound.channels)
-        self._promised_s = duration_s if math.isfinite(duration_s) else 0.0
+        self._rate: int = sound.samplerate
+        #: Seconds of audio present; None if the header does not contain the length (FLAC from a pipe).
+        self.duration_s = sound.frames / self._rate if sound.frames < _UNKNOWN_FRAMES else None
         shortened = _SHORTENED.search(sound.extra_info)
-        if shortened and int(shortened[1]) < _MIN_OPEN_ENDED:
-            self._promised_s = math.inf
-        self.missing_s = 0.0
+        is_shortened = shortened is not None and int(shortened[1]) < _MIN_OPEN_ENDED
+        self._promised_s = math.inf if is_shortened else self.duration_s or 0.0
+        #: Whether it ended before the length that its header promises; false until the end is reached.
+        self.is_truncated = False
         # The resampler has a memory, which is filled with a whole second of audio before the position; whole
         # seconds fall on whole samples at every rate.
         second = max(0, position // SAMPLE_RATE - 1)
         try:
-            sound.seek(second * rate)
+            sound.seek(second * self._rate)
         except soundfile.LibsndfileError:
             sound.close()
             raise InputError(
                 f"{path} has become shorter since the run being resumed; start a new run"
             ) from None
-        self._frames: int = second * rate
+        self._frames: int = second * self._rate
         self._skip = 2 * (position - second * SAMPLE_RATE)
 
     @property
     def read_s(self) -> float:
-        return self._frames / self.info.rate
+        """Seconds of the recording decoded, including those before the position."""
+        return self._frames / self._rate
 
     def blocks(self) -> Iterator[bytes]:
-        rate, is_over = self.info.rate, False
+        """Blocks of int16 little-endian samples, 16 kHz mono, about half a second each."""
+        is_over = False
         # If no resampler is needed, the samples pass unchanged.
-        resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, "float32")
+        resampler = None
+        if self._rate != SAMPLE_RATE:
+            resampler = soxr.ResampleStream(self._rate, SAMPLE_RATE, 1, "float32")
         while not is_over:
             samples, is_over = self._read()
             if resampler is not None:
@@ -159,16 +82,18 @@ class _FileDecoder:
             pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
             yield pcm[self._skip :]
             self._skip = max(0, self._skip - len(pcm))
-        self.missing_s = self._promised_s - self.read_s
+        self.is_truncated = self._promised_s - self.read_s >= _MIN_MISSING_S
         self.close()
 
     def close(self) -> None:
+        """Close the file; may be called more than once."""
         self._sound.close()
 
     def _read(self) -> tuple[NDArray[np.float32], bool]:
         """The next block as float32 of shape (frames,), its channels mixed, and whether it is the last."""
-        frames = min(round(_BLOCK_S * self.info.rate), _BLOCK_SAMPLES // self.info.channels)
-        block = np.full((frames, self.info.channels), np.nan, dtype=np.float32)
+        channels = self._sound.channels
+        frames = min(round(_BLOCK_S * self._rate), _BLOCK_SAMPLES // channels)
+        block = np.full((frames, channels), np.nan, dtype=np.float32)
         try:
             count = len(self._sound.read(out=block))
         except soundfile.LibsndfileError:
@@ -180,7 +105,36 @@ class _FileDecoder:
         return mono(np.nan_to_num(block[:count])), count < frames
 
 
-def _opened(path: Path) -> soundfile.SoundFile | None:
+AudioDecoder: TypeAlias = FileDecoder | MediaDecoder
+
+
+def open_audio(
+    recording: Path | str, position: int = 0, stop: threading.Event | None = None,
+    choice: TrackChoice = DEFAULT_TRACK,
+) -> AudioDecoder:  # fmt: skip
+    """Open a recording for decoding.
+
+    Args:
+        recording: The path of a file, an address, or ``-`` for standard input.
+        position: Where to begin, in 16 kHz samples.
+        stop: When set, the blocks end instead of waiting for more of them.
+        choice: Which audio track, if there are several.
+
+    Raises:
+        InputError: when it is missing, is not a file, cannot be read or contains no audio.
+        UsageError: when FFmpeg is needed and missing; for an address that cannot be read.
+    """
+    path = Path(recording)
+    sound = _open_file(path) if is_file(str(recording)) else None
+    if sound is None:
+        return MediaDecoder(str(recording), position, stop, choice=choice)
+    if choice.track not in ("", "1"):
+        sound.close()
+        raise InputError(f"{path}: it has one audio track, without a language; leave out input.track")
+    return FileDecoder(path, sound, position)
+
+
+def _open_file(path: Path) -> soundfile.SoundFile | None:
     """The file for libsndfile; None if it is one for FFmpeg, as are WAV files that give their size as 0."""
     try:
         if not path.exists():
@@ -194,15 +148,10 @@ def _opened(path: Path) -> soundfile.SoundFile | None:
         raise InputError(unreadable(path, error)) from error
     except soundfile.LibsndfileError:
         return None
-    if sound.frames > 0 and sound.samplerate in _RATES:
-        return sound
-    rate, log = sound.samplerate, sound.extra_info
-    sound.close()
-    if rate not in _RATES:
-        raise InputError(
-            f"{path}: its header claims {rate} samples a second, which no recording has; export it again"
-        )
-    # Who came back to fill in the outer size means the inner one, too.
-    if f"RIFF : {path.stat().st_size - 8}\n" in log:
-        raise InputError(f"{path}: it holds no audio; record or export it again")
-    return None
+    if sound.samplerate not in _RATES:
+        sound.close()
+        raise InputError(f"{path}: its header claims {sound.samplerate} samples a second; export it again")
+    if sound.frames == 0:
+        sound.close()
+        return None
+    return sound

@@ -12,18 +12,17 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from subprocess import DEVNULL
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from operators.addresses import is_address
 from operators.extras import EXTRAS, missing, require_extra
 
-#: Bytes that it may allocate, where the system can bound them (Linux). The index of a day of sound takes a
-#: tenth.
+#: Bytes that FFmpeg may allocate, on Linux. The index of a day of sound takes a tenth.
 MEMORY_LIMIT = 2**30
-_MAX_BLOCK = 2**28
 _END_S = 2.0
 # Seconds without data from an address, and for its first connection.
 _TIMEOUT_S = 30
@@ -36,10 +35,10 @@ _MAPPED = re.compile(r"  Stream #0:(\d+) -> #0:0")
 _MADE = re.compile(r"  Stream #0:0.*: Audio: pcm_s16le, \d+ Hz, (mono|stereo)")
 _DAMAGED = ("Error submitting packet to decoder", "Error while decoding stream")
 _CUT = ("partial file", "File ended prematurely", "Stream ends prematurely", "Error during demuxing")
-_LAST_REMARKS = 50
+_MAX_REMARKS = 50
 
 
-class Refusal(Exception):  # noqa: N818 - an answer
+class MediaError(Exception):
     """Why something cannot be done, and what to do: parts of a sentence."""
 
     def __init__(self, why: str, remedy: str) -> None:
@@ -63,27 +62,27 @@ class Stream(NamedTuple):
     about: dict[str, str]
 
 
+@dataclass
 class Header:
-    """What it told of its input."""
+    """What FFmpeg printed about its input."""
 
-    def __init__(self) -> None:
-        #: Names of the container; empty for what could not be opened.
-        self.format = ""
-        self.duration_s: float | None = None
-        #: When it begins by its own clock.
-        self.start_s = 0.0
-        self.streams: list[Stream] = []
-        #: Index of the track that becomes the first of the output.
-        self.mapped: int | None = None
-        #: Of the output, if that is sound.
-        self.channels = 1
+    #: Names of the container; empty for what could not be opened.
+    format: str = ""
+    duration_s: float | None = None
+    #: First time stamp.
+    start_s: float = 0.0
+    streams: list[Stream] = field(default_factory=list)
+    #: Index of the track that becomes the first of the output.
+    mapped: int | None = None
+    #: Channels of the output, if that is sound.
+    channels: int = 1
 
     def of(self, kind: str) -> list[Stream]:
         """The tracks of a kind."""
         return [one for one in self.streams if one.kind == kind]
 
     def read(self, line: str) -> None:
-        """Take a line of the description."""
+        """Parse a line of the description."""
         if found := _INPUT.match(line):
             self.format = found[1].rstrip(",")
         elif found := _DURATION.match(line):
@@ -103,26 +102,25 @@ class Header:
 
 
 class Ffmpeg:
-    """FFmpeg while it runs; what it says is read along.
+    """A running FFmpeg process, whose messages are parsed on a thread.
 
     Args:
         arguments: Those after the general ones.
-        says: What to write to its standard input.
-        takes_input: Whether its standard input is that of this process.
+        stdin: What to write to its standard input, or what to connect it with: see `subprocess.Popen`.
         limit: Bytes that it may allocate; None for any number.
-        folder: Where it runs.
+        folder: Its working directory.
     """
 
     def __init__(
-        self, arguments: Sequence[str], says: bytes | None = None, *, takes_input: bool = False,
-        limit: int | None = MEMORY_LIMIT, folder: str | None = None,
+        self, arguments: Sequence[str], stdin: bytes | int | None = DEVNULL,
+        *, limit: int | None = MEMORY_LIMIT, folder: str | None = None,
     ) -> None:  # fmt: skip
         self.process = subprocess.Popen(
             [
                 program(), "-hide_banner", "-nostdin", "-nostats", "-loglevel", "repeat+level+info",
-                "-max_alloc", str(_MAX_BLOCK), *arguments,
+                *arguments,
             ],
-            stdin=None if takes_input else subprocess.DEVNULL if says is None else subprocess.PIPE,
+            stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
@@ -131,37 +129,37 @@ class Ffmpeg:
         if limit is not None and hasattr(resource, "prlimit"):
             with suppress(OSError):
                 resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (limit, limit))
-        if says is not None and self.process.stdin is not None:
-            with suppress(OSError), self.process.stdin as stdin:
-                stdin.write(says)
+        if isinstance(stdin, bytes) and self.process.stdin is not None:
+            with suppress(OSError), self.process.stdin as pipe:
+                pipe.write(stdin)
         #: Complete as soon as there is output.
         self.header = Header()
-        #: Packets that were unusable so far.
+        #: Packets that could not be decoded so far.
         self.damaged = 0
         #: Whether the recording breaks off.
         self.is_cut = False
         #: Its last warnings and errors.
         self.remarks: list[str] = []
-        self._is_told = threading.Event()
+        self._has_header = threading.Event()
         self._reader = threading.Thread(target=self._read, name="ffmpeg", daemon=True)
         self._reader.start()
 
     def wait_for_header(self) -> None:
-        """Wait until it has told which track it takes, or has ended."""
-        self._is_told.wait(_TIMEOUT_S)
+        """Wait until the header is complete, or the process has ended."""
+        self._has_header.wait(_TIMEOUT_S)
 
     def output(self, seconds: float) -> bytes:
-        """All that it writes until its end, which comes after so many seconds at the latest."""
-        late = threading.Timer(seconds, self.process.kill)
-        late.start()
+        """All of its output; it is killed after so many seconds."""
+        timeout = threading.Timer(seconds, self.process.kill)
+        timeout.start()
         with self.process.stdout as stdout:  # type: ignore[union-attr] # it is there
             made = stdout.read()
         self.wait()
-        late.cancel()
+        timeout.cancel()
         return made
 
     def wait(self) -> int:
-        """Wait for its end, and for all that it says; returns its status."""
+        """Wait for its end and its last message; returns the exit status."""
         status = self.process.wait()
         self._reader.join(_TIMEOUT_S)
         return status
@@ -170,37 +168,35 @@ class Ffmpeg:
         """End it; may be called more than once."""
         end(self.process)
 
-    def reason(self) -> Refusal:
-        """Why it ended without a result."""
-        last = self.remarks[-1].rpartition(": ")[2] if self.remarks else ""
+    def reason(self) -> MediaError:
+        """Why it ended without a result, by its last message."""
+        last = self.remarks[-1].rpartition(": ")[2] if self.remarks else "FFmpeg failed"
         if last.startswith("Invalid data found"):
-            return Refusal(
+            return MediaError(
                 "it is no sound or video that FFmpeg knows, or its beginning or its index is cut off",
                 "copy or export it again",
             )
-        if not last:
-            return Refusal("FFmpeg failed on it", "convert it to WAV or FLAC")
-        return Refusal(f"the system says: {last}", "check it, and give a recording")
+        return MediaError(f"the system says: {last}", "check it, and give a recording")
 
     def _read(self) -> None:
         assert self.process.stderr is not None
         with self.process.stderr as stderr:
             for line in stderr:
                 if found := _REMARK.match(line.decode(errors="replace")):
-                    self._take(*found.groups())
-        self._is_told.set()
+                    self._parse(*found.groups())
+        self._has_header.set()
 
-    def _take(self, level: str, text: str) -> None:
+    def _parse(self, level: str, text: str) -> None:
         if level == "info":
             if found := _MAPPED.match(text):
                 self.header.mapped = int(found[1])
             elif self.header.mapped is None:
                 self.header.read(text)
-            elif not self._is_told.is_set() and (found := _MADE.match(text)):
+            elif not self._has_header.is_set() and (found := _MADE.match(text)):
                 self.header.channels = 1 + (found[1] == "stereo")
-                self._is_told.set()
+                self._has_header.set()
         if level in ("warning", "error", "fatal"):
-            self.remarks = [*self.remarks[1 - _LAST_REMARKS :], text]
+            self.remarks = [*self.remarks[1 - _MAX_REMARKS :], text]
             self.damaged += text.startswith(_DAMAGED)
             self.is_cut = self.is_cut or any(one in text for one in _CUT)
 
@@ -216,7 +212,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @lru_cache(1)
 def program() -> str:
-    """The path of the program, which is there."""
+    """The path of the program; `is_there` says whether there is one."""
     if (found := shutil.which("ffmpeg")) is not None:
         return found
     import imageio_ffmpeg
@@ -226,18 +222,18 @@ def program() -> str:
 
 
 def is_there() -> bool:
-    """Whether there is such a program."""
+    """Whether FFmpeg is installed."""
     return shutil.which("ffmpeg") is not None or not missing(EXTRAS["media"])
 
 
 def require(what: str) -> None:
-    """Raise a `UsageError` that says what needs the program, if there is none."""
+    """Raise a `UsageError` that says what needs FFmpeg, if it is not installed."""
     if not is_there():
         require_extra(EXTRAS["media"], what)
 
 
 def probe(recording: Path) -> Header:
-    """The header of a file. Raises `Refusal` if it cannot be read."""
+    """The header of a file. Raises `MediaError` if it cannot be read."""
     # It complains that it has nothing to write.
     ffmpeg = Ffmpeg(opening(f"file:{recording.absolute()}"))
     ffmpeg.output(2 * _TIMEOUT_S)
@@ -246,57 +242,58 @@ def probe(recording: Path) -> Header:
     return ffmpeg.header
 
 
-def opening(opens: str, *, again: bool = False) -> list[str]:
-    """The arguments that open what may be read; of a broadcast that was heard before, from further back."""
-    scheme = opens.partition(":")[0].lower()
+def opening(url: str, *, again: bool = False) -> list[str]:
+    """The arguments that open an input with the protocols that it may use.
+
+    Args:
+        url: Of a file, a pipe or an address; that of RTMP is written to standard input: see `concat_list`.
+        again: Whether it is a broadcast that was lost: its list is then read from further back.
+    """
+    scheme = url.partition(":")[0].lower()
     if scheme.startswith("rtmp"):
-        # The address is in a list that it gets by its standard input.
         reached = "rtmp,rtmpt,rtmps,rtmpts,tcp,tls,http,https,pipe"
         return ["-protocol_whitelist", reached, "-f", "concat", "-safe", "0", "-i", "pipe:0"]
     if scheme not in ("http", "https"):
         # A playlist must not make this read other files, or a file reach into the network.
-        return ["-protocol_whitelist", scheme, "-max_streams", "100", "-i", opens]
+        return ["-protocol_whitelist", scheme, "-max_streams", "100", "-i", url]
     options = {
         "protocol_whitelist": "http,https,tls,tcp,crypto", "rw_timeout": str(_TIMEOUT_S * 1_000_000),
         "reconnect": "1", "reconnect_delay_max": "10", "max_streams": "100",
     }  # fmt: skip
-    if "m3u8" in urlsplit(opens).path.lower():
-        # Of a list of segments that no longer changes.
+    if "m3u8" in urlsplit(url).path.lower():
+        # Reloads of a list of segments that no longer changes.
         options["m3u8_hold_counters"] = "10"
-        # Three segments before the last one, as players begin; what was heard already is left out.
+        # Players begin three segments before the last one.
         options["live_start_index"] = "-20" if again else "-3"
-    return [*(word for name, value in options.items() for word in (f"-{name}", value)), "-i", _led(opens)]
+    return [*(word for name, value in options.items() for word in (f"-{name}", value)), "-i", _redirect(url)]
 
 
-def listed(address: str) -> bytes | None:
-    """What it must read from its standard input for an address; None for all others."""
-    if not is_address(address) or not address.lower().startswith("rtmp"):
-        return None
+def concat_list(address: str) -> bytes:
+    """The list of FFmpeg's concat demuxer that names an address."""
     quoted = address.replace("'", r"'\''")
     return f"ffconcat version 1.0\nfile '{quoted}'\n".encode()
 
 
-def _led(address: str) -> str:
-    """An address of this process that leads to another one, once.
+def _redirect(address: str) -> str:
+    """An address of this process that redirects to another one, once.
 
     Arguments are shown to everybody on a machine, and an address may hold a password.
     """
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(_TIMEOUT_S)
     key = secrets.token_urlsafe()
-    where = f"http://127.0.0.1:{server.getsockname()[1]}/{key}/{PurePosixPath(urlsplit(address).path).name}"
-
     answer = f"HTTP/1.1 302 Found\r\nLocation: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-    def lead() -> None:
+    def serve() -> None:
         with server, suppress(OSError):
-            is_led = False
-            while not is_led:
+            is_served = False
+            while not is_served:
                 connection, _ = server.accept()
                 with connection:
                     connection.settimeout(1.0)
-                    if is_led := key.encode() in connection.recv(2**14):
+                    if is_served := key.encode() in connection.recv(2**14):
                         connection.sendall(answer.encode())
 
-    threading.Thread(target=lead, name="address", daemon=True).start()
-    return where
+    threading.Thread(target=serve, name="address", daemon=True).start()
+    name = PurePosixPath(urlsplit(address).path).name
+    return f"http://127.0.0.1:{server.getsockname()[1]}/{key}/{name}"

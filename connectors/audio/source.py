@@ -1,5 +1,6 @@
 """Recordings as a source, in real time or as fast as possible."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,8 +11,8 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.audio.decoder import AudioDecoder, probe
-from connectors.audio.media import ANY, Wanted
+from connectors.audio.decoder import AudioDecoder, open_audio
+from connectors.audio.media import DEFAULT_TRACK, TrackChoice
 from connectors.audio.recording import STANDARD_INPUT, shown
 from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE, nap
@@ -30,7 +31,7 @@ class AudioPosition(msgspec.Struct, frozen=True):
     samples: int = 0
     #: True once the last chunk was delivered.
     is_over: bool = False
-    #: Of several recordings, where those after the first began that were begun.
+    #: Where the recordings after the first began, as far as they were begun, in samples of the stream.
     begun_at: tuple[int, ...] = ()
 
 
@@ -41,7 +42,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
 
     Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run continues
     reading there, also after it was stopped. A recording that was read to its end stays over. Standard input
-    cannot be read again: it is read once, and no run resumes.
+    is read once, and no run resumes.
 
     Args:
         recordings: The path of the recording, or several; also addresses, and ``-`` for standard input.
@@ -51,11 +52,11 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         stop: When set, the source ends without marking a last chunk: the next run continues the recording.
         observe: Called after each batch with the progress, and at the end if that came before the header's
             length.
-        wanted: Which track of sound, where a recording has several; it is told which one is heard.
+        choice: Which audio track, where a recording has several; a message names it.
         clock: Seconds since an arbitrary moment, for real time.
 
     Raises:
-        InputError: as `probe` does.
+        InputError: as `open_audio` does.
 
     Example:
         >>> from bytewax import operators as op
@@ -80,7 +81,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         chunk_s: float = 0.1,
         stop: threading.Event | None = None,
         observe: Callable[[RecordingAt | RecordingTruncated], None] = lambda _event: None,
-        wanted: Wanted = ANY,
+        choice: TrackChoice = DEFAULT_TRACK,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 0.01 <= chunk_s <= 10:
@@ -91,10 +92,10 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         self.realtime = realtime
         self.chunk_samples = round(chunk_s * SAMPLE_RATE)
         self.stop = stop or threading.Event()
-        self._wanted = wanted
+        self._choice = choice
         self._piped: AudioDecoder | None = None
         #: Seconds of all recordings; infinite if one does not say.
-        self.duration_s = sum(self._probe(one) for one in self.recordings)
+        self.duration_s = sum(map(self._probe, self.recordings))
         self.observe = observe
         self._clock = clock
         self._began: float | None = None
@@ -112,21 +113,22 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     def open(self, recording: str, position: int) -> AudioDecoder:
         """A decoder that begins at a position of one of the recordings, in samples."""
         if recording != STANDARD_INPUT:
-            return AudioDecoder(recording, position, self.stop, self._wanted)
+            return open_audio(recording, position, self.stop, self._choice)
         piped, self._piped = self._piped, None
         if piped is None or position:
             raise InputError("standard input cannot be read again; save it as a file, and give that")
         return piped
 
     def _probe(self, recording: str) -> float:
+        """The length of a recording in seconds, infinite if unknown."""
+        decoder = open_audio(recording, stop=self.stop, choice=self._choice)
         if recording == STANDARD_INPUT:
-            self._piped = AudioDecoder(recording, stop=self.stop, wanted=self._wanted)
-            info = self._piped.info
+            self._piped = decoder
         else:
-            info = probe(recording, self._wanted)
-        if info.track:
-            tell("track_chosen", f"{shown(recording)}: {info.track} is heard; input.track chooses another")
-        return info.duration_s
+            decoder.close()
+        if decoder.track:
+            tell("track_chosen", f"{shown(recording)}: {decoder.track} is heard; input.track chooses another")
+        return math.inf if decoder.duration_s is None else decoder.duration_s
 
     def begin(self, position_s: float) -> None:
         """Start the stream's clock at a position; only the first call counts."""
@@ -136,23 +138,6 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     def now(self) -> float:
         """Current time on the stream's clock, in seconds; 0 until the first chunk is requested."""
         return 0.0 if self._began is None else self._clock() - self._began
-
-    def end(self, recording: str, decoder: AudioDecoder) -> None:
-        """Report a recording that ended too early or is damaged, once it was read to its end."""
-        if decoder.damaged:
-            packets = (
-                "1 damaged packet was" if decoder.damaged == 1 else f"{decoder.damaged} damaged packets were"
-            )
-            self.observe(
-                RecordingTruncated(f"{packets} left out of {shown(recording)}; the others were translated")
-            )
-        if decoder.is_truncated:
-            self.observe(
-                RecordingTruncated(
-                    f"{shown(recording)} is truncated: its header promises more than the "
-                    f"{decoder.read_s:.1f} s that were translated"
-                )
-            )
 
 
 class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
@@ -173,20 +158,15 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         if self._is_over or source.stop.is_set():
             raise StopIteration
         source.begin(self._position / SAMPLE_RATE)
-        if source.realtime:
-            chunks: list[AudioChunk] = []
-            while len(chunks) < _MAX_DUE and not self._is_over and self._due_s() <= source.now():
-                if source.stop.is_set():
-                    break
-                chunks.append(self._next())
-            if not chunks:
-                nap(self._due_s() - source.now())
-        else:
-            # One at a time, so that its partials reach the viewer before the rest of the file is read.
+        # As fast as possible, one at a time: its partials reach the viewer before the rest is read.
+        chunks: list[AudioChunk] = []
+        while len(chunks) < (_MAX_DUE if source.realtime else 1) and not self._is_over:
             self._fill()
-            if source.stop.is_set():
-                raise StopIteration
-            chunks = [self._next()]
+            if source.stop.is_set() or (source.realtime and self._due_s() > source.now()):
+                break
+            chunks.append(self._next())
+        if not chunks and source.realtime:
+            nap(self._due_s() - source.now())
         source.observe(RecordingAt(self._position / SAMPLE_RATE, source.duration_s))
         return chunks
 
@@ -203,8 +183,11 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         self._decoder.close()
 
     def _open(self, at: int) -> AudioDecoder:
-        recording = self._source.recordings[len(self._begins) - 1]
-        return self._source.open(recording, at - self._begins[-1])
+        return self._source.open(self._recording, at - self._begins[-1])
+
+    @property
+    def _recording(self) -> str:
+        return self._source.recordings[len(self._begins) - 1]
 
     def _decode(self, at: int) -> Iterator[bytes]:
         """The blocks of the recordings, one after the other, from a sample of the stream on."""
@@ -215,7 +198,8 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
                 yield block
             if source.stop.is_set():
                 return
-            source.end(source.recordings[len(self._begins) - 1], self._decoder)
+            for sentence in _defects(self._recording, self._decoder):
+                source.observe(RecordingTruncated(sentence))
             if len(self._begins) == len(source.recordings):
                 return
             self._begins.append(at)
@@ -223,16 +207,8 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
 
     def _due_s(self) -> float:
         """When a microphone would deliver the next chunk: when its last sample was spoken."""
-        self._fill()
         samples = min(self._source.chunk_samples, len(self._ahead) // 2)
         return (self._position + samples) / SAMPLE_RATE
-
-    def _next(self) -> AudioChunk:
-        self._fill()
-        size = 2 * self._source.chunk_samples
-        pcm = bytes(self._ahead[:size])
-        del self._ahead[:size]
-        return self._chunk(pcm, is_last=not self._has_more and not self._ahead)
 
     def _fill(self) -> None:
         """Decode until more than a chunk is ahead: only then is the next one certainly not the last."""
@@ -243,8 +219,23 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
             self._has_more = block is not None
             self._ahead += block or b""
 
-    def _chunk(self, pcm: bytes, *, is_last: bool) -> AudioChunk:
+    def _next(self) -> AudioChunk:
+        size = 2 * self._source.chunk_samples
+        pcm = bytes(self._ahead[:size])
+        del self._ahead[:size]
         start_s = self._position / SAMPLE_RATE
         self._position += len(pcm) // 2
-        self._is_over = is_last
-        return AudioChunk(stream=self._source.stream, start_s=start_s, pcm=pcm, is_last=is_last)
+        self._is_over = not self._has_more and not self._ahead
+        return AudioChunk(stream=self._source.stream, start_s=start_s, pcm=pcm, is_last=self._is_over)
+
+
+def _defects(recording: str, decoder: AudioDecoder) -> Iterator[str]:
+    """A sentence for damaged packets and for a missing end of a recording that was read."""
+    if count := decoder.damaged:
+        packets = "1 damaged packet was" if count == 1 else f"{count} damaged packets were"
+        yield f"{packets} left out of {shown(recording)}; the others were translated"
+    if decoder.is_truncated:
+        yield (
+            f"{shown(recording)} is truncated: its header promises more than the {decoder.read_s:.1f} s that "
+            "were translated"
+        )

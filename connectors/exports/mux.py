@@ -11,7 +11,7 @@ from threading import Event as Flag
 from typing import NamedTuple
 
 from connectors.audio import ffmpeg
-from connectors.audio.ffmpeg import MEMORY_LIMIT, Ffmpeg, Header, Refusal, Stream
+from connectors.audio.ffmpeg import MEMORY_LIMIT, Ffmpeg, Header, MediaError, Stream
 from connectors.files.output import WriteError, unfinished
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Language
@@ -145,9 +145,9 @@ def _made(
         # A link stays a link.
         unready.replace(os.path.realpath(into))
         return Muxed(tuple(_left_out(header, container)), command.damaged)
-    except Refusal as refusal:
-        raise (OutputError if refusal.remedy == "check the disk" else InputError)(
-            f"{recording}: it cannot be copied into {into}, because {refusal.why}; {refusal.remedy}"
+    except MediaError as error:
+        raise (OutputError if error.remedy == "check the disk" else InputError)(
+            f"{recording}: it cannot be copied into {into}, because {error.why}; {error.remedy}"
         ) from None
     finally:
         unready.unlink(missing_ok=True)
@@ -159,10 +159,10 @@ def _arguments(
 ) -> list[str]:  # fmt: skip
     """What to say to FFmpeg, but for the file to write."""
     if not (header.of("Audio") or header.of("Video")):
-        raise Refusal("it has neither sound nor pictures", "give a recording")
+        raise MediaError("it has neither sound nor pictures", "give a recording")
     pictures = next((one for one in header.of("Video") if not one.is_cover), None)
     if burnt is not None and pictures is None:
-        raise Refusal("it has no pictures", "leave out --burn")
+        raise MediaError("it has no pictures", "leave out --burn")
     inputs = ffmpeg.opening(f"file:{recording.absolute()}")
     copied, made = list[Stream](), list[str]()
     covers = [one for one in header.streams if one.is_cover and container == "matroska"]
@@ -230,7 +230,7 @@ def _burning(burnt: Subtitles, number: int, folder: Path) -> list[str]:
 
 
 def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s: float | None) -> bool:
-    """Wait for its end; whether it came. Raises `Refusal` if nothing was made."""
+    """Wait for its end; whether it came. Raises `MediaError` if nothing was made."""
     output = command.process.stdout
     assert output is not None
     os.set_blocking(output.fileno(), False)
@@ -252,14 +252,16 @@ def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s
 
 
 def _check(command: Ffmpeg) -> None:
-    """Raise a `Refusal` for what would make a bad file, or none."""
+    """Raise a `MediaError` for what would make a bad file, or none."""
     for remark in command.remarks:
         if _NO_GLYPH in remark:
             letter = chr(int(remark.split(_NO_GLYPH)[1].split()[0], 16))
-            raise Refusal(f"no font here has {letter}", "install one that has, such as fonts-noto-cjk")
+            raise MediaError(f"no font here has {letter}", "install one that has, such as fonts-noto-cjk")
         if found := _NO_PLACE.match(remark):
-            raise Refusal(f"{found[1]} does not fit into it", "write an .mkv file, or convert it first")
+            raise MediaError(f"{found[1]} does not fit into it", "write an .mkv file, or convert it first")
         if remark.startswith(("No such filter", "Unknown encoder")):
-            raise Refusal(f"the system's FFmpeg lacks a part ({remark})", "install one with libass and x264")
+            raise MediaError(
+                f"the system's FFmpeg lacks a part ({remark})", "install one with libass and x264"
+            )
         if "No space left" in remark:
-            raise Refusal("the system says: No space left on device", "check the disk")
+            raise MediaError("the system says: No space left on device", "check the disk")

@@ -1,1 +1,1 @@
-"""Microphones as a source, with true times whatever happens to them."""
+"""Microphones and broadcasts as a source of live sound, with true times after every loss."""

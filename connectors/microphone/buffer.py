@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from operators.events import SAMPLE_RATE
 from operators.sound import mono
 
+# A tenth of a second.
+_CHUNK_BYTES = 2 * SAMPLE_RATE // 10
 # A loss is assumed when even the most punctual of the recent blocks was later than this; otherwise callbacks
 # are irregular.
 _MIN_LOSS_S = 0.25
 _RECENT_S = 2.0
-# Seconds per second by which a device's clock may be slow; sound cards are off by up to 300 millionths.
-_MAX_DRIFT = 0.001
 
 
 class CaptureBuffer:
@@ -36,11 +36,12 @@ class CaptureBuffer:
     def __init__(
         self, capacity_s: float, start: int = 0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._capacity = round(capacity_s * SAMPLE_RATE)
+        self._most_chunks = round(10 * capacity_s)
         self._clock = clock
         self._lock = threading.Lock()
-        self._pieces: deque[tuple[int, bytes]] = deque()
-        self._held = 0
+        # Chunks with the positions of their first samples, and the position of the next sample.
+        self._chunks: deque[tuple[int, bytearray]] = deque()
+        self._at = start
         self._resampler: soxr.ResampleStream | None = None
         self._began: float | None = None
         # When the oldest of the recent blocks came, and how late the most punctual of them was.
@@ -84,20 +85,17 @@ class CaptureBuffer:
             else:
                 samples = mono(np.frombuffer(data, "<i2").reshape(frames, -1).astype(np.float32))
                 self._append(_pcm(self._resampler.resample_chunk(samples / np.float32(32768))))
-            while self._held > self._capacity:
-                dropped = len(self._pieces.popleft()[1]) // 2
-                self._held -= dropped
-                self.lost_s += dropped / SAMPLE_RATE
+            while len(self._chunks) > self._most_chunks:
+                self.lost_s += len(self._chunks.popleft()[1]) / 2 / SAMPLE_RATE
 
     def take(self, *, is_over: bool = False) -> list[tuple[int, bytes]]:
-        """All samples since the last call: pieces of 16-bit samples, each with its position in samples."""
+        """All samples since the last call: chunks of at most 100 ms, each with its position in samples."""
         with self._lock:
             if is_over:
                 self._continue_at(self._end_s(), self._rate, self._channels)
-            pieces = list(self._pieces)
-            self._pieces.clear()
-            self._held = 0
-        return pieces
+            chunks = [(at, bytes(pcm)) for at, pcm in self._chunks]
+            self._chunks.clear()
+        return chunks
 
     def _gap_s(self, now: float, block_s: float) -> float:
         """Seconds missing between the previous block and one that has just arrived."""
@@ -118,12 +116,12 @@ class CaptureBuffer:
         self._least_late_s = min(self._least_late_s, late_s)
         if now - self._since <= _RECENT_S:
             return 0.0
-        late_s, recent_s, self._since = self._least_late_s, now - self._since, None
+        late_s, self._since = self._least_late_s, None
         if late_s > _MIN_LOSS_S:
             self.lost_s += late_s
             return late_s
-        # Nothing is missing: the stream's clock goes as slowly as the device's.
-        self._began += min(late_s, _MAX_DRIFT * recent_s)
+        # Nothing is missing: the device's clock is slow (by up to 300 ppm), and the stream's follows it.
+        self._began += late_s
         return 0.0
 
     def _end_s(self) -> float:
@@ -137,15 +135,21 @@ class CaptureBuffer:
         if self._resampler is not None:
             self._append(_pcm(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True)))
         self._start_s, self._frames, self._rate, self._channels = start_s, 0, rate, channels
-        self._at = round(start_s * SAMPLE_RATE)
+        # The end of resampled audio may extend a sample or two into what comes after it.
+        self._at = max(self._at, round(start_s * SAMPLE_RATE))
         is_converted = (rate, channels) == (SAMPLE_RATE, 1)
         self._resampler = None if is_converted else soxr.ResampleStream(rate, SAMPLE_RATE, 1, "float32")
 
     def _append(self, pcm: bytes) -> None:
-        if pcm:
-            self._pieces.append((self._at, pcm))
-            self._at += len(pcm) // 2
-            self._held += len(pcm) // 2
+        while pcm:
+            start, chunk = self._chunks[-1] if self._chunks else (0, bytearray())
+            if not chunk or start + len(chunk) // 2 != self._at or len(chunk) >= _CHUNK_BYTES:
+                chunk = bytearray()
+                self._chunks.append((self._at, chunk))
+            part = pcm[: _CHUNK_BYTES - len(chunk)]
+            chunk += part
+            self._at += len(part) // 2
+            pcm = pcm[len(part) :]
 
 
 def _pcm(samples: NDArray[np.float32]) -> bytes:

@@ -20,6 +20,8 @@ import msgspec
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 
+#: Receives rate and channels before the first samples.
+Prepare = Callable[[int, int], None]
 #: Receives interleaved int16 samples, and how many there are of each channel, on a thread of the device; must
 #: return immediately.
 Take = Callable[[bytes, int], None]
@@ -163,9 +165,7 @@ def abandon() -> None:
 class InputStream:
     """An open microphone, in 16 kHz mono if it supports that, or else at its own rate; see `record`."""
 
-    def __init__(
-        self, device: InputDevice, prepare: Callable[[int, int], None], take: Take, ended: Callable[[], None]
-    ) -> None:
+    def __init__(self, device: InputDevice, prepare: Prepare, take: Take) -> None:
         sound = _sounddevice()
         with _lock, _portaudio_errors(f"the microphone {device.name} cannot be recorded from"):
             rate, channels = _layout(sound, device)
@@ -177,7 +177,6 @@ class InputStream:
                 device=device.index,
                 latency=_LATENCY_S,
                 callback=lambda data, frames, _time, _status: take(bytes(data), frames),
-                finished_callback=ended,
             )
             try:
                 self._stream.start()
@@ -203,7 +202,7 @@ class InputStream:
 class MonitorStream:
     """A monitor that is recorded in 16 kHz mono; see `record`."""
 
-    def __init__(self, source: str, take: Take, ended: Callable[[], None]) -> None:
+    def __init__(self, source: str, take: Take) -> None:
         command = [
             "parec", f"--device={source}", "--raw", "--format=s16le", f"--rate={SAMPLE_RATE}", "--channels=1",
             "--latency-msec=100", "--client-name=surtitle",
@@ -212,7 +211,7 @@ class MonitorStream:
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for this process
         )  # fmt: skip
-        self._take, self._ended = take, ended
+        self._take = take
         self.is_active = True
         threading.Thread(target=self._read, name="monitor", daemon=True).start()
 
@@ -228,27 +227,18 @@ class MonitorStream:
                 self._take(data, len(data) // 2)
         self._process.wait()
         self.is_active = False
-        self._ended()
 
 
-def record(
-    device: InputDevice, prepare: Callable[[int, int], None], take: Take, ended: Callable[[], None]
-) -> InputStream | MonitorStream:
-    """Record from a microphone or a monitor: 16-bit samples.
-
-    Args:
-        device: An entry of `list_devices` since the last `refresh`.
-        prepare: Called with rate and channels before the first samples.
-        take: Receives the samples.
-        ended: Called on another thread when no more samples will come.
+def record(device: InputDevice, prepare: Prepare, take: Take) -> InputStream | MonitorStream:
+    """Record from a microphone or a monitor: an entry of `list_devices` since the last `refresh`.
 
     Raises:
         InputError: when the device cannot be recorded from.
     """
     if not device.monitor:
-        return InputStream(device, prepare, take, ended)
+        return InputStream(device, prepare, take)
     prepare(SAMPLE_RATE, 1)
-    return MonitorStream(device.monitor, take, ended)
+    return MonitorStream(device.monitor, take)
 
 
 def _layout(sound: Any, device: InputDevice) -> tuple[int, int]:

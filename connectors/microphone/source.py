@@ -1,7 +1,7 @@
 """A microphone, or sound that is live elsewhere, as a source."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
@@ -16,7 +16,6 @@ from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.notifications import SoundLost, SourceChanged
 
-_CHUNK_SAMPLES = SAMPLE_RATE // 10
 # Maximum time before recorded samples are fetched: short compared with a chunk.
 _FETCH_S = 0.02
 
@@ -66,11 +65,9 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         if not 1 <= buffer_s <= 600:
             raise UsageError(f"buffer_s is {buffer_s}; give a value from 1 to 600 seconds")
         self.stream = stream
-        self._live: LiveInput
-        if device is None or isinstance(device, str | int):
-            self._live = Device(find_device(device), by_name=device is not None)
-        else:
-            self._live = device
+        if not isinstance(device, LiveInput):
+            device = Device(find_device(device), by_name=device is not None)
+        self._live = device
         self.buffer_s = buffer_s
         self.stop = stop or threading.Event()
         self.observe = observe
@@ -117,8 +114,12 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
             self._capture.close()
         else:
             self._capture.start()
-        pieces = self._buffer.take(is_over=self._is_stopped)
-        chunks = [self._chunk(start, pcm) for start, pcm in _joined(pieces)]
+        taken = self._buffer.take(is_over=self._is_stopped)
+        stream = self._source.stream
+        chunks = [AudioChunk(stream=stream, start_s=at / SAMPLE_RATE, pcm=pcm) for at, pcm in taken]
+        if taken:
+            at, pcm = taken[-1]
+            self._position = at + len(pcm) // 2
         self._report()
         if not self._is_stopped and self._capture.error is not None:
             raise self._capture.error
@@ -138,12 +139,6 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
     def close(self) -> None:
         self._capture.close()
 
-    def _chunk(self, start: int, pcm: bytes) -> AudioChunk:
-        # The end of converted samples may extend a sample or two into what comes after a gap.
-        start = max(start, self._position)
-        self._position = start + len(pcm) // 2
-        return AudioChunk(stream=self._source.stream, start_s=start / SAMPLE_RATE, pcm=pcm)
-
     def _report(self) -> None:
         while self._capture.changes:
             self._source.observe(SourceChanged(self._capture.changes.popleft(), self._source.now()))
@@ -151,21 +146,3 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
         if lost != self._lost:
             self._lost = lost
             self._source.observe(lost)
-
-
-def _joined(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Join consecutive pieces, and cut them to the length of a chunk."""
-    start, ahead = 0, bytearray()
-    for at, pcm in pieces:
-        if ahead and at != start + len(ahead) // 2:
-            yield start, bytes(ahead)
-            ahead.clear()
-        if not ahead:
-            start = at
-        ahead += pcm
-        while len(ahead) >= 2 * _CHUNK_SAMPLES:
-            yield start, bytes(ahead[: 2 * _CHUNK_SAMPLES])
-            del ahead[: 2 * _CHUNK_SAMPLES]
-            start += _CHUNK_SAMPLES
-    if ahead:
-        yield start, bytes(ahead)

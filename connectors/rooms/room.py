@@ -14,7 +14,7 @@ from typing import NamedTuple
 from operators.clock import LagClock
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.languages import Direction
-from operators.sound import level
+from operators.sound import peak_dbfs
 
 #: Bytes of a second of sound.
 BYTES_PER_SECOND = 2 * SAMPLE_RATE
@@ -109,7 +109,7 @@ class Room:
             self._waiting_bytes += len(pcm)
             self.received += len(pcm)
             self._received_s = self._now()
-            if level(pcm).peak_dbfs > self._limits.silence_dbfs:
+            if peak_dbfs(pcm) > self._limits.silence_dbfs:
                 self.heard_s = self._received_s
             return True
 

@@ -4,11 +4,11 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from connectors.audio.live import LiveAddress
-from connectors.audio.media import Wanted
+from connectors.audio.media import TrackChoice
 from connectors.audio.recording import STANDARD_INPUT, live_stream, stream_of
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
+from connectors.microphone.broadcast import Broadcast
 from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomRegistry, RoomsSource
 from flows.observe.observer import Observe
@@ -132,7 +132,7 @@ def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneS
     name = str(settings.input.microphone)
     return MicrophoneSource(
         stream=live_stream(name),
-        device=LiveAddress(name) if is_address(name) else None if name == "default" else name,
+        device=Broadcast(name) if is_address(name) else None if name == "default" else name,
         buffer_s=settings.input.buffer_s,
         stop=stop,
         observe=observe,
@@ -150,13 +150,13 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
     if recordings.count(STANDARD_INPUT) > 1:
         raise UsageError("standard input can be read once; give - once")
     asked = "" if settings.input.track is None else str(settings.input.track)
-    wanted = Wanted(
+    choice = TrackChoice(
         asked if asked.isdecimal() or not asked else language(asked).base,
         language(settings.translate.source).base,
     )
     return AudioFileSource(
         recordings, stream=stream_of(first), realtime=settings.input.realtime, stop=stop, observe=observe,
-        wanted=wanted,
+        choice=choice,
     )  # fmt: skip
 
 

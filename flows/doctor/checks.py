@@ -24,7 +24,7 @@ from operators.extras import EXTRAS, Extra, installing, missing
 from operators.languages import Direction, language
 from operators.notifications import Progress
 from operators.recognizers.part import RECOGNIZERS, unobserved
-from operators.sound import level
+from operators.sound import peak_dbfs
 
 if TYPE_CHECKING:
     from flows.engine.translation import Engine
@@ -235,11 +235,11 @@ def _heard(wanted: str | None) -> Finding:
         if len(sound) >= _LISTEN_S * bytes_per_second:
             has_sound.set()
 
-    stream = record(device, prepare, take, lambda: None)
+    stream = record(device, prepare, take)
     has_sound.wait(_FIRST_S)
     stream.close()
     name = f"{device.name}, one of {others + 1}" if others else device.name
-    return judge_sound(name, len(sound) / bytes_per_second, level(bytes(sound)).peak_dbfs)
+    return judge_sound(name, len(sound) / bytes_per_second, peak_dbfs(bytes(sound)))
 
 
 def judge_sound(name: str, seconds: float, peak_dbfs: float) -> Finding:

@@ -4,7 +4,7 @@ from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
-from connectors.audio.decoder import AudioDecoder
+from connectors.audio.decoder import open_audio
 from connectors.machine.resources import available_mb, others_s, usable_cores
 from connectors.models.catalog import FLOWS_MS, catalog
 from flows.doctor.checks import Finding, advised
@@ -62,7 +62,7 @@ def measure(engine: Engine | None, settings: TranslateSettings) -> Speed:
 
 def _speech() -> bytes:
     """The beginning of the recording, 16 kHz mono."""
-    return b"".join(AudioDecoder(bundled_recording()).blocks())[: int(_SPEECH_S * _BYTES_PER_SECOND)]
+    return b"".join(open_audio(bundled_recording()).blocks())[: int(_SPEECH_S * _BYTES_PER_SECOND)]
 
 
 def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:

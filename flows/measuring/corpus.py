@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from connectors.audio.decoder import AudioDecoder
+from connectors.audio.decoder import open_audio
 from connectors.files.contents import DAMAGED, open_regular, read_lines
 from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
@@ -144,7 +144,7 @@ def read_clips(audio: Sequence[Path], manifest: Path | None = None) -> list[Clip
 
 def samples(clip: Clip) -> Samples:
     """All samples of a recording, at 16 kHz. Raises `InputError` if it cannot be read."""
-    pcm = b"".join(AudioDecoder(clip.path).blocks())
+    pcm = b"".join(open_audio(clip.path).blocks())
     return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768.0
 
 

@@ -17,7 +17,7 @@ from operators.notifications import (
     SourceChanged,
     UpdateMeasured,
 )
-from operators.sound import level
+from operators.sound import peak_dbfs
 
 
 class RecordingProgress:
@@ -70,7 +70,7 @@ class LiveStatus:
             case SoundHeard(chunk, at_s):
                 self._is_absent = False
                 self._now_s = at_s
-                self._meter(level(chunk.pcm).peak_dbfs, chunk.start_s + chunk.duration_s)
+                self._meter(peak_dbfs(chunk.pcm), chunk.start_s + chunk.duration_s)
             case SoundLost(lost_s):
                 self._lost_s = lost_s
             case SourceChanged(sentence, at_s):

@@ -29,7 +29,7 @@ from operators.notifications import (
     SpeechCut,
     UpdateMeasured,
 )
-from operators.sound import level
+from operators.sound import peak_dbfs
 
 
 class Monitoring:
@@ -133,9 +133,9 @@ class Monitoring:
         match event:
             case SoundHeard(chunk):
                 self.metrics.heard_s.inc(chunk.duration_s)
-                peak_dbfs = level(chunk.pcm).peak_dbfs
+                peak = peak_dbfs(chunk.pcm)
                 is_last = chunk.is_last or not self._has_one_source
-                self.health.audio(chunk.duration_s, peak_dbfs, is_live=self._is_live, is_last=is_last)
+                self.health.audio(chunk.duration_s, peak, is_live=self._is_live, is_last=is_last)
             case SoundLost(lost_s, absent_s):
                 self.metrics.lost_s.inc(max(0.0, lost_s - self._lost.lost_s))
                 self.metrics.absent_s.inc(max(0.0, absent_s - self._lost.absent_s))

@@ -23,7 +23,7 @@ from operators.notifications import (
     UpdateMeasured,
 )
 from operators.secret import to_plain
-from operators.sound import level
+from operators.sound import peak_dbfs
 
 
 class SoundLevels:
@@ -40,7 +40,7 @@ class SoundLevels:
         """Measure a chunk."""
         if isinstance(event, SoundHeard):
             self._seconds += event.chunk.duration_s
-            self._peak_dbfs = max(self._peak_dbfs, level(event.chunk.pcm).peak_dbfs)
+            self._peak_dbfs = max(self._peak_dbfs, peak_dbfs(event.chunk.pcm))
 
     def complaint(self, updates: int) -> str | None:
         """Why a run of so many updates has few captions or none, and what to do; None if nothing is odd."""

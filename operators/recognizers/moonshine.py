@@ -33,7 +33,7 @@ from operators.recognizers.part import (
     check_published,
     unobserved,
 )
-from operators.recognizers.windowed import Expected, Samples, Window, WindowedRecognizer
+from operators.recognizers.windowed import NameBias, Samples, Window, WindowedRecognizer
 
 #: The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
 #: those that stream, which surtitle refuses.
@@ -45,16 +45,6 @@ _BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
 _MARK = re.compile(rb"<[^<>]*>")
 #: More than any speech model has.
 _MAX_TOKENS = 1 << 20
-
-
-class _Vocabulary(msgspec.Struct):
-    vocab: dict[str, int]
-
-
-class _TokenizerFile(msgspec.Struct):
-    """The needed parts of Hugging Face's tokenizer.json."""
-
-    model: _Vocabulary
 
 
 class Tokenizer:
@@ -88,7 +78,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         return Tokenizer(_read_binary(data) if path == binary else _read_json(data))
     except OSError as error:
         raise InputError(unreadable(path, error)) from error
-    except (ValueError, IndexError, msgspec.MsgspecError) as error:
+    except (ValueError, LookupError, TypeError, msgspec.MsgspecError) as error:
         raise InputError(
             f"{path}: this is not the tokenizer of a Moonshine model; fetch the model again"
         ) from error
@@ -112,7 +102,8 @@ def _read_binary(data: bytes) -> list[bytes]:
 
 
 def _read_json(data: bytes) -> list[bytes]:
-    vocabulary = msgspec.json.decode(data, type=_TokenizerFile).model.vocab
+    model = msgspec.json.decode(data, type=dict[str, Any])["model"]
+    vocabulary = msgspec.convert(model["vocab"], dict[str, int])
     if not 0 <= min(vocabulary.values()) <= max(vocabulary.values()) < _MAX_TOKENS:
         raise ValueError("token numbers are out of range")
     spellings = [b""] * (max(vocabulary.values()) + 1)
@@ -242,11 +233,11 @@ class MoonshineRecognizer(WindowedRecognizer):
         self._model = model
         self._is_english = spoken is None or spoken.code == "en"
         self._tokens_per_s = _ENGLISH_TOKENS_PER_S if self._is_english else _TOKENS_PER_S
-        self._expected: Expected | None = None
+        self._bias: NameBias | None = None
 
     @override
     def expect(self, words: Set[str]) -> None:
-        self._expected = Expected(words, self._model.tokenizer.pieces)
+        self._bias = NameBias(words, self._model.tokenizer.pieces)
 
     @override
     def encode(self, samples: Samples) -> Any:
@@ -266,7 +257,7 @@ class MoonshineRecognizer(WindowedRecognizer):
             piece=self.piece,
         )
         doubt = doubt_of(method, draft, stopped, self.piece)
-        adjust = None if self._expected is None else self._expected.raise_in
+        adjust = None if self._bias is None else self._bias.apply
         heard = hear(method, task, encoded, margin=MARGIN, costs=COSTS, doubt=doubt, adjust=adjust)
         if len(heard.tokens) > most:
             # More than was said in this time, so what comes twice in a row was said once.

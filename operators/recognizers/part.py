@@ -19,7 +19,7 @@ from operators.recognizers.protocol import Recognizer
 
 #: Maximum seconds between two hypotheses of an utterance.
 MAX_INTERVAL_S = 10.0
-#: A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
+#: A larger jump in the audio is not due to rounding.
 MIN_GAP_S = 0.05
 #: Called with a recogniser's events, on any thread.
 Observe = Callable[[RecognizerChanged | SpeechCut], None]

@@ -95,8 +95,8 @@ class PartialNumbering:
         self._next_segment = state.next_segment
         self._resumed = list(state.unfinished)
         self._open: dict[int, Partial] = {}
-        # The recogniser's numbers of the newest segment, and of the one whose hypotheses were dropped last.
-        self._newest = self._dropped = -1
+        # The recogniser's number of the newest segment.
+        self._newest = -1
 
     @property
     def state(self) -> NumberingState:
@@ -128,7 +128,12 @@ class PartialNumbering:
         if not text:
             return None
         if last is None and hypothesis.segment <= self._newest:
-            self._drop(hypothesis)
+            _log.warning(
+                "the recogniser continued a segment of %s after its end; its text from %.1f s on is left out",
+                cleaned(self.stream),
+                hypothesis.start_s,
+                extra={"event": "hypothesis_dropped", "stream": self.stream},
+            )
             return None
         partial = Partial(
             stream=self.stream,
@@ -150,17 +155,6 @@ class PartialNumbering:
         else:
             self._open[hypothesis.segment] = partial
         return partial
-
-    def _drop(self, hypothesis: Hypothesis) -> None:
-        # Each segment is reported once.
-        if hypothesis.segment != self._dropped:
-            self._dropped = hypothesis.segment
-            _log.warning(
-                "the recogniser continued a segment of %s after its end; its text from %.1f s on is left out",
-                cleaned(self.stream),
-                hypothesis.start_s,
-                extra={"event": "hypothesis_dropped", "stream": self.stream},
-            )
 
 
 def _as_final(partial: Partial, arrival_s: float) -> Partial:

@@ -23,15 +23,12 @@ from operators.decoding.forward import Logits
 from operators.decoding.speech import SpeechMethod, WindowResult, steady_text
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.notifications import RecognizerChanged, SpeechCut
-from operators.recognizers.part import (
-    MIN_GAP_S,
-    USUAL,
-    Observe,
-    RecognizerSettings,
-    unobserved,
-)
+from operators.recognizers.part import MIN_GAP_S, USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.trouble import ModelTrouble
+
+_log = logging.getLogger(__name__)
+_has_warned = Event()
 
 #: Mono audio at 16 kHz, float32 of shape (samples,), from -1 to 1.
 Samples = NDArray[np.float32]
@@ -230,7 +227,7 @@ _LEAST = 4
 _MOST = 20
 
 
-class Expected:
+class NameBias:
     """Names that are expected, those of a glossary, in the vocabulary of a model.
 
     Once a word has been begun as such a name begins, the logits of the tokens with which it may go on are
@@ -248,7 +245,7 @@ class Expected:
         long = [f" {name}".encode() for name in names if len(name) >= _LEAST and name.isalpha()]
         self._names = sorted(name for name in long if self._tokens.keys().isdisjoint((name, name.lower())))
 
-    def raise_in(self, row: Logits, output: tuple[int, ...]) -> None:
+    def apply(self, row: Logits, output: tuple[int, ...]) -> None:
         """Raise them in the row after ``output``."""
         begun = b""
         for token in reversed(output):
@@ -360,7 +357,7 @@ class WindowedRecognizer(Recognizer, ABC):
         )
 
     def _try_transcribe(self, window: Window) -> str | None:
-        """As `transcribe`; if the model fails, the text of the window before. A final is tried twice."""
+        """Transcribe; if the model fails, the text of the window before. A final is tried twice."""
         for _try in range(1 + window.is_final):
             try:
                 text = self.transcribe(window)
@@ -389,10 +386,15 @@ class WindowedRecognizer(Recognizer, ABC):
         if window.is_final:
             seconds = len(window.samples) / SAMPLE_RATE
             if heard.is_doubtful:
-                _tell_doubt(seconds)
+                _warn_doubt(seconds)
                 return None
             if heard.is_cut:
-                self._observe(SpeechCut(_CUT.format(seconds)))
+                self._observe(
+                    SpeechCut(
+                        f"the recogniser wrote more than {seconds:.1f} s of speech can hold, and its text "
+                        "was cut: words may be missing; check that the spoken language is that of --from"
+                    )
+                )
             return self.text(heard.tokens)
         self._draft = heard.tokens
         self._stopped = 0 if heard.is_whole else stopped + 1
@@ -401,22 +403,13 @@ class WindowedRecognizer(Recognizer, ABC):
         return self._shown
 
 
-_CUT = (
-    "the recogniser wrote more than {:.1f} s of speech can hold, and its text was cut: words may "
-    "be missing; check that the spoken language is that of --from"
-)
-_log = logging.getLogger(__name__)
-# Whether it was said that a text was left out.
-_told = Event()
-
-
-def _tell_doubt(seconds: float) -> None:
-    """Say the first time that a text is left out."""
-    if _told.is_set():
-        return
-    _told.set()
-    sentence = (
-        f"the recogniser doubts what it wrote for {seconds:.1f} s of sound, which is left out: perhaps it is "
-        "no speech, or in another language than that of --from; further cases are left out without a message"
-    )
-    _log.warning("%s", sentence, extra={"event": "speech_doubted"})
+def _warn_doubt(seconds: float) -> None:
+    """Warn the first time that a text is left out."""
+    if not _has_warned.is_set():
+        _has_warned.set()
+        _log.warning(
+            "the recogniser doubts what it wrote for %.1f s of sound, which is left out: perhaps it is no "
+            "speech, or in another language than that of --from; others are left out without a message",
+            seconds,
+            extra={"event": "speech_doubted"},
+        )

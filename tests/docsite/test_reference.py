@@ -1,14 +1,10 @@
 """The reference pages that come from the code are current, and leave nothing out."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
-from reference.command_line import commands_of
-from reference.fields import Field, fields_of
-from reference.markdown import prose, table
-from reference.pages import FOLDER, PAGES
-from reference.settings import tables_of
+from reference import FOLDER, PAGES, Field, fields_of, tables_of
 from typer.main import get_command
 
 from flows.cli.app import app
@@ -22,16 +18,16 @@ def test_a_reference_page_is_current(name: str) -> None:
 
 def test_every_key_of_the_settings_has_a_meaning() -> None:
     fields = [(table, field) for table, struct in tables_of(Settings) for field in fields_of(struct)]
-    assert len(fields) > 80
     assert [f"{table}.{one.name}" for table, one in fields if not one.meaning and one.struct is None] == []
 
 
 def test_every_option_of_the_command_line_has_a_meaning_and_they_are_few() -> None:
-    commands = list(commands_of(get_command(app), "surtitle"))
-    names = {one.opts[0] for _, command in commands for one in command.params if one.opts[0].startswith("-")}
-    assert len(names) <= 70
-    assert {"surtitle live", "surtitle model train"} <= {name for name, _ in commands}
-    assert [(name, one.name) for name, command in commands for one in command.params if not one.help] == []
+    commands: list[Any] = [*get_command(app).commands.values()]  # type: ignore[attr-defined] # it is a group
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+    options = [one for command in commands for one in command.params]
+    assert len({one.opts[0] for one in options if one.opts[0].startswith("-")}) <= 70
+    assert [one.name for one in options if not one.help] == []
 
 
 def test_a_record_has_a_meaning_for_every_field() -> None:
@@ -56,18 +52,10 @@ class Example(Base, kw_only=True):
     fourth: tuple[str, ...] = ()
 
 
-def test_a_field_is_told_by_name_type_default_and_comment() -> None:
+def test_a_field_has_a_name_a_type_a_default_and_its_comment() -> None:
     assert fields_of(Example) == [
         Field("first", "integer", "", True, "Inherited, on two lines.", None),
         Field("other", "number > 0, ≤ 2.5", "", False, "Another name on disk.", None),
         Field("third", '`"a"`, `"b"`', '"b"', False, "One of two.", None),
         Field("fourth", "array of strings", "[]", False, "", None),
     ]
-
-
-def test_a_cell_cannot_end_its_row() -> None:
-    assert table(("a", "b"), [("x | y", "one\ntwo")]).splitlines()[-1] == r"| x \| y | one two |"
-
-
-def test_a_comment_becomes_markdown() -> None:
-    assert prose("``auto`` is a < b, `x < y`") == "`auto` is a &lt; b, `x < y`"

@@ -40,7 +40,7 @@ def drop_in_mid_sentence(session: Session) -> None:
     session.drop()
 
 
-def settings(folder: Path, host: str, *, in_file: bool = False, finish_s: float = 30.0) -> list[str]:
+def settings(folder: Path, host: str, *, in_file: bool = False) -> list[str]:
     """Arguments of a run that writes all that there is to write into ``folder/out``."""
     with wave.open(str(folder / "talk.wav"), "wb") as speech:
         speech.setparams((1, 2, 16_000, 0, "NONE", ""))
@@ -49,7 +49,7 @@ def settings(folder: Path, host: str, *, in_file: bool = False, finish_s: float 
     path = folder / "surtitle.toml"
     secrets = (f'key = "{KEY}"\n', f'token = "{TOKEN}"\n') if in_file else ("", "")
     path.write_text(
-        f'[recognize]\nengine = "azure"\n[recognize.azure]\nhost = "{host}"\nfinish_s = {finish_s}\n'
+        f'[recognize]\nengine = "azure"\n[recognize.azure]\nhost = "{host}"\n'
         f"{secrets[0]}"
         f"[web]\nport = 0\nenabled = true\n{secrets[1]}"
         '[output]\nlog = "out/log.jsonl"\ncaptions = "out/captions.jsonl"\npartials = "out/partials.jsonl"\n'
@@ -195,7 +195,7 @@ def _start_case(
     folder: Path, server: AzureServer | None, before: str, changed: dict[str, str]
 ) -> "subprocess.Popen[bytes]":
     folder.mkdir()
-    arguments = settings(folder, server.url if server else "ws://127.0.0.1:1", finish_s=0.5)
+    arguments = settings(folder, server.url if server else "ws://127.0.0.1:1")
     if "AZURE_SPEECH_REGION" in changed:
         path = folder / "surtitle.toml"
         path.write_text(path.read_text().replace(f'host = "{server.url if server else ""}"\n', ""))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.decoder import open_audio
 from connectors.models.gguf import read_gguf
 from operators.events import SAMPLE_RATE
 from tests.fuzz.correct import Subject, refused_clearly, written
@@ -21,10 +21,8 @@ def check_recording(data: bytes, folder: Path) -> None:
     """A recording is decoded from its beginning and from a place within, a little at a time."""
     path = written(folder, "talk.wav", data)
     with refused_clearly(path):
-        info = probe(path)
-        assert info.duration_s > 0
         for position in (0, 3 * SAMPLE_RATE):
-            decoder = AudioDecoder(path, position)
+            decoder = open_audio(path, position)
             for _, block in zip(range(_BLOCKS), decoder.blocks(), strict=False):
                 assert len(block) % 2 == 0
                 assert len(block) <= _MAX_BYTES

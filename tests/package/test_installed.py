@@ -10,12 +10,15 @@ import venv
 from pathlib import Path
 
 import pytest
-from release.installation import LLAMA_WHEELS, extras
 
 from flows.doctor.checks import all_extras
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = ROOT / "tests" / "samples"
+#: The wheel of llama-cpp-python that set-up compiled.
+LLAMA_WHEELS = ROOT / ".venv" / "llama"
+#: All extras but PyTorch's, which is left out for its size.
+EXTRAS = sorted(all_extras().keys() - {"train"})
 #: Commands that need an extra, each with something to read.
 NEED_AN_EXTRA = {
     "web": ["replay", "captions.jsonl", "--web", "--port", "0"],
@@ -92,11 +95,9 @@ def test_the_dependencies_fit_together(installed: Installation) -> None:
     subprocess.run([installed.environment / "bin" / "python", "-m", "pip", "check"], check=True)
 
 
-def test_it_tells_its_version_and_brings_its_manual_page(installed: Installation) -> None:
-    told = installed.surtitle("--version").stdout
-    assert told == f"surtitle {re.split('-', built('surtitle-*.whl').name)[1]}\n"
-    page = installed.environment / "share" / "man" / "man1" / "surtitle.1"
-    assert page.read_bytes() == (ROOT / "docs" / "reference" / "surtitle.1").read_bytes()
+def test_it_prints_its_version(installed: Installation) -> None:
+    printed = installed.surtitle("--version").stdout
+    assert printed == f"surtitle {built('surtitle-*.whl').name.split('-')[1]}\n"
 
 
 def test_it_translates_with_the_captions_model_that_it_puts_together_at_its_first_start(
@@ -133,12 +134,12 @@ def test_without_an_extra_one_sentence_says_how_to_install_it(installed: Install
 @pytest.fixture(scope="module")
 def with_extras(installed: Installation) -> Installation:
     """After all tests that want none of them."""
-    installed.install(f"{built('surtitle-*.whl')}[{','.join(extras())}]")
+    installed.install(f"{built('surtitle-*.whl')}[{','.join(EXTRAS)}]")
     return installed
 
 
 def test_every_extra_brings_what_is_imported_for_it(with_extras: Installation) -> None:
-    names = {one for extra in extras() for one in all_extras()[extra].packages}
+    names = {one for extra in EXTRAS for one in all_extras()[extra].packages}
     assert with_extras.prints(f"import {', '.join(sorted(names))}; print('all')") == "all\n"
 
 

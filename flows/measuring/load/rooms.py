@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.decoder import open_audio
 from connectors.jsonl.files import event_type_of, read_events
 from connectors.rooms.room import BYTES_PER_SECOND
 from flows.pages.table import Column, Table, tabulated
@@ -120,9 +120,8 @@ def read_sound(recording: Path) -> bytes:
         InputError: for a file that cannot be read.
         UsageError: for one that holds next to nothing.
     """
-    probe(recording)
     pcm = bytearray()
-    with closing(AudioDecoder(recording)) as decoder:
+    with closing(open_audio(recording)) as decoder:
         for block in decoder.blocks():
             pcm += block
             if len(pcm) >= _MAX_BYTES:

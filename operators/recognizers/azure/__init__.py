@@ -19,7 +19,7 @@ from operators.secret import Secret, sendable
 KEY_VARIABLE = "AZURE_SPEECH_KEY"
 REGION_VARIABLE = "AZURE_SPEECH_REGION"
 
-# The longest region name has 18 letters; a key has 32 or more.
+# Longer names are keys.
 _REGION = re.compile(r"[a-z][a-z0-9]{1,29}")
 _SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
 _TAGS = """
@@ -46,22 +46,12 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     endpoint: str | None = None
     #: Scheme, name and port of a self-hosted service, such as a speech container: ``ws://localhost:5000``.
     host: str | None = None
-    #: Name of the environment variable that holds the key; empty for a service that needs none.
-    key_variable: Annotated[str, msgspec.Meta(pattern="^([A-Z_][A-Z0-9_]*)?$")] = KEY_VARIABLE
-    #: The key itself, which takes precedence over the variable.
+    #: The key; absent for the one in AZURE_SPEECH_KEY. A service of your own may need none.
     key: Secret | None = None
-    #: Updates in which a word must appear before Azure shows it; absent for Azure's default.
-    stable_partials: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
-    #: Seconds of audio kept in order to send it again after a lost connection.
-    replay_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = 60.0
-    #: Seconds of sound, and of time, without an answer after which a connection counts as lost.
-    answer_s: Annotated[float, msgspec.Meta(ge=0.1, le=600)] = 10.0
-    #: Seconds to wait for the last results when the audio is over.
-    finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
 
 
 class Service(NamedTuple):
-    """The service to connect to: one of region, endpoint and host; a region needs a key."""
+    """The service to connect to: one of region, endpoint and host."""
 
     region: str | None
     endpoint: str | None
@@ -80,7 +70,10 @@ class Service(NamedTuple):
 
 def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ) -> Service:
     """The service named by the settings and the environment; raises `UsageError` if there is none."""
-    key = _key(settings, environment)
+    where, text = KEY_VARIABLE, environment.get(KEY_VARIABLE)
+    if settings.key is not None and settings.key.reveal():
+        where, text = "azure.key", settings.key.reveal()
+    key = sendable(text, where) if text else None
     if settings.endpoint and settings.host:
         raise UsageError("azure.endpoint and azure.host are both given; give the one that you use")
     if address := settings.endpoint or settings.host:
@@ -88,27 +81,16 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
         return Service(None, settings.endpoint, settings.host, key)
     region = settings.region or environment.get(REGION_VARIABLE)
     if key is None:
-        variable = settings.key_variable or KEY_VARIABLE
         raise UsageError(
-            f"Azure's recogniser needs a key; set {variable} in the environment to your Speech resource's"
+            f"Azure's recogniser needs a key; set {KEY_VARIABLE} in the environment to your Speech resource's"
         )
-    if not region:
+    if not region or not _REGION.fullmatch(region):
+        # It may be the key, entered in the wrong place: it is not shown.
         raise UsageError(
             f"Azure's recogniser needs a region; set {REGION_VARIABLE} or azure.region to that of your "
             "Speech resource, such as westeurope"
         )
-    if not _REGION.fullmatch(region):
-        # It may be the key, entered in the wrong place.
-        where = "azure.region" if settings.region else REGION_VARIABLE
-        raise UsageError(f"{where} does not hold an Azure region; give a name such as westeurope")
     return Service(region, None, None, key)
-
-
-def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | None:
-    where, text = "azure.key", None if settings.key is None else settings.key.reveal()
-    if not text and settings.key_variable:
-        where, text = settings.key_variable, environment.get(settings.key_variable)
-    return sendable(text, where) if text else None
 
 
 def _check_address(address: str, name: str, key: Secret | None) -> None:
@@ -122,7 +104,7 @@ def _check_address(address: str, name: str, key: Secret | None) -> None:
     if key is not None and not _SCHEMES[parts.scheme] and not _is_this_machine(parts.hostname or ""):
         raise UsageError(
             f"azure.{name} is not encrypted, so the key could be read on the way; give a wss:// address, or "
-            "set azure.key_variable to nothing for a service that needs no key"
+            f"unset {KEY_VARIABLE} for a service that needs no key"
         )
 
 

@@ -1,8 +1,8 @@
 """Azure's speech service as a recogniser that survives lost connections.
 
-All communication runs on a thread of the recogniser's own: `AzureRecognizer.accept` only hands over the audio
-and collects finished hypotheses. The audio since the last final is kept, and a new connection gets it again,
-so nothing is missing and no final is repeated. Positions count the samples of a stream from its first one.
+All state belongs to a thread of the recogniser's own: `AzureRecognizer.accept` and the callbacks of Azure's
+SDK only post functions to it. The audio since the last final is kept, and a new connection gets it again, so
+nothing is missing and no final is repeated. Positions count the samples of a stream from its first one.
 """
 
 import atexit
@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
+from functools import partial
+from queue import Empty, SimpleQueue
 from random import uniform
-from threading import Condition, Thread
+from threading import Event, Thread
 from time import monotonic, sleep
 from typing import Any
 
@@ -27,12 +29,29 @@ from operators.notifications import RecognizerChanged
 from operators.recognizers.azure import AzureSettings, Service, locale, service
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
+# Seconds of audio kept in order to send it again after a lost connection.
+_REPLAY_S = 60.0
+# Seconds of sound, and of time, without an answer after which a connection counts as lost. In silence a
+# service sends nothing. Sound is louder than this amplitude of 16-bit samples (-44 dB).
+_ANSWER_S, _SILENCE = 10.0, 200.0
+# Seconds to wait for the last results when the audio is over.
+_FINISH_S = 10.0
+# Time that a distant service may take to connect. The reason for a disconnection follows immediately, or
+# never.
+_CONNECT_S, _REASON_S = 10.0, 0.3
+# Waits between attempts: doubled from the first to the longest, and short once the audio is over.
+_FIRST_WAIT_S, _LONGEST_WAIT_S, _LAST_WAIT_S = 0.5, 30.0, 0.5
+# How often the clock is checked while nothing else happens.
+_TICK_S = 0.1
+# A connection takes at most two seconds to close; a slower one is left to the end of the process. It may take
+# longer on a busy machine while the process exits, and callbacks need a moment after that.
+_CLOSE_S, _EXIT_S, _LAST_CALLBACK_S = 4.0, 30.0, 0.1
+
 
 class _AudioBuffer:
-    """The latest ``longest_s`` seconds of a stream's audio, for sending again, and its clock."""
+    """The latest audio of a stream, for sending again, and its clock."""
 
-    def __init__(self, longest_s: float) -> None:
-        self._longest = round(longest_s * SAMPLE_RATE)
+    def __init__(self) -> None:
         #: Position, time on the stream's clock, and samples.
         self._pieces: deque[tuple[int, float, bytes]] = deque()
         #: Positions of the oldest kept sample, of the next one to send, and of the next one to come.
@@ -46,7 +65,7 @@ class _AudioBuffer:
             return
         self._pieces.append((self.heard, chunk.start_s, pcm))
         self.heard += len(pcm) // 2
-        while self.heard - self.begin > self._longest and len(self._pieces) > 1:
+        while self.heard - self.begin > round(_REPLAY_S * SAMPLE_RATE) and len(self._pieces) > 1:
             self._drop()
 
     def forget(self, position: int) -> None:
@@ -162,11 +181,9 @@ _PROPERTIES = {
     "SPEECH-StopRecognitionTimeoutInSeconds": "1",
     "SPEECH-TelemetryDataEnabled": "false",
 }
-# Time that a distant service may take to connect. The reason for a disconnection follows immediately, or
-# never. In silence a service sends nothing, so a connection that lasts this long counts as a good one.
-_CONNECT_S, _REASON_S, _PROVEN_S = 10.0, 0.3, 60.0
-# Amplitude of 16-bit samples: about -44 dB; speech from a microphone is louder.
-_SILENCE = 200.0
+
+
+Post = Callable[[Callable[[], None]], None]
 
 
 class _Connection:
@@ -179,28 +196,23 @@ class _Connection:
     - A recogniser and its callbacks, which run on the SDK's threads, reference each other.
     - It starts on a thread of its own, and crashes the process if the recogniser is released meanwhile.
 
-    ``changed`` guards its attributes, and is notified of changes; ``receive`` gets each result: its text, the
+    ``post`` runs a function on the recogniser's thread. ``receive`` gets each result there: its text, the
     positions of its begin and end, and whether it is final.
     """
 
     def __init__(
-        self,
-        service: Service,
-        settings: AzureSettings,
-        changed: Condition,
-        receive: Callable[[str, int, int, bool], None],
+        self, service: Service, tag: str, post: Post, receive: Callable[[str, int, int, bool], None]
     ) -> None:
-        self._changed, self._receive = changed, receive
-        self._answer_s = settings.answer_s
+        self._receive = receive
         self._deadline_s = monotonic() + _CONNECT_S
-        self._connected_s = self._answered_s = float("inf")
+        self._answered_s = float("inf")
         self._unanswered_s = 0.0
         #: Position of the first sample that is sent, known before that.
         self.base: int | None = None
         self.is_connected = self.is_audio_over = self.is_over = self.has_answered = False
         self.failure: _Failure | None = None
         try:
-            self._open(service, settings)
+            self._open(service, tag, post)
         except (RuntimeError, ValueError, OSError):
             # Its message may quote the configuration, including the key.
             raise InputError(
@@ -208,41 +220,38 @@ class _Connection:
                 "and that OpenSSL 3 is installed"
             ) from None
 
-    def _open(self, service: Service, settings: AzureSettings) -> None:
+    def _open(self, service: Service, tag: str, post: Post) -> None:
         config = sdk.SpeechConfig(
             subscription=service.key.reveal() if service.key else None,
             region=service.region,
             endpoint=service.endpoint,
             host=service.host,
-            speech_recognition_language=settings.language,
+            speech_recognition_language=tag,
         )
         for name, value in _PROPERTIES.items():
             config.set_property_by_name(name, value)
-        if settings.stable_partials is not None:
-            name = sdk.PropertyId.SpeechServiceResponse_StablePartialResultThreshold
-            config.set_property(name, str(settings.stable_partials))
         layout = sdk.audio.AudioStreamFormat(samples_per_second=SAMPLE_RATE, bits_per_sample=16, channels=1)
         self._stream = sdk.audio.PushAudioInputStream(layout)
         self._recognizer = sdk.SpeechRecognizer(config, sdk.audio.AudioConfig(stream=self._stream))
         self._line = sdk.Connection.from_recognizer(self._recognizer)
-        self._line.connected.connect(lambda _event: self._on_connected())
-        self._line.disconnected.connect(lambda _event: self._on_disconnected())
-        self._recognizer.recognizing.connect(lambda event: self._on_result(event.result, is_final=False))
-        self._recognizer.recognized.connect(lambda event: self._on_result(event.result, is_final=True))
-        self._recognizer.canceled.connect(lambda event: self._end(_failure(event.result)))
-        self._recognizer.session_stopped.connect(lambda _event: self._end(_Failure.STOPPED))
+
+        def result(event: Any, *, is_final: bool) -> None:
+            ticks = event.result.offset, event.result.offset + event.result.duration
+            post(partial(self._on_result, event.result.text.strip(), ticks, is_final=is_final))
+
+        self._line.connected.connect(lambda _event: post(self._on_connected))
+        self._line.disconnected.connect(lambda _event: post(self._on_disconnected))
+        self._recognizer.recognizing.connect(partial(result, is_final=False))
+        self._recognizer.recognized.connect(partial(result, is_final=True))
+        self._recognizer.canceled.connect(lambda event: post(partial(self._end, _failure(event.result))))
+        self._recognizer.session_stopped.connect(lambda _event: post(partial(self._end, _Failure.STOPPED)))
         self._started = self._recognizer.start_continuous_recognition_async()
 
-    @property
-    def is_proven(self) -> bool:
-        """Whether it got answers or lasted long, so that the next one may follow soon."""
-        return self.has_answered or monotonic() - self._connected_s >= _PROVEN_S
-
-    def look_at_clock(self) -> None:
+    def check_timeouts(self) -> None:
         now_s = monotonic()
         if now_s >= self._deadline_s:
             self._end(_Failure.LOST)
-        elif min(now_s - self._answered_s, self._unanswered_s) >= self._answer_s:
+        elif min(now_s - self._answered_s, self._unanswered_s) >= _ANSWER_S:
             self._end(_Failure.SILENT)
 
     def write(self, pcm: bytes) -> None:
@@ -258,47 +267,42 @@ class _Connection:
 
     def close(self) -> None:
         """Close the connection; takes up to two seconds if the service does not react."""
-        for signal in (self._line.connected, self._line.disconnected, self._recognizer.recognizing,
-                       self._recognizer.recognized, self._recognizer.canceled,
-                       self._recognizer.session_stopped):  # fmt: skip
+        self.is_over = True
+        recognizer, line = self._recognizer, self._line
+        for signal in (
+            line.connected, line.disconnected, recognizer.recognizing, recognizer.recognized,
+            recognizer.canceled, recognizer.session_stopped,
+        ):  # fmt: skip
             signal.disconnect_all()
         # A lost connection may refuse to be started or to be closed.
         with suppress(RuntimeError):
             self._started.get()
         with suppress(RuntimeError):
             self._stream.close()
-            self._recognizer.stop_continuous_recognition_async().get()
+            recognizer.stop_continuous_recognition_async().get()
         # Releasing the last references closes the connection and ends its threads.
         del self._started, self._line, self._recognizer, self._stream
 
     def _on_connected(self) -> None:
-        with self._changed:
-            if not self.is_connected:
-                self.is_connected = True
-                self._connected_s = self._answered_s = monotonic()
-                self._deadline_s = float("inf")
-                self._changed.notify_all()
+        if not self.is_connected:
+            self.is_connected = True
+            self._answered_s, self._deadline_s = monotonic(), float("inf")
 
     def _on_disconnected(self) -> None:
-        with self._changed:
-            self._deadline_s = monotonic() + _REASON_S
+        self._deadline_s = monotonic() + _REASON_S
 
-    def _on_result(self, result: Any, *, is_final: bool) -> None:
-        ticks = result.offset, result.offset + result.duration
-        with self._changed:
-            self.has_answered = True
-            self._answered_s, self._unanswered_s = monotonic(), 0.0
-            if self.base is not None and not self.is_over:
-                begin, end = (self.base + max(0, one // _TICKS_PER_SAMPLE) for one in ticks)
-                self._receive(result.text.strip(), begin, end, is_final)
+    def _on_result(self, text: str, ticks: tuple[int, int], *, is_final: bool) -> None:
+        self.has_answered = True
+        self._answered_s, self._unanswered_s = monotonic(), 0.0
+        if self.base is not None and not self.is_over:
+            begin, end = (self.base + max(0, one // _TICKS_PER_SAMPLE) for one in ticks)
+            self._receive(text, begin, end, is_final)
 
     def _end(self, failure: _Failure | None) -> None:
-        with self._changed:
-            if not self.is_over:
-                self.is_over = True
-                # The results are complete only if all audio was heard.
-                self.failure = failure or (None if self.is_audio_over else _Failure.STOPPED)
-                self._changed.notify_all()
+        if not self.is_over:
+            self.is_over = True
+            # The results are complete only if all audio was heard.
+            self.failure = failure or (None if self.is_audio_over else _Failure.STOPPED)
 
 
 def _failure(result: Any) -> _Failure | None:
@@ -306,16 +310,6 @@ def _failure(result: Any) -> _Failure | None:
     if details.reason == sdk.CancellationReason.EndOfStream:
         return None
     return _FAILURES.get(details.code, _Failure.LOST)
-
-
-# How often the clock is checked while nothing else happens.
-_TICK_S = 0.1
-# Waits between attempts: doubled from the first to the longest, and short once the audio is over.
-_FIRST_WAIT_S, _LONGEST_WAIT_S, _LAST_WAIT_S = 0.5, 30.0, 0.5
-# A connection takes at most two seconds to close; a slower one is left to the end of the process.
-_CLOSE_S = 4.0
-# Seconds that closing may take on a busy machine while the process exits, and for callbacks after that.
-_EXIT_S, _LAST_CALLBACK_S = 30.0, 0.1
 
 
 class AzureRecognizer(Recognizer):
@@ -333,56 +327,49 @@ class AzureRecognizer(Recognizer):
         spoken: Language | None = None,
     ) -> None:
         self._service = service(settings)
-        tag = settings.language if spoken is None else locale(settings, spoken)
-        self._settings = replace(settings, language=tag or "en-US")
+        self._tag = (settings.language if spoken is None else locale(settings, spoken)) or "en-US"
         self._observe = observe
-        #: Guards what follows, and is notified whenever there is something to do.
-        self._changed = Condition()
-        self._audio = _AudioBuffer(settings.replay_s)
-        self._utterances = _Utterances(self._audio)
-        self._hypotheses: list[Hypothesis] = []
-        self._error: Exception | None = None
-        self._is_finishing = self._is_closing = self._is_done = False
         self._thread: Thread | None = None
-        #: Used only by the thread: attempts that failed in a row, and what was told.
+        #: What the thread is to do next.
+        self._posted: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        #: What the thread has to give, and whether that is all.
+        self._hypotheses: deque[Hypothesis] = deque()
+        self._error: Exception | None = None
+        self._is_done = Event()
+        self._is_closing = False
+        #: What follows is used only by the thread.
+        self._audio = _AudioBuffer()
+        self._utterances = _Utterances(self._audio)
+        #: When it no longer waits for results, once the audio is over.
+        self._finish_by_s: float | None = None
+        #: Attempts that failed in a row, and what was reported.
         self._failed = 0
         self._was_connected = self._is_outage_told = False
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
-        with self._changed:
-            self._audio.append(chunk)
-            if self._thread is None:
-                self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
-                self._thread.start()
-                atexit.register(self._close_at_exit)
-            self._changed.notify_all()
-            return self._take()
+        self._posted.put(partial(self._audio.append, chunk))
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="azure recogniser", daemon=True)
+            self._thread.start()
+            atexit.register(self._close_at_exit)
+        return self._take()
 
     @override
     def finish(self) -> Sequence[Hypothesis]:
         if self._thread is None:
             return []
-        with self._changed:
-            self._is_finishing = True
-            self._changed.notify_all()
-            is_done = self._changed.wait_for(lambda: self._is_done, self._settings.finish_s)
-            self._is_closing = True
-            self._changed.notify_all()
-            self._hypotheses += self._utterances.finish()
-            hypotheses = self._take()
+        self._posted.put(self._begin_finish)
+        if not self._is_done.wait(_FINISH_S + _CLOSE_S) or self._is_over:
+            self._tell(f"Azure did not answer within {_FINISH_S:g} s, so the last words may be missing")
+        hypotheses = self._take()
         if self._error is not None:
             self._tell(str(self._error))
-        elif not is_done:
-            waited_s = self._settings.finish_s
-            self._tell(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")
         return hypotheses
 
     @override
     def close(self) -> None:
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify_all()
+        self._is_closing = True
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
             atexit.unregister(self._close_at_exit)
@@ -396,38 +383,56 @@ class AzureRecognizer(Recognizer):
         sleep(_LAST_CALLBACK_S)
 
     def _take(self) -> list[Hypothesis]:
-        hypotheses, self._hypotheses = self._hypotheses, []
+        error = self._error
+        hypotheses = [self._hypotheses.popleft() for _ in range(len(self._hypotheses))]
         # Results from before an error are delivered before it.
-        if self._error is not None and not hypotheses:
-            raise self._error
+        if error is not None and not hypotheses:
+            raise error
         return hypotheses
 
-    def _work(self) -> None:
-        """Run one connection after the other until the audio is over."""
+    def _begin_finish(self) -> None:
+        self._finish_by_s = monotonic() + _FINISH_S
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_closing or (self._finish_by_s is not None and monotonic() > self._finish_by_s)
+
+    def _run(self) -> None:
+        """Make one connection after the other until the audio is over."""
         try:
-            while (failure := self._converse()) is not None:
+            while (failure := self._connect()) is not None:
                 self._wait(failure)
         except Exception as error:  # noqa: BLE001 - raised where the flow hears it
-            with self._changed:
-                self._error = error
+            self._error = error
         finally:
             self._end()
 
     def _end(self) -> None:
-        with self._changed:
-            self._is_done = True
-            self._changed.notify_all()
+        self._hypotheses.extend(self._utterances.finish())
+        self._is_done.set()
 
-    def _converse(self) -> _Failure | None:
-        """Run one connection until it fails, is complete, or the recogniser is closed."""
-        with self._changed:
-            self._hypotheses += self._utterances.resume()
-            self._audio.rewind(self._utterances.confirmed)
-        connection = _Connection(self._service, self._settings, self._changed, self._receive)
+    def _run_posted(self) -> None:
+        """Run what others have posted; wait for a tick if there is nothing."""
+        with suppress(Empty):
+            self._posted.get(timeout=_TICK_S)()
+            while True:
+                self._posted.get_nowait()()
+
+    def _connect(self) -> _Failure | None:
+        """Make one connection until it fails, is complete, or the recogniser is closed."""
+        self._hypotheses.extend(self._utterances.resume())
+        self._audio.rewind(self._utterances.confirmed)
+        connection = _Connection(self._service, self._tag, self._posted.put, self._receive)
         try:
-            while self._attend(connection):
-                pass
-            if self._is_closing or connection.failure is None:
+            while not (connection.is_over or self._is_over):
+                self._run_posted()
+                connection.check_timeouts()
+                self._audio.forget(self._utterances.confirmed)
+                if connection.has_answered:
+                    self._failed = 0
+                if connection.is_connected and not connection.is_over:
+                    self._send(connection)
+            if self._is_over or connection.failure is None:
                 # Nobody waits for the connection to be closed.
                 self._end()
                 return None
@@ -439,43 +444,23 @@ class AzureRecognizer(Recognizer):
         heard = self._audio.heard
         # Speech that was never sent, placed at the end of the audio, would end the current utterance.
         if begin <= heard:
-            self._hypotheses += self._utterances.take(text, begin, min(end, heard), is_final=is_final)
+            self._hypotheses.extend(self._utterances.take(text, begin, min(end, heard), is_final=is_final))
 
-    def _attend(self, connection: _Connection) -> bool:
-        """Wait for something to do, and do it; false when the connection is over."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._has_work(connection), _TICK_S)
-            connection.look_at_clock()
-            self._audio.forget(self._utterances.confirmed)
-            if connection.is_proven:
-                self._failed = 0
-            if connection.is_over or self._is_closing:
-                return False
-            if not connection.is_connected:
-                return True
-            is_first, lost_s = connection.base is None, 0.0
-            if connection.base is None:
-                # While it connected, audio with which it should begin may have been dropped.
-                connection.base = self._audio.sent
-                lost_s, self._audio.lost = self._audio.lost / SAMPLE_RATE, 0
-            pieces, is_last = self._audio.take_unsent(), self._is_finishing
-        if is_first:
-            self._tell_connected(lost_s)
-        for pcm in pieces:
+    def _send(self, connection: _Connection) -> None:
+        if connection.base is None:
+            # While it connected, audio with which it should begin may have been dropped.
+            connection.base = self._audio.sent
+            self._tell_connected(self._audio.lost / SAMPLE_RATE)
+            self._audio.lost = 0
+        for pcm in self._audio.take_unsent():
             connection.write(pcm)
-        if is_last and not connection.is_audio_over:
+        if self._finish_by_s is not None and not connection.is_audio_over:
             connection.end_audio()
-        return True
-
-    def _has_work(self, connection: _Connection) -> bool:
-        if self._is_closing or connection.is_over or not connection.is_connected:
-            return self._is_closing or connection.is_over
-        return self._audio.sent < self._audio.heard or self._is_finishing != connection.is_audio_over
 
     def _tell_connected(self, lost_s: float) -> None:
         sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
         if lost_s:
-            sentence += f"; {lost_s:.1f} s of audio are lost, more than azure.replay_s keeps"
+            sentence += f"; {lost_s:.1f} s of audio are lost, more than the {_REPLAY_S:g} s that are kept"
         self._was_connected, self._is_outage_told = True, False
         self._tell(sentence)
 
@@ -496,9 +481,11 @@ class AzureRecognizer(Recognizer):
             what = f"no connection to Azure, {place}, yet" if is_new else failure.value
             self._tell(f"{what}, trying again in {wait_s:.2g} s, then less and less often")
             self._is_outage_told = True
-        with self._changed:
-            if self._changed.wait_for(lambda: self._is_closing or self._is_finishing, wait_s):
-                self._changed.wait_for(lambda: self._is_closing, min(wait_s, _LAST_WAIT_S))
+        began_s = monotonic()
+        while not self._is_over and monotonic() - began_s < wait_s:
+            self._run_posted()
+            if self._finish_by_s is not None:
+                wait_s = min(wait_s, _LAST_WAIT_S)
 
     def _tell(self, sentence: str) -> None:
         self._observe(RecognizerChanged(sentence))

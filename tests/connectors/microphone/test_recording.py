@@ -12,7 +12,7 @@ import pytest
 import soundfile
 from numpy.typing import NDArray
 
-from connectors.audio.decoder import probe
+from connectors.audio.decoder import open_audio
 from operators.events import SAMPLE_RATE
 from tests.listening import Listening
 from tests.virtual_microphone import NAME, VirtualMicrophone
@@ -130,7 +130,7 @@ def test_a_driver_that_hangs_keeps_nobody_from_leaving(
         chunks = listening.stop()
 
     assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
-    assert probe(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
+    assert open_audio(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
 
 
 def test_devices_are_listed_for_a_person(virtual_microphone: VirtualMicrophone) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from connectors.microphone.source import MicrophonePosition, MicrophoneSource
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.events import AudioChunk
 from operators.notifications import SoundLost, SourceChanged
 from tests.fake_sound import FakeSound, device
@@ -125,13 +125,6 @@ def test_losses_are_told_when_there_are_more_of_them(sound: FakeSound) -> None:
 
     (lost,) = told
     assert isinstance(lost, SoundLost)
-    assert lost.lost_s == pytest.approx(0.5, abs=0.011)
+    assert lost.lost_s == pytest.approx(0.5)
     assert lost.absent_s == 0
     microphone.end()
-
-
-@pytest.mark.usefixtures("sound")
-@pytest.mark.parametrize("buffer_s", [0.0, -1.0, float("nan"), 1e9])
-def test_an_absurd_buffer_is_refused(buffer_s: float) -> None:
-    with pytest.raises(UsageError, match="buffer_s"):
-        MicrophoneSource(stream="talk", buffer_s=buffer_s)

@@ -11,7 +11,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSource, run_main
 from numpy.typing import NDArray
 
-from connectors.audio.decoder import AudioDecoder
+from connectors.audio.decoder import open_audio
 from connectors.audio.source import AudioFileSource
 from connectors.files.sink import FileState
 from connectors.sinks.wav import WavSink
@@ -36,7 +36,7 @@ def partition(path: Path, state: FileState | None = None) -> Any:
 def read(path: Path) -> NDArray[np.int16]:
     """The samples, which two readers agree on, of a file that lacks nothing."""
     theirs, rate = soundfile.read(path, dtype="int16")
-    decoder = AudioDecoder(path)
+    decoder = open_audio(path)
     ours = np.frombuffer(b"".join(decoder.blocks()), "<i2")
     assert rate == SAMPLE_RATE
     assert np.array_equal(ours, theirs)

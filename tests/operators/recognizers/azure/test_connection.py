@@ -9,17 +9,17 @@ ROOT = Path(__file__).parents[4]
 OPEN_AND_CLOSE = """
 import os
 from queue import SimpleQueue
-from threading import Condition, Thread, get_native_id
+from threading import Thread, get_native_id
 from operators.recognizers.azure.recognizer import _Connection
 from operators.recognizers.azure import AzureSettings, service
 
-settings = AzureSettings(host="ws://127.0.0.1:1")
+place = service(AzureSettings(host="ws://127.0.0.1:1"))
 wanted, opened = SimpleQueue(), SimpleQueue()
 
 def open_some():
     os.setpriority(os.PRIO_PROCESS, get_native_id(), 19)
     while wanted.get():
-        opened.put(_Connection(service(settings), settings, Condition(), lambda *result: None))
+        opened.put(_Connection(place, "en-US", lambda task: None, lambda *result: None))
 
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 Thread(target=open_some, daemon=True).start()

@@ -78,13 +78,15 @@ def test_a_connection_lost_again_and_again_loses_and_repeats_nothing() -> None:
     assert len(server.sessions) == 6
 
 
-def test_a_service_that_falls_silent_counts_as_lost() -> None:
+def test_a_service_that_falls_silent_counts_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognizer, "_ANSWER_S", 0.3)
+
     def fall_silent(session: Session) -> None:
         session.recognize(0.9)
         session.hear(1000)
 
     with running(fall_silent, Session.recognize) as server:
-        listener = Listener(server, answer_s=0.3)
+        listener = Listener(server)
         listener.hear(chunks(TALK), pace_s=0.02)
         segments(listener.finish())
 
@@ -151,10 +153,13 @@ def test_a_service_that_is_busy_is_asked_again_with_growing_waits() -> None:
     assert connected.startswith("connected to Azure")
 
 
-def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repeated() -> None:
+def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recognizer, "_REPLAY_S", 1.0)
     talk = chunks(say([1, 2, 3], [4, 5, 6], [7, 8], [9]))
     with running(ending(Session.drop, 1.4), ending(Session.drop, 1.25), Session.recognize) as server:
-        listener = Listener(server, replay_s=1.0)
+        listener = Listener(server)
         listener.hear(talk[:29])
         server.wait_for_session(1).over.wait(60)
         # The next connection is being made, from what is there by now, while more is said than can be kept.
@@ -173,9 +178,12 @@ def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repe
     assert [round(updates[-1].start_s, 2) for updates in by_segment.values()] == [0.2, 2.7, 3.7]
 
 
-def test_a_service_that_never_says_the_last_word_is_not_waited_for_long() -> None:
+def test_a_service_that_never_says_the_last_word_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recognizer, "_FINISH_S", 0.2)
     with running(ending(lambda session: session.hear(1000), 1.9)) as server:
-        listener = Listener(server, finish_s=0.2)
+        listener = Listener(server)
         listener.hear(chunks(TALK), pace_s=0.005)
         began = monotonic()
         listener.heard += listener.recognizer.finish()
@@ -206,10 +214,11 @@ def test_what_is_left_at_the_end_is_said_to_a_new_connection() -> None:
     assert listener.finals == SAID
 
 
-def test_a_place_where_nobody_answers_is_not_waited_for_by_anybody() -> None:
+def test_a_place_where_nobody_answers_is_not_waited_for_by_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognizer, "_FINISH_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as deaf, running() as server:
         server.url = f"ws://127.0.0.1:{deaf.getsockname()[1]}"
-        listener = Listener(server, finish_s=0.1)
+        listener = Listener(server)
         began = monotonic()
         listener.hear(chunks(TALK), pace_s=0.0)
         assert listener.recognizer.finish() == []

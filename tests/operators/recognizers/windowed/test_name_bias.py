@@ -12,7 +12,7 @@ from operators.decoding.forward import Logits, Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.speech import SpeechMethod, hear
 from operators.recognizers.moonshine import MoonshineRecognizer
-from operators.recognizers.windowed import Expected
+from operators.recognizers.windowed import NameBias
 
 PIECES = [b"<s>", b"</s>", b" The", b" G", b"ug", b"ut", b"uten", b"berg", b"den", b" Paris", b"e", b" Gu"]
 TOKEN = {piece: number for number, piece in enumerate(PIECES)}
@@ -20,7 +20,7 @@ TOKEN = {piece: number for number, piece in enumerate(PIECES)}
 
 def raised(names: set[str], *said: bytes) -> set[bytes]:
     row = np.zeros(len(PIECES), np.float32)
-    Expected(names, PIECES).raise_in(row, tuple(TOKEN[one] for one in said))
+    NameBias(names, PIECES).apply(row, tuple(TOKEN[one] for one in said))
     return {PIECES[token] for token in row.nonzero()[0]}
 
 
@@ -72,7 +72,7 @@ def test_a_final_has_the_name_that_was_nearly_heard_whatever_its_draft(
     names: set[str] | None, text: bytes, draft: tuple[int, ...]
 ) -> None:
     task = Task(prompt=[0], draft=draft, stop={1}, limit=9, is_final=True)
-    adjust = None if names is None else Expected(names, PIECES).raise_in
+    adjust = None if names is None else NameBias(names, PIECES).apply
     costs = PassCosts((1, 8, 32), (1.0, 1.0, 1.0))
     heard = hear(SpeechMethod(), task, _Hears(), margin=0.2, costs=costs, adjust=adjust)
     assert b"".join(PIECES[token] for token in heard.tokens) == text
@@ -87,6 +87,6 @@ def test_the_recogniser_of_a_run_expects_the_names_of_its_glossary_only(tmp_path
         settings = load_settings(None, {"translate": {"glossary": glossary} if glossary else {}})
         made = Shared(settings, lambda _event: None).recognizer("talk")
         assert isinstance(made, MoonshineRecognizer)
-        expected = made._expected
-        assert (None if expected is None else expected._names) == names
+        bias = made._bias
+        assert (None if bias is None else bias._names) == names
         made.close()

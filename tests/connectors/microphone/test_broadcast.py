@@ -1,10 +1,11 @@
 """A broadcast is heard as it is sent: nothing twice, and what is offered again after a break is not lost."""
 
 import io
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import av
 import numpy as np
 import pytest
 
-from connectors.audio import live
-from connectors.audio.live import LiveAddress
+from connectors.audio import media
+from connectors.microphone import broadcast
+from connectors.microphone.broadcast import Broadcast
 from connectors.microphone.source import MicrophoneSource
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk
@@ -25,7 +27,7 @@ from tests.rtmp import playing
 LEVELS = [1000 * (1 + at) for at in range(14)]
 
 
-class Broadcast:
+class Programme:
     """What an HLS server has: the last segments of a programme whose every second is louder than the last.
 
     A list has two seconds more each time that it is asked for, however long the listener takes.
@@ -108,7 +110,7 @@ def heard(
 ) -> tuple[list[AudioChunk], list[Any]]:
     """What a source hears until the broadcast is over."""
     events: list[SourceChanged | SoundLost] = []
-    source = MicrophoneSource(stream="talk", device=LiveAddress(address), observe=events.append)
+    source = MicrophoneSource(stream="talk", device=Broadcast(address), observe=events.append)
     part = source.build_part("in", "talk", None)
     chunks: list[AudioChunk] = []
     deadline = time.monotonic() + limit_s
@@ -123,14 +125,14 @@ def heard(
     raise TimeoutError(f"{len(chunks)} chunks and {events}")
 
 
-def interrupted(broadcast: Broadcast, address: str, away_s: int) -> tuple[list[AudioChunk], list[Any]]:
+def interrupted(programme: Programme, address: str, away_s: int) -> tuple[list[AudioChunk], list[Any]]:
     """What is heard of a broadcast that breaks off, and comes back when the listener has told so."""
 
     def interrupt(chunks: list[AudioChunk], events: list[Any]) -> None:
-        if broadcast.is_broken and events:
-            broadcast.come_back(away_s)
+        if programme.is_broken and events:
+            programme.come_back(away_s)
         elif chunks and chunks[-1].start_s > 1.5 and not events:
-            broadcast.is_broken = True
+            programme.is_broken = True
 
     return heard(address, interrupt, 120.0)
 
@@ -138,7 +140,7 @@ def interrupted(broadcast: Broadcast, address: str, away_s: int) -> tuple[list[A
 @pytest.fixture
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is there is heard in a third of its time."""
-    monkeypatch.setattr(live, "_HASTE", 3.0)
+    monkeypatch.setattr(broadcast, "_SPEED", 3.0)
 
 
 def levels(chunks: list[AudioChunk]) -> list[int]:
@@ -149,9 +151,9 @@ def levels(chunks: list[AudioChunk]) -> list[int]:
 
 @pytest.mark.usefixtures("_hasty")
 def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_path: Path) -> None:
-    broadcast = Broadcast(tmp_path, 12, window=9)
-    with served(broadcast.answer) as where:
-        chunks, events = interrupted(broadcast, f"{where}/live.m3u8?key=secret", 2)
+    programme = Programme(tmp_path, 12, window=9)
+    with served(programme.answer) as where:
+        chunks, events = interrupted(programme, f"{where}/live.m3u8?key=secret", 2)
 
     told = [one.sentence for one in events if isinstance(one, SourceChanged)]
     name = f"the broadcast {where}/live.m3u8"
@@ -166,9 +168,9 @@ def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_
 
 @pytest.mark.usefixtures("_hasty")
 def test_what_a_broadcast_no_longer_offers_is_a_gap_of_that_length(tmp_path: Path) -> None:
-    broadcast = Broadcast(tmp_path, 14, window=3)
-    with served(broadcast.answer) as where:
-        chunks, events = interrupted(broadcast, f"{where}/live.m3u8", 6)
+    programme = Programme(tmp_path, 14, window=3)
+    with served(programme.answer) as where:
+        chunks, events = interrupted(programme, f"{where}/live.m3u8", 6)
 
     losses = [one for one in events if isinstance(one, SoundLost)]
     assert len(losses) == 1
@@ -212,6 +214,36 @@ def test_a_broadcast_by_rtmp_is_heard() -> None:
     sound = np.frombuffer(b"".join(one.pcm for one in chunks), "<i2")[8000:24_000].astype(float)
     assert np.abs(np.fft.rfft(sound)).argmax() == 200
     assert events == []
+
+
+@pytest.mark.usefixtures("_hasty")
+def test_a_broadcast_that_falls_silent_is_lost_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(media, "_LIVE_TIMEOUT_S", 3.0)
+    sound = write(tmp_path / "talk.ts", np.full(8 * 48_000, 5000, "i2")).read_bytes()
+
+    def serve(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp2t\r\n\r\n" + sound)
+                kept.append(client)
+
+    def end(_chunks: list[AudioChunk], events: list[Any]) -> None:
+        if len([one for one in events if isinstance(one, SourceChanged)]) >= 2:
+            raise StopIteration
+
+    kept: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        _, events = heard(f"http://127.0.0.1:{listener.getsockname()[1]}/live.ts", end, 60.0)
+        listener.shutdown(socket.SHUT_RDWR)
+    for client in kept:
+        client.close()
+    told = [one.sentence for one in events if isinstance(one, SourceChanged)]
+    assert "was disconnected; waiting for it" in told[0]
+    assert "is back" in told[1]
 
 
 def test_only_what_is_live_is_heard_live_and_nothing_else_is_reached(tmp_path: Path) -> None:
