@@ -86,14 +86,6 @@ class Serving(Served):
         self.rooms = rooms
         self.flow = flow
 
-    def drop_all(self) -> None:
-        """Cut all connections of the rooms, as a network that fails."""
-        loop, server = self.hub._loop, self.server._server
-        assert loop is not None
-        assert server is not None
-        for connection in list(server.server_state.connections):
-            loop.call_soon_threadsafe(connection.transport.abort)
-
     @contextmanager
     def speaker(
         self, opening: dict[str, Any] | str | bytes | None = None, **headers: str
