@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -123,27 +122,6 @@ def test_characters_that_the_output_cannot_encode_are_replaced() -> None:
     out = io.TextIOWrapper(raw, "ascii")
     open_screen(out=out).draw([caption("schön 最好", is_final=True)])
     assert raw.getvalue() == b"sch?n ??\n"
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_threads_take_turns(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, terminal = Tty(), SmallTerminal()
-    monkeypatch.setattr(out, "isatty", lambda: is_terminal)
-    screen = open_screen(20, out)
-
-    def show(stream: int) -> None:
-        for number in range(20):
-            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream))])
-            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream), is_final=True)])
-            screen.status(Status(state="listening"))
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(show, range(4)))
-    screen.close()
-    terminal.send(out.getvalue().replace("\r\n", "\n").replace("\n", "\r\n"))
-    assert sorted(row for row in terminal.rows if row) == sorted(
-        f"Satz {number}" for number in range(20) for _ in range(4)
-    )
 
 
 class ClosedOutput(io.StringIO):
