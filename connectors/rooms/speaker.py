@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from connectors.http.connection import ABORT
 from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
 from connectors.rooms.room import BYTES_PER_SECOND, Room
@@ -84,8 +83,6 @@ class RoomSpeakers:
             await _close(socket, refused.code, refused.sentence)
         except WebSocketDisconnect:
             pass
-        except TimeoutError:
-            socket.scope["extensions"][ABORT]()
 
     async def _opening(self, socket: WebSocket) -> Open:
         limits = self._rooms.limits
@@ -173,9 +170,8 @@ async def _tell(socket: WebSocket, room: Room, client: Client) -> None:
     )
     await socket.send_text(encoded(opened))
     while events := await client.next():
-        async with client.sending():
-            for frame in frames(events):
-                await socket.send_text(frame)
+        for frame in frames(events):
+            await socket.send_text(frame)
         if client.has_ended:
             # Nobody has ended the room: all of them end with the run, also if that has failed.
             await _close(socket, _DONE, "" if room.is_ending else _RUN_ENDED)

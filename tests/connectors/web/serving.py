@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from connectors.web.hub import ClientTimeouts, Hub
+from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer
@@ -79,14 +79,13 @@ def serving(
     *,
     streams: list[str] | None = None,
     bounds: Bounds | None = None,
-    patience: ClientTimeouts | None = None,
     max_clients: int = 100,
     host: str = "127.0.0.1",
     token: str | None = None,
     names: tuple[str, ...] = (),
     languages: Sequence[Languages] = (LANGUAGES,),
 ) -> Iterator[Served]:
-    hub = Hub(languages, streams or [], bounds=bounds, patience=patience, max_clients=max_clients)
+    hub = Hub(languages, streams or [], bounds=bounds, max_clients=max_clients)
     server = WebServer(hub, host=host, port=0, token=token, names=names, max_clients=max_clients)
     try:
         yield Served(hub, server)

@@ -9,7 +9,7 @@ import pytest
 
 from connectors.http.connection import Connection
 from connectors.view import Status
-from connectors.web.hub import ClientTimeouts, Hub
+from connectors.web.hub import Hub
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer
 from operators.errors import OutputError
@@ -66,9 +66,9 @@ def test_more_streams_than_are_remembered_take_no_readers_from_one_that_goes_on(
     assert len(served.hub.listed()) == 64
 
 
-def test_a_slow_viewer_is_cut_and_resumes() -> None:
-    patience = ClientTimeouts(stall_s=0.3)
-    with serving(patience=patience, bounds=Bounds(messages=15)) as served:
+def test_a_slow_viewer_is_cut_and_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "write_timeout_s", 0.3)
+    with serving(bounds=Bounds(messages=15)) as served:
         slow = socket.socket()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", served.port))
@@ -109,17 +109,19 @@ def test_a_viewer_that_fell_too_far_behind_is_sent_off_to_get_a_snapshot() -> No
         assert len(page.text) == 21
 
 
-def test_a_silent_stream_is_heard_of_now_and_then_without_new_numbers() -> None:
-    with serving(patience=ClientTimeouts(heartbeat_s=0.1)) as served:
-        served.hub.caption(caption("text"))
-        with follow(served.port) as follower:
-            page = follower.until("text")
-            for _ in range(3):
-                page.state = None
-                while page.state is None:
-                    assert follower.read()
-        assert page.last_id is not None
-        assert page.last_id.endswith("-1")
+def test_a_silent_stream_is_heard_of_now_and_then_without_new_numbers(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.web.hub._HEARTBEAT_S", 0.1)
+    served.hub.caption(caption("text"))
+    with follow(served.port) as follower:
+        page = follower.until("text")
+        for _ in range(3):
+            page.state = None
+            while page.state is None:
+                assert follower.read()
+    assert page.last_id is not None
+    assert page.last_id.endswith("-1")
 
 
 def test_what_the_run_does_reaches_the_streams(served: Served) -> None:
