@@ -85,18 +85,15 @@ def event_type_of(path: Path) -> type[Event]:
     Raises:
         InputError: when the file cannot be read or none of these lines is an event.
     """
-    first_bad: BadLine | None = None
-    number = 0
+    first = ""
     with open_regular(path, "the events") as file:
-        for at, line in enumerate(file.read(MAX_LINE_BYTES).split(b"\n"), 1):
+        for number, line in enumerate(file.read(MAX_LINE_BYTES).split(b"\n"), 1):
             if line.strip():
                 try:
                     return type_of_line(line)
                 except BadLine as bad:
-                    first_bad, number = (bad, at) if first_bad is None else (first_bad, number)
-    if first_bad is None:
-        raise InputError(f"{path} is empty; give a file of events, one JSON object per line")
-    raise InputError(f"{path}, line {number}: {first_bad}; give a file of events, one JSON object per line")
+                    first = first or f"{path}, line {number}: {bad}"
+    raise InputError(f"{first or f'{path} is empty'}; give a file of events, one JSON object per line")
 
 
 def validate(path: Path, event_type: type[Event]) -> int:

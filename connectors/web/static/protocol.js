@@ -47,12 +47,13 @@ export function finished(before, after) {
 // A text up to `count` code points, and the rest of it. What belongs to one character (a combining mark, a joined
 // emoji) is not taken apart.
 export function split(text, count) {
-    let at = unitsOf(text, count) ?? text.length;
-    while (at > 0 && at < text.length && goesOn(text, at)) at -= at > 1 && isPair(text, at - 2) ? 2 : 1;
-    return [text.slice(0, at), text.slice(at)];
+    const points = [...text];
+    let at = count;
+    while (at > 0 && at < points.length && (points[at - 1] === "\u200d" || GOES_ON.test(points[at]))) at -= 1;
+    return [points.slice(0, at).join(""), points.slice(at).join("")];
 }
 
-const goesOn = (text, at) => text[at - 1] === "\u200d" || /^[\p{M}\p{Emoji_Modifier}\u200d]/u.test(text.slice(at, at + 2));
+const GOES_ON = /^[\p{M}\p{Emoji_Modifier}\u200d]/u;
 
 function withSnapshot(known, { segments, state, language: { choices = [], ...language } }) {
     const entries = segments.map((one) => {
@@ -74,9 +75,9 @@ function withUpdate(known, { type, keep, append, source_keep, source_append, ...
 }
 
 function rewritten(text, keep, append) {
-    const at = unitsOf(text, keep);
-    if (at === null) throw new Missed(`an update keeps ${keep} characters of "${text}"`);
-    return text.slice(0, at) + append;
+    const points = [...text];
+    if (keep > points.length) throw new Missed(`an update keeps ${keep} of ${points.length} characters`);
+    return points.slice(0, keep).join("") + append;
 }
 
 // In the order of speech, and no more than are remembered.
@@ -89,15 +90,4 @@ function kept(segments) {
     return ordered;
 }
 
-// Where `count` code points of a text end, in the UTF-16 units that JavaScript counts; null when it has fewer.
-function unitsOf(text, count) {
-    let at = 0;
-    for (let left = count; left > 0; left -= 1) {
-        if (at >= text.length) return null;
-        at += isPair(text, at) ? 2 : 1;
-    }
-    return at;
-}
-
-const isPair = (text, at) => text.codePointAt(at) > 0xffff;
 const isSame = (one, other) => Object.keys(other).every((name) => one[name] === other[name]);

@@ -1,6 +1,5 @@
 """Events of a file in a flow: in batches, in real time, and after a kill where they were."""
 
-import resource
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from connectors.jsonl.files import validate
 from connectors.jsonl.source import JsonlPosition, JsonlSource
 from connectors.messages import NOTICE
 from connectors.sinks.jsonl import JsonlSink
-from operators.errors import InputError
+from operators.errors import InputError, OutputError
 from operators.events import Partial
 from tests.connectors.jsonl.partials import (
     BAD_LINES,
@@ -30,18 +29,16 @@ from tests.connectors.jsonl.partials import (
     write,
     write_events,
 )
+from tests.limits import limited
 
 
-def test_bad_lines_that_find_no_room_aside_are_counted_and_do_not_end_the_run(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.jsonl", b"bad\n", line(), b"bad, and longer\n", line(revision=1))
-    source = JsonlSource(path, Partial, skip_bad=True)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))
-    try:
-        assert [event.revision for event in read(source)] == [0, 1]
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (source.rejected, source.not_kept) == (2, 1)
+def test_bad_lines_that_cannot_be_put_aside_end_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"bad\n", line())
+    with (
+        limited(2),
+        pytest.raises(OutputError, match=r"p\.jsonl\.rejected cannot be written: File too large"),
+    ):
+        read(JsonlSource(path, Partial, skip_bad=True))
 
 
 def test_bad_lines_are_put_aside_as_they_are(tmp_path: Path) -> None:
