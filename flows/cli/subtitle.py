@@ -12,13 +12,13 @@ import typer
 from msgspec.structs import replace
 
 from connectors.audio import ffmpeg
-from connectors.audio.recording import is_file, shown
+from connectors.audio.recording import is_file, shown, stream_of
 from connectors.exports.chapters import write_chapters
 from connectors.exports.mux import Muxed, Subtitles, burn, container_of, font_for, mux, suffix_for
 from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
-from connectors.sinks.naming import beside, in_language
+from connectors.sinks.part import in_language
 from flows.captions.runner import caption
 from flows.captions.shared import Shared, StreamLanguages
 from flows.cli.refusals import check_command, check_text
@@ -179,16 +179,16 @@ class _Failures:
 
 def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
     texts = list(_texts(settings, speech=asked.speech))
-    paths = {suffix: beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
+    paths = {suffix: _beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
     named = {suffix: list(_named(paths[suffix], texts, settings)) for suffix in asked.suffixes}
     written = [in_language(paths[suffix], one.code) for suffix in asked.suffixes for one in texts]
     tracks = [Subtitles(in_language(paths[".srt"], one.code), one.language) for one in texts]
     copy = asked.mux_into
     if asked.mux and copy is None:
-        copy = beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
+        copy = _beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
     burnt: list[tuple[Subtitles, Path]] = []
     if asked.burn:
-        path = beside(recording, f".burnt{suffix_for(Path(recording))}", asked.folder)
+        path = _beside(recording, f".burnt{suffix_for(Path(recording))}", asked.folder)
         shows_speech = settings.output.subtitles == "source"
         burnt = [
             (track, in_language(path, one.code))
@@ -196,8 +196,14 @@ def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
             if shows_speech or one.shown != "source"
         ]
     has_chapters = ".vtt" in asked.suffixes and is_file(recording)
-    chapters = beside(recording, ".chapters.vtt", asked.folder) if has_chapters else None
+    chapters = _beside(recording, ".chapters.vtt", asked.folder) if has_chapters else None
     return _Files(recording, named, written, tracks, chapters, copy, burnt)
+
+
+def _beside(recording: str, suffix: str, folder: Path | None) -> Path:
+    """A file beside a recording, or in a folder; of an address or standard input, in the present folder."""
+    own = Path(recording).parent if is_file(recording) else Path()
+    return (own if folder is None else folder) / f"{stream_of(recording)}{suffix}"
 
 
 def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
