@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from connectors.audio import ffmpeg
 from connectors.audio.recording import is_file, shown, stream_of
 from connectors.exports.chapters import write_chapters
-from connectors.exports.mux import Muxed, Subtitles, burn, container_of, font_for, mux, suffix_for
+from connectors.exports.mux import Subtitles, container_of, font_for, mux, suffix_for
 from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
@@ -368,18 +368,17 @@ def _copy(files: _Files, progress: Progress) -> None:
             f"{files.videos[0]} was not written, because there are no subtitles; check that somebody speaks"
         )
     recording, stop = Path(files.recording), Flag()
+    made: list[tuple[Path, list[Subtitles], Subtitles | None]] = []
+    if files.copy is not None:
+        made.append((files.copy, tracks, None))
+    made += [(video, [], track) for track, video in files.burnt if track in tracks]
     with interrupt_sets(stop):
-        if files.copy is not None:
-            _tell_lacks(files.copy, mux(recording, tracks, files.copy, stop), recording)
-        for track, video in files.burnt:
-            if track in tracks:
-                _tell_lacks(video, burn(recording, track, video, stop, progress), recording)
-
-
-def _tell_lacks(made: Path, done: Muxed | None, recording: Path) -> None:
-    if done is None:
-        raise KeyboardInterrupt
-    if done.left_out:
-        tell("tracks_left_out", f"{made} lacks what does not fit into it ({', '.join(done.left_out)})")
-    if done.damaged:
-        tell("packets_left_out", f"{made} lacks {done.damaged} damaged packets of {recording}")
+        for video, shown_as_tracks, burnt in made:
+            done = mux(recording, video, shown_as_tracks, burnt, stop=stop, progress=progress)
+            if done is None:
+                raise KeyboardInterrupt
+            if done.left_out:
+                names = ", ".join(done.left_out)
+                tell("tracks_left_out", f"{video} lacks what does not fit into it ({names})")
+            if done.damaged:
+                tell("packets_left_out", f"{video} lacks {done.damaged} damaged packets of {recording}")
