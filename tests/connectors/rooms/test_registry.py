@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits
-from operators.errors import OutputError, UsageError
+from operators.errors import InputError, UsageError
 from operators.events import AudioChunk, Caption, channel_of
 from operators.languages import language
 from tests.subtitled import caption
@@ -171,7 +171,7 @@ def test_a_room_has_the_same_secrets_when_its_server_is_started_again(tmp_path: 
 
 
 def test_a_file_of_keys_that_cannot_be_written_ends_the_server_but_no_room(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="it is a folder"):
+    with pytest.raises(InputError, match="not a regular file"):
         kept(tmp_path)
     path = tmp_path / "folder" / "keys"
     path.parent.mkdir()
