@@ -6,7 +6,6 @@ import hmac
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
-from time import monotonic
 from typing import Any
 
 import msgspec
@@ -21,8 +20,8 @@ MAX_CLIENTS = 2000
 #: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
 #: that is over before any that goes on. One that goes on and has readers is kept in any case.
 MAX_STREAMS = 64
-# Seconds between two checks of waiting messages.
-_TICK_S = 0.1
+# Seconds between two messages about the run, of each kind.
+_TICK_S = 0.2
 # Seconds of silence after which a client is sent the present state: it knows that the connection works.
 _HEARTBEAT_S = 10.0
 # Languages of a reader that are looked for.
@@ -179,16 +178,14 @@ class Hub:
         with self.lock:
             stream = self._publishing(record.stream)
             log = stream.log_of(record.language)
-            log.tell(figures_after(log.figures, record, lost_s), monotonic())
-            self._announce(stream)
+            log.tell(figures_after(log.figures, record, lost_s))
 
     def status(self, status: Status, sentence: str | None = None) -> None:
         """Publish the run's status to all streams."""
         with self.lock:
             for stream in self._published():
                 for log in stream.logs.values():
-                    log.tell(state_of(status, sentence), monotonic())
-                self._announce(stream)
+                    log.tell(state_of(status, sentence))
 
     def end(self, name: str | None = None) -> None:
         """Publish the end of a stream; by default, of all streams."""
@@ -284,7 +281,7 @@ class Hub:
                 await asyncio.sleep(_TICK_S)
                 with self.lock:
                     for stream in self._streams.values():
-                        if sum(log.tick(monotonic()) for log in stream.logs.values()):
+                        if sum(log.tick() for log in stream.logs.values()):
                             stream.wake()
         finally:
             with self.lock:
