@@ -4,19 +4,15 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import bytewax.operators as op
-import msgspec
 import pytest
 from bytewax.dataflow import Dataflow
-from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink
 
 from connectors.jsonl.files import validate
 from connectors.jsonl.source import JsonlPosition, JsonlSource
 from connectors.messages import NOTICE
-from connectors.sinks.jsonl import JsonlSink
 from operators.errors import InputError, OutputError
 from operators.events import Partial
 from tests.connectors.jsonl.partials import (
@@ -150,56 +146,6 @@ def test_a_resumed_clock_does_not_wait_for_what_has_passed(tmp_path: Path) -> No
     assert part.next_batch() == [partial(arrival_s=100.0)]
     assert part.snapshot().clock_s >= 100.0
     part.close()
-
-
-class KilledError(Exception):
-    """What kills a run in these tests."""
-
-
-def recovery(folder: Path) -> dict[str, Any]:
-    folder.mkdir()
-    init_db_dir(folder, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
-    config = RecoveryConfig(str(folder))  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
-    return {"recovery_config": config, "epoch_interval": timedelta(0)}
-
-
-def test_a_killed_run_goes_on_where_it_was_and_the_output_is_as_if_nothing_had_been(tmp_path: Path) -> None:
-    lines = [msgspec.json.encode(event) + b"\n" for event in events(100)]
-    for place in (10, 30, 60, 90):
-        lines.insert(place, b"broken\n")
-    path = write(tmp_path / "p.jsonl", *lines)
-    state = recovery(tmp_path / "db")
-    out = tmp_path / "out.jsonl"
-    lives = iter([35, 50, 1000])
-
-    def attempt() -> JsonlSource[Partial]:
-        source, left = JsonlSource(path, Partial, skip_bad=True, batch_size=5), next(lives)
-
-        def dies(event: Partial) -> Partial:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise KilledError
-            return event
-
-        flow = Dataflow("killed")
-        stream = op.map("dies", op.input("in", flow, source), dies)
-        op.output("out", op.key_on("key", stream, lambda event: event.key), JsonlSink(out))
-        run_flow(flow, **state)
-        return source
-
-    for _ in range(2):
-        with pytest.raises(KilledError):
-            attempt()
-        # What a dying machine leaves behind the last snapshot.
-        with out.open("ab") as file:
-            file.write(b'{"half')
-    source = attempt()
-    assert [
-        msgspec.json.decode(written, type=Partial) for written in out.read_bytes().splitlines()
-    ] == events(100)
-    assert source.rejected == 4
-    assert source.rejected_path.read_bytes() == b"broken\n" * 4
 
 
 def test_a_resumed_run_refuses_a_file_that_has_changed(tmp_path: Path) -> None:

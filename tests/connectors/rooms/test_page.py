@@ -148,17 +148,6 @@ def test_the_form_of_a_small_screen_scrolls_above_the_button(page: Page, size: t
     assert page.locator("html").evaluate("e => e.scrollWidth") <= size[0]
 
 
-def test_a_place_that_is_taken_is_said_on_the_page(served: Serving, page: Page) -> None:
-    with served.speaker({}) as other:
-        other.open()
-        page.locator("#speak").click()
-        expect(page.locator("#notice")).to_have_text(
-            "The only room of this server is taken; try again when one has ended."
-        )
-        expect(page.locator("#speak")).to_have_text("Start speaking")
-        expect(page.locator("#speak")).to_be_enabled()
-
-
 def test_a_microphone_that_may_not_be_used_is_said_on_the_page(browser: Browser, served: Serving) -> None:
     context = browser.new_context()
     page = context.new_page()

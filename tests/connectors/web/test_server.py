@@ -8,7 +8,6 @@ from contextlib import suppress
 import pytest
 
 from connectors.http.connection import Connection
-from connectors.view import Status
 from connectors.web.hub import Hub
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer
@@ -28,17 +27,6 @@ def test_a_viewer_sees_captions_as_they_are_published(served: Served) -> None:
     assert page.snapshots == 1
     assert [one["settled"] for one in page.updates] == [5, 9]
     assert page.segments[0]["source"] == "Good day"
-
-
-def test_a_late_viewer_gets_the_history_and_the_open_sentence(served: Served) -> None:
-    for number in range(5):
-        served.hub.caption(caption(f"sentence {number}", number, final=True))
-    served.hub.caption(caption("and now", 5))
-    with follow(served.port) as follower:
-        page = follower.until("and now")
-    assert page.text == [*(f"sentence {number}" for number in range(5)), "and now"]
-    assert page.updates == []
-    assert follower.answer.headers["content-type"] == "text/event-stream; charset=utf-8"
 
 
 def test_a_stream_that_is_not_there_yet_is_waited_for(served: Served) -> None:
@@ -122,19 +110,6 @@ def test_a_silent_stream_is_heard_of_now_and_then_without_new_numbers(
                 assert follower.read()
     assert page.last_id is not None
     assert page.last_id.endswith("-1")
-
-
-def test_what_the_run_does_reaches_the_streams(served: Served) -> None:
-    served.hub.caption(caption("text"))
-    with follow(served.port) as follower:
-        served.hub.status(Status(state="no microphone"), "the microphone has gone")
-        while follower.page.state != "no microphone":
-            assert follower.read()
-        # What comes too soon after it waits, and comes when its time has come.
-        served.hub.status(Status(state="speech"))
-        served.hub.status(Status(state="listening"))
-        while follower.page.state != "listening":
-            assert follower.read()
 
 
 def test_stopping_gives_each_viewer_all_there_was_and_the_end() -> None:
