@@ -45,8 +45,8 @@ class Subtitles(NamedTuple):
     language: Language
 
 
-class Muxed(NamedTuple):
-    """It is done."""
+class MuxReport(NamedTuple):
+    """What a copy lacks."""
 
     #: Codecs of subtitles and names of attachments that the container does not take.
     left_out: tuple[str, ...]
@@ -99,7 +99,7 @@ def mux(
     *,
     stop: Flag | None = None,
     progress: Progress = silent,
-) -> Muxed | None:
+) -> MuxReport | None:
     """Copy a recording with subtitles into another file, which is complete or not there.
 
     Its other tracks, chapters and metadata are copied as they are. Nothing is decoded, unless subtitles are
@@ -138,7 +138,7 @@ def mux(
             return None
         # A link stays a link.
         unready.replace(os.path.realpath(into))
-        return Muxed(tuple(_left_out(header, container)), command.damaged)
+        return MuxReport(tuple(_left_out(header, container)), command.damaged)
     except Refusal as refusal:
         raise (OutputError if refusal.remedy == "check the disk" else InputError)(
             f"{recording}: it cannot be copied into {into}, because {refusal.why}; {refusal.remedy}"

@@ -38,7 +38,7 @@ _SENDABLE = re.compile(r"[!-~]+")
 _REFUSED = (400, 413, 415, 422)
 
 
-class Numbered(msgspec.Struct, frozen=True):
+class NumberedFinal(msgspec.Struct, frozen=True):
     """A final that is sent."""
 
     number: int
@@ -54,7 +54,7 @@ class Numbered(msgspec.Struct, frozen=True):
 
 #: Sends a final to an address, and returns the status of the answer. The last argument is a name that a run
 #: keeps when it resumes.
-Send = Callable[[str, Numbered, str], int]
+Send = Callable[[str, NumberedFinal, str], int]
 
 
 class PostState(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class PostState(msgspec.Struct, frozen=True):
 
     run: str
     next_number: int = 1
-    waiting: tuple[Numbered, ...] = ()
+    waiting: tuple[NumberedFinal, ...] = ()
 
 
 class _Direct(urllib.request.HTTPRedirectHandler):
@@ -157,7 +157,7 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
             for caption in values:
                 if caption.is_final and caption.text.strip():
                     said_at = time.time() - max(0.0, caption.ready_s - caption.start_s)
-                    self._waiting.append(Numbered(self._next, caption, said_at))
+                    self._waiting.append(NumberedFinal(self._next, caption, said_at))
                     self._next += 1
             while len(self._waiting) > MAX_WAITING:
                 self._waiting.popleft()
@@ -195,13 +195,13 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
             else:
                 wait_s = _FIRST_WAIT_S
 
-    def _first(self) -> Numbered | None:
+    def _first(self) -> NumberedFinal | None:
         """What is to be sent next; None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ends.is_set())
             return self._waiting[0] if self._waiting and time.monotonic() < self._end_s else None
 
-    def _attempt(self, final: Numbered) -> str:
+    def _attempt(self, final: NumberedFinal) -> str:
         """Send a final; returns why it is given up, if it is. Raises if it should be sent again."""
         sink = self._sink
         if sink.useful_s is not None and time.time() - final.said_at > sink.useful_s:
@@ -217,7 +217,7 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
             raise OSError(f"status {status}")
         return ""
 
-    def _finish(self, final: Numbered, lost: str) -> None:
+    def _finish(self, final: NumberedFinal, lost: str) -> None:
         with self._changed:
             # It may have been dropped for a newer one meanwhile.
             if self._waiting and self._waiting[0] is final:

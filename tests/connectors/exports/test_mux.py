@@ -12,7 +12,7 @@ import webvtt
 from av.stream import Disposition
 
 from connectors.exports.chapters import write_chapters
-from connectors.exports.mux import Muxed, Subtitles, mux, suffix_for
+from connectors.exports.mux import MuxReport, Subtitles, mux, suffix_for
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.languages import language
 from tests.recordings import write
@@ -113,7 +113,7 @@ def test_burnt_subtitles_are_seen_at_the_bottom_while_they_last_and_the_sound_is
 ) -> None:
     talk, copy = video(tmp_path / "talk.mp4", rotation), tmp_path / "burnt.mp4"
     done = mux(talk, copy, burnt=subtitles(tmp_path, "German", "„Ja“"))
-    assert done == Muxed(left_out=(), damaged=0)
+    assert done == MuxReport(left_out=(), damaged=0)
 
     assert packets(copy, "audio") == packets(talk, "audio")
     with av.open(str(talk)) as before, av.open(str(copy)) as after:
@@ -245,7 +245,7 @@ def tracks(path: Path) -> list[tuple[str, int, str, str]]:
 def test_names_languages_flags_fonts_and_the_cover_are_copied(tmp_path: Path) -> None:
     talk, copy = film(tmp_path / "film.mkv"), tmp_path / "copy.mkv"
     done = mux(talk, copy, [subtitles(tmp_path, "German", "Hallo")])
-    assert done == Muxed(left_out=(), damaged=0)
+    assert done == MuxReport(left_out=(), damaged=0)
     assert tracks(copy) == sorted([*tracks(talk), ("subtitle", 0, "deu", "Deutsch")])
     with av.open(str(copy)) as opened:
         assert opened.metadata["title"] == "The film"
@@ -257,7 +257,7 @@ def test_mp4_takes_the_cover_back_and_forth_and_fonts_that_it_does_not_take_are_
     talk, copy = film(tmp_path / "film.mkv"), tmp_path / "copy.mp4"
     german = subtitles(tmp_path, "German", "Hallo")
     done = mux(talk, copy, [german])
-    assert done == Muxed(left_out=("sans.ttf",), damaged=0)
+    assert done == MuxReport(left_out=("sans.ttf",), damaged=0)
     assert [one for one in tracks(copy) if one[0] != "subtitle"] == [
         one for one in tracks(talk) if one[0] not in ("attachment", "subtitle")
     ]

@@ -17,6 +17,7 @@ from operators.errors import InputError, OutputError
 from operators.events import Partial
 from tests.connectors.jsonl.partials import (
     BAD_LINES,
+    drained,
     events,
     line,
     partial,
@@ -157,3 +158,16 @@ def test_a_resumed_run_refuses_a_file_that_has_changed(tmp_path: Path) -> None:
     for offset in (second - 2, second + 5, 10_000):
         with pytest.raises(InputError, match="has changed since the run being resumed"):
             JsonlSource(path, Partial).build_part("in", "part", JsonlPosition(offset=offset))
+
+
+def test_a_resumed_run_puts_the_same_lines_aside_as_an_unbroken_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"bad\n", line(), line(revision=1), b"worse\n")
+    source = JsonlSource(path, Partial, skip_bad=True, batch_size=1)
+    killed = source.build_part("in", "part", None)
+    assert [event.revision for event in killed.next_batch()] == [0]
+    resumed = source.build_part("in", "part", killed.snapshot())
+    assert [event.revision for event in drained(resumed)] == [1]
+    resumed.close()
+    killed.close()
+    assert source.rejected == 2
+    assert source.rejected_path.read_bytes() == b"bad\nworse\n"

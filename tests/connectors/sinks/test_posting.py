@@ -199,7 +199,7 @@ def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(
 def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
     error: type[Exception], lost: list[int], told: list[OutputChanged], watch: OutputWatch
 ) -> None:
-    def send(url: str, final: posting.Numbered, _run: str) -> int:
+    def send(url: str, final: posting.NumberedFinal, _run: str) -> int:
         sent.append(final.caption.text)
         if len(sent) == 1:
             raise error(f"bad {url}")
@@ -242,7 +242,7 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old(
     monkeypatch.setattr("connectors.sinks.posting.time.time", lambda: now)
     with receiving(200) as receiver:
         receiver.url += "&lang="
-        old = posting.Numbered(6, caption("Alt.", 0, 1), now - 61)
+        old = posting.NumberedFinal(6, caption("Alt.", 0, 1), now - 61)
         state = PostState(run="", next_number=7, waiting=(old,))
         part = posting_to(receiver, watch, youtube.make, state)
         part.write_batch([caption("Guten\nTag <b>.", 10, 12, ready_s=12.5)])

@@ -144,3 +144,12 @@ def test_custom_css_of_obs_counts(served: Served, visit: Visit) -> None:
     expect_shown(page, "Guten Morgen")
     page.evaluate(_CUSTOM_CSS, "%23captions%20%7B%20color%3A%20rgb(255%2C%200%2C%200)%20%7D")
     expect(page.locator("#captions")).to_have_css("color", "rgb(255, 0, 0)")
+
+
+def test_a_server_that_begins_anew_is_shown_again(captions: Served, visit: Visit) -> None:
+    captions.say(0, "Schon vorbei.", final=True)
+    page = _open(visit, captions)
+    expect_shown(page)
+    captions.restart()
+    captions.say(0, "Willkommen zurück")
+    expect_shown(page, "Willkommen zurück")
