@@ -12,8 +12,7 @@ from typing_extensions import override
 
 from connectors.files.output import WriteError
 from connectors.files.sink import ONE_FILE, write_all
-from connectors.jsonl.files import EventReader
-from connectors.jsonl.lines import BadLine, E
+from connectors.jsonl.files import BadLine, E, EventReader
 from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import InputError

@@ -10,8 +10,7 @@ import pytest
 
 from connectors.audio.source import AudioPosition
 from connectors.files.sink import FileState
-from connectors.jsonl.files import event_type_of, validate
-from connectors.jsonl.lines import EVENT_TYPES
+from connectors.jsonl.files import EVENT_TYPES, event_type_of, validate
 from connectors.jsonl.source import JsonlPosition
 from connectors.microphone.source import MicrophonePosition
 from connectors.recovery import SCHEMA

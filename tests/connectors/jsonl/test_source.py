@@ -58,8 +58,7 @@ def test_a_run_that_rejects_nothing_leaves_no_rejected_lines_of_another_run(tmp_
 
 
 def test_a_line_that_is_too_long_is_never_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("lines", "files"):
-        monkeypatch.setattr(f"connectors.jsonl.{module}.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("connectors.jsonl.files.MAX_LINE_BYTES", 1000)
     long = line(text="x" * 5000)
     path = write(tmp_path / "p.jsonl", line(), long, b" " * 5000 + b"\n", line(revision=1))
     with pytest.raises(InputError, match="line 2: expected at most 1,000 bytes in a line, found more"):
