@@ -14,7 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Messag
 from confluent_kafka.admin import AdminClient
 from typing_extensions import override
 
-from connectors.jsonl.lines import BadLine, E, LineDecoder
+from connectors.jsonl.files import BadLine, E, LineDecoder
 from connectors.messages import tell
 from operators.errors import ClusterError, InputError, OutputError, SurtitleError, UsageError
 from operators.events import Event

@@ -99,7 +99,7 @@ class Screen:
         self.close()
 
 
-class _Open(NamedTuple):
+class _OpenCaption(NamedTuple):
     """A caption waiting for its final."""
 
     text: str
@@ -121,7 +121,7 @@ class Terminal(Screen):
         self._blank = " " * len(next(iter(self._labels.values())))
         self._now = now
         # By stream (or a language of it) and segment; what was updated last comes last.
-        self._open: dict[tuple[str, int], _Open] = {}
+        self._open: dict[tuple[str, int], _OpenCaption] = {}
         self._drawn = [CaptionRow("")]
         self._is_closed = False
         self._newest_status: Status | None = None
@@ -163,7 +163,7 @@ class Terminal(Screen):
                 finished.append((text, language))
             else:
                 stands = settled(before.text, text) if before else 0
-                self._open[key] = _Open(text, language, stands, bool(caption.withheld))
+                self._open[key] = _OpenCaption(text, language, stands, bool(caption.withheld))
             if len(self._open) > _MAX_OPEN:
                 oldest = self._open.pop(next(iter(self._open)))
                 finished.append((oldest.text, oldest.language))

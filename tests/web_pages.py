@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web_stand_in import CaptionServer
+from tests.connectors.web.serving import Served
 
 Visit = Callable[..., Page]
 
@@ -35,8 +35,9 @@ def expect_shown(page: Page, *texts: str) -> None:
     assert tuple(shown(page).all_text_contents()) == texts
 
 
-def speak(captions: CaptionServer) -> None:
+def speak(captions: Served) -> None:
     """Four sentences that are over, and one that goes on."""
     for segment, (german, english) in enumerate(zip(GERMAN, ENGLISH, strict=True)):
         captions.say(segment, german, source=english, final=True)
-    captions.say(4, "Im ersten Stock sehen Sie die Gemälde", settled=25, source="On the first floor you see")
+    captions.say(4, "Im ersten Stock sehen Sie")
+    captions.say(4, "Im ersten Stock sehen Sie die Gemälde", source="On the first floor you see")

@@ -45,8 +45,8 @@ class Subtitles(NamedTuple):
     language: Language
 
 
-class Muxed(NamedTuple):
-    """It is done."""
+class MuxReport(NamedTuple):
+    """What a copy lacks."""
 
     #: Codecs of subtitles and names of attachments that the container does not take.
     left_out: tuple[str, ...]
@@ -91,12 +91,23 @@ def font_for(one: Language) -> str:
     return family
 
 
-def mux(recording: Path, tracks: Sequence[Subtitles], into: Path, stop: Flag | None = None) -> Muxed | None:
+def mux(
+    recording: Path,
+    into: Path,
+    tracks: Sequence[Subtitles] = (),
+    burnt: Subtitles | None = None,
+    *,
+    stop: Flag | None = None,
+    progress: Progress = silent,
+) -> MuxReport | None:
     """Copy a recording with subtitles into another file, which is complete or not there.
 
-    Its other tracks, chapters and metadata are copied as they are. Nothing is decoded.
+    Its other tracks, chapters and metadata are copied as they are. Nothing is decoded, unless subtitles are
+    burnt into its pictures, which are encoded again as H.264.
 
     Args:
+        tracks: Subtitles that a player turns on and off.
+        burnt: Subtitles that are in the pictures.
         stop: When set, nothing is written.
 
     Returns:
@@ -104,26 +115,9 @@ def mux(recording: Path, tracks: Sequence[Subtitles], into: Path, stop: Flag | N
 
     Raises:
         UsageError: for a container that takes no subtitles, or when FFmpeg is missing.
-        InputError: when the recording cannot be read.
+        InputError: when the recording cannot be read, or no font has the letters of burnt subtitles.
         OutputError: when the file cannot be written.
     """
-    return _made(recording, into, stop or Flag(), silent, tracks, None)
-
-
-def burn(
-    recording: Path, subtitles: Subtitles, into: Path, stop: Flag | None = None, progress: Progress = silent
-) -> Muxed | None:
-    """Copy a video with subtitles in its pictures, which are encoded again as H.264.
-
-    All else is as with `mux`, also the errors; an `InputError` besides when no font has the letters.
-    """
-    return _made(recording, into, stop or Flag(), progress, (), subtitles)
-
-
-def _made(
-    recording: Path, into: Path, stop: Flag, progress: Progress, tracks: Sequence[Subtitles],
-    burnt: Subtitles | None,
-) -> Muxed | None:  # fmt: skip
     ffmpeg.require(str(into))
     container = container_of(into)
     unready = unfinished(Path(os.path.realpath(into)))
@@ -139,12 +133,12 @@ def _made(
                 [*arguments, "-progress", "pipe:1", "-f", container, "-y", f"file:{unready}"],
                 limit=MEMORY_LIMIT if burnt is None else None, folder=folder,
             )  # fmt: skip
-            is_whole = _follow(command, stop, f"writing {into}", progress, header.duration_s)
+            is_whole = _follow(command, stop or Flag(), f"writing {into}", progress, header.duration_s)
         if not is_whole:
             return None
         # A link stays a link.
         unready.replace(os.path.realpath(into))
-        return Muxed(tuple(_left_out(header, container)), command.damaged)
+        return MuxReport(tuple(_left_out(header, container)), command.damaged)
     except MediaError as error:
         raise (OutputError if error.remedy == "check the disk" else InputError)(
             f"{recording}: it cannot be copied into {into}, because {error.why}; {error.remedy}"

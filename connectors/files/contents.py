@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
 
-from operators.errors import InputError, missing, unreadable
+from operators.errors import InputError, unreadable
 
 #: Maximum bytes of a file: forty times the Bible.
 MAX_TEXT_BYTES = 200_000_000
@@ -80,24 +80,14 @@ def read_lines(path: Path) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def read_json(path: Path, kind: type[T], what: str, remedy: str, max_bytes: int = 2**24) -> T:
-    """Decode a JSON file.
-
-    Args:
-        what: What it should be, such as ``a trace``.
-        remedy: What the user should do if it is not.
+def read_json(path: Path, kind: type[T], what: str, remedy: str) -> T:
+    """Decode a JSON file; the arguments and errors are those of `read_text`.
 
     Raises:
-        InputError: the file cannot be read, is too long, or is something else.
+        InputError: also when it is something else.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(max_bytes + 1)
-        if len(content) > max_bytes:
-            raise InputError(f"{path} is too long for {what}; {remedy}")
-        return msgspec.json.decode(content, type=kind)
-    except OSError as error:
-        raise InputError(unreadable(path, error)) from None
+        return msgspec.json.decode(read_text(path, what, MAX_TEXT_BYTES, remedy), type=kind)
     except DAMAGED as error:
         raise InputError(f"{path} is not {what}: {error}; {remedy}") from None
 
@@ -106,25 +96,14 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
     """The contents of a file.
 
     Args:
-        what: its purpose, such as ``settings file``.
+        what: its purpose, such as ``the settings``.
         option: the option that names it, such as ``--settings``.
 
     Raises:
-        InputError: the file cannot be read, is too long or is not TOML.
+        InputError: as of `read_text`, and when it is not TOML.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path}: this is not a {what}; check {option}")
-        with path.open("rb") as file:
-            content = file.read(_MAX_TOML_BYTES + 1)
-        if len(content) > _MAX_TOML_BYTES:
-            raise InputError(f"{path} is longer than the {_MAX_TOML_BYTES} bytes of a {what}; check {option}")
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except OSError as error:
-        reason = (
-            missing(path) if isinstance(error, FileNotFoundError) else f"{error.strerror}; check {option}"
-        )
-        raise InputError(f"{path}: the {what} cannot be read: {reason}") from None
+        return tomllib.loads(read_text(path, what, _MAX_TOML_BYTES, f"check {option}"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is not valid TOML: {error}; correct that place") from None
 

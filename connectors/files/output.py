@@ -1,10 +1,8 @@
 """Files that a run writes: whether they can be written, and how they are opened."""
 
 import errno
-import fcntl
 import os
 import re
-import stat
 import sys
 from pathlib import Path
 
@@ -89,20 +87,3 @@ def open_to_write(path: Path) -> int:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     os.set_blocking(file, True)
     return file
-
-
-def lock(file: int) -> None:
-    """Prevent other runs from writing an open regular file until it is closed.
-
-    Raises:
-        OSError: with ``EBUSY`` when another process has locked it.
-    """
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise OSError(errno.EBUSY, "another run is writing to it; give each run its own files") from None
-    except OSError:
-        # Some file systems have no locks; a run on one is not protected.
-        return

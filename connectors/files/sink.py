@@ -5,7 +5,6 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
 from typing import Generic, TypeVar
 
 import msgspec
@@ -16,7 +15,6 @@ from connectors.files.output import WriteError, check_writable, inherited, open_
 from connectors.files.watch import OutputWatch
 from operators.errors import OutputError
 from operators.events import Event
-from operators.notifications import Missing, OutputChanged, Span
 from operators.subtitles.timing import Cue
 
 #: The partition of a source or sink of one file. Not its path: a folder may be renamed before a run resumes.
@@ -24,17 +22,13 @@ ONE_FILE = "file"
 
 T = TypeVar("T", bound=Event | Cue)
 
-# Seconds after a failed write in which records are lost without another attempt.
-_RETRY_S = 3.0
-
 
 class FileState(msgspec.Struct, frozen=True):
-    """The resume state of a file: what it holds, and what it lacks."""
+    """The resume state of a file: its bytes and records, and the records that it lacks."""
 
-    #: Bytes and records in it.
     size: int = 0
     records: int = 0
-    lost: Span = Span()
+    lost: int = 0
     reason: str = ""
 
 
@@ -45,7 +39,7 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         encode: Returns the bytes of a record, given its number from 1; empty for a record that is left out.
         header: What precedes the first record.
         state: How much of the file is kept.
-        watch: Notified of errors, whose records are counted as lost. Without it, errors are raised.
+        watch: Told of records that cannot be written. Without it, the first error ends the flow.
     """
 
     def __init__(
@@ -61,20 +55,12 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         self.size, self._records = state.size, state.records
         self._encode, self._header, self._watch = encode, header, watch
         self._lost, self._reason = state.lost, state.reason
+        if watch is not None and state.lost:
+            watch.lose(str(path), state.lost, state.reason)
         self._file: int | None = None
-        self._is_regular = self._is_failing = False
-        self._retry_at_s = 0.0
-        # What no crash of the machine can take any more, and the records after it.
-        self._synced = (self.size, self._records)
-        self._unsynced = Span()
-        self._leave = None if watch is None else watch.watch(lambda: self.missing)
-
-    @property
-    def missing(self) -> Missing | None:
-        """What the file lacks so far."""
-        if not self._lost.records:
-            return None
-        return Missing(path=str(self.path), span=self._lost, reason=self._reason)
+        self._is_regular = False
+        #: The records at the last snapshot, which are on the disk.
+        self._synced = self._records
 
     def open(self) -> None:
         """Open the file, and truncate it to its state.
@@ -97,26 +83,20 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         except BaseException:
             os.close(file)
             raise
-        self._file, self._synced = file, (self.size, self._records)
+        self._file = file
 
     @override
     def write_batch(self, values: list[T]) -> None:
         for record in values:
-            if self._is_failing and monotonic() < self._retry_at_s:
-                self._lost += Span.of(record)
-                continue
             try:
                 self.open()
                 assert self._file is not None
-                is_written = self.append(self._file, record)
+                self._records += self.append(self._file, record)
             except OSError as error:
-                self._cut_back()
-                self._fail(error, Span.of(record))
-            else:
-                if is_written:
-                    self._records += 1
-                    self._unsynced += Span.of(record)
-                    self._succeed()
+                if self._file is not None and self._is_regular:
+                    with suppress(OSError):
+                        self.truncate(self._file)
+                self._lose(error, 1)
 
     def append(self, file: int, record: T) -> bool:
         """Write a record to an open file; returns whether there was something to write."""
@@ -131,15 +111,13 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
 
     @override
     def snapshot(self) -> FileState:
+        unsynced, self._synced = self._records - self._synced, self._records
         try:
-            if self._file is not None and self._is_regular and self._unsynced.records:
+            if self._file is not None and self._is_regular and unsynced:
                 os.fsync(self._file)
         except OSError as error:
-            # A second attempt would succeed although the data is gone.
-            self.size, self._records = self._synced
-            self._cut_back()
-            self._fail(error, self._unsynced)
-        self._synced, self._unsynced = (self.size, self._records), Span()
+            # A second attempt would succeed although the data may be gone.
+            self._lose(error, unsynced)
         return FileState(self.size, self._records, self._lost, self._reason)
 
     @override
@@ -149,33 +127,14 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         if file is not None:
             with suppress(OSError):
                 os.close(file)
-        if self._leave is not None and self.missing is None:
-            self._leave()
-            self._leave = None
 
-    def _cut_back(self) -> None:
-        if self._file is not None and self._is_regular:
-            with suppress(OSError):
-                self.truncate(self._file)
-
-    def _fail(self, error: OSError, lost: Span) -> None:
+    def _lose(self, error: OSError, records: int) -> None:
         failure = WriteError(self.path, error)
         if self._watch is None:
             raise failure from None
-        self._lost += lost
-        self._retry_at_s = monotonic() + _RETRY_S
-        if not self._is_failing or failure.reason != self._reason:
-            self._report(f"{failure}; captions continue, and its records are lost meanwhile", is_late=True)
-        self._is_failing, self._reason = True, failure.reason
-
-    def _succeed(self) -> None:
-        if self._is_failing:
-            self._is_failing = False
-            self._report(f"{self.path} can be written again; it lacks {self._lost}", is_late=False)
-
-    def _report(self, sentence: str, *, is_late: bool) -> None:
-        if self._watch is not None:
-            self._watch.observe(OutputChanged(str(self.path), sentence, is_late))
+        self._lost += records
+        self._reason = failure.reason
+        self._watch.lose(str(self.path), records, failure.reason)
 
 
 def write_all(file: int, data: bytes, at: int | None = None) -> None:

@@ -1,16 +1,18 @@
-"""The output files of a run: locked against other runs, and asked for what they lack."""
+"""The output files of a run: locked against other runs, and what they lack."""
 
+import errno
+import fcntl
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from connectors.files.output import WriteError, inherited, lock, open_to_write
+from connectors.files.output import WriteError, inherited, open_to_write
 from operators.notifications import Missing, OutputChanged
 
 
 class OutputWatch:
-    """Locks a run's files, passes on which cannot be written, and knows what each lacks.
+    """Locks a run's files, reports which cannot be written, and counts what each lacks.
 
     Args:
         observe: Called on the worker's thread for each such change.
@@ -20,9 +22,7 @@ class OutputWatch:
     def __init__(self, observe: Callable[[OutputChanged], None], *, is_here: bool = True) -> None:
         self.observe = observe
         self.is_here = is_here
-        #: When sinks give up what they still send, on the monotonic clock; None until the run ends.
-        self.ends_at_s: float | None = None
-        self._files: list[Callable[[], Missing | None]] = []
+        self._missing: dict[str, Missing] = {}
         self._locked: dict[Path, int] = {}
         # Files that did not exist before.
         self._created: list[Path] = []
@@ -35,17 +35,17 @@ class OutputWatch:
         """
         if path in self._locked or inherited(path) is not None or (path.exists() and not path.is_file()):
             return
+        is_new = not path.exists()
         try:
-            is_new = not path.exists()
-            file = open_to_write(path)
-            try:
-                lock(file)
-            except OSError:
-                os.close(file)
-                raise
+            self._locked[path] = file = open_to_write(path)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy = OSError(errno.EBUSY, "another run is writing to it; give each run its own files")
+            raise WriteError(path, busy) from None
         except OSError as error:
-            raise WriteError(path, error) from None
-        self._locked[path] = file
+            if path not in self._locked:
+                raise WriteError(path, error) from None
+            # Some file systems have no locks; a run on one is not protected.
         if is_new:
             self._created.append(path)
 
@@ -74,14 +74,14 @@ class OutputWatch:
         while self._locked:
             os.close(self._locked.popitem()[1])
 
-    def watch(self, missing: Callable[[], Missing | None]) -> Callable[[], None]:
-        """Register a function that returns what a file lacks; it is called when the run is over.
-
-        Returns what to call when the file is closed and lacks nothing.
-        """
-        self._files.append(missing)
-        return lambda: self._files.remove(missing)
+    def lose(self, path: str, records: int, reason: str) -> None:
+        """Count records that a file or an address lacks, and report the first ones of a file."""
+        known = self._missing.get(path)
+        self._missing[path] = Missing(path, records + (known.records if known else 0), reason)
+        if known is None:
+            sentence = f"{path} cannot be written: {reason}; captions continue, and what it lacks is counted"
+            self.observe(OutputChanged(path, sentence, is_late=True))
 
     def missing(self) -> list[Missing]:
         """What the files lack by now."""
-        return [missing for ask in self._files if (missing := ask()) is not None]
+        return list(self._missing.values())

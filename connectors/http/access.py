@@ -12,7 +12,7 @@ LOCAL = "127.0.0.1"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer, and no error of ours
+class Rejection(Exception):  # noqa: N818 - it is an answer, and no error of ours
     """A refused request: its status, and a sentence for the client."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -38,15 +38,15 @@ class Access:
         """Check a request; returns whether its address contained the token.
 
         Raises:
-            Refused: when the request is not allowed.
+            Rejection: when the request is not allowed.
         """
         host = headers.get("host", "")
         # A foreign page whose name was made to resolve to this server must not read captions (DNS rebinding).
         if not self._is_own(host):
-            raise Refused(421, "surtitle does not answer to this name; add it to web.names in the settings")
+            raise Rejection(421, "surtitle does not answer to this name; add it to web.names in the settings")
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != host.lower():
-            raise Refused(403, "surtitle sends its captions only to its own pages")
+            raise Rejection(403, "surtitle sends its captions only to its own pages")
         if self.token is None:
             return False
         try:
@@ -59,7 +59,7 @@ class Access:
         cookies = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
         kept = next((value for key, _, value in cookies if key == self.cookie), "")
         if not _is_same(kept, self.token):
-            raise Refused(403, "these captions need a token: open the whole address that surtitle printed")
+            raise Rejection(403, "these captions need a token: open the whole address that surtitle printed")
         return False
 
     def _is_own(self, host: str) -> bool:

@@ -1,18 +1,14 @@
 """The connections of a browser, with a limit on every wait."""
 
 import asyncio
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import h11
-from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from connectors.http.guard import MAX_HEADER_BYTES
-
-#: The request extension that holds a function to drop the request's connection immediately.
-ABORT = "surtitle.abort"
 
 # Bytes that may wait in this process until a browser accepts them; the system buffers some more.
 _MAX_WAITING_BYTES = 32 * 1024
@@ -39,13 +35,6 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_MAX_WAITING_BYTES)
-        app = self.app
-
-        async def abortable(scope: Scope, receive: Receive, send: Send) -> None:
-            scope["extensions"] = {ABORT: transport.abort}
-            await app(scope, receive, send)
-
-        self.app = abortable
         self._timer = self.loop.call_later(self.idle_timeout_s, self._expire)
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
             self._make_room()
@@ -107,16 +96,23 @@ class Connection(H11Protocol):
 
 
 class Socket(WebSocketsSansIOProtocol):
-    """A uvicorn WebSocket that an application can drop, and that gets its last messages at the end."""
+    """A uvicorn WebSocket, dropped if the client accepts no data, that gets its last messages at the end."""
 
-    #: Seconds to accept the last data when the server stops.
+    #: Seconds to accept data that exceeds the buffer, and the last data when the server stops.
+    write_timeout_s: ClassVar[float] = 20.0
     shutdown_timeout_s: ClassVar[float] = 2.0
 
+    _stalled: asyncio.TimerHandle
+
     @override
-    async def run_asgi(self) -> None:
-        extensions: dict[str, Any] = {**(self.scope["extensions"] or {}), ABORT: self.transport.abort}
-        self.scope["extensions"] = extensions
-        await super().run_asgi()
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.write_timeout_s, self.transport.abort)
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stalled.cancel()
 
     @override
     def shutdown(self) -> None:

@@ -4,7 +4,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from connectors.http.access import Access, Refused
+from connectors.http.access import Access, Rejection
 
 #: Maximum bytes of a request's address and headers.
 MAX_HEADER_BYTES = 16 * 1024
@@ -42,7 +42,7 @@ class Guard:
                 # A page cannot put the token into the address of its event source or style sheet.
                 kept = f"{self._access.cookie}={self._access.token}"
                 added["set-cookie"] = f"{kept}; Path=/; HttpOnly; SameSite=Strict"
-        except Refused as refused:
+        except Rejection as refused:
             if refused.status == 405:
                 added["allow"] = "GET, HEAD"
             # To the handshake of a WebSocket, too, with ASGI's extension for that.
@@ -62,16 +62,16 @@ class Guard:
 
 
 def _check_form(scope: Scope) -> None:
-    """Refuse a request that is not short, or not only for reading. Raises `Refused`."""
+    """Refuse a request that is not short, or not only for reading. Raises `Rejection`."""
     if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
-        raise Refused(405, "surtitle's pages are read-only")
+        raise Rejection(405, "surtitle's pages are read-only")
     # uvicorn counts only what arrives in pieces.
     headers = sum(len(name) + len(value) for name, value in scope["headers"])
     if len(scope["raw_path"]) + len(scope["query_string"]) + headers > MAX_HEADER_BYTES:
-        raise Refused(431, "this request is too long")
+        raise Rejection(431, "this request is too long")
     # The body is never read, but it is parsed as it arrives, and one of tiny chunks would take all the time.
     if any(
         name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
         for name, value in scope["headers"]
     ):
-        raise Refused(413, "a request to surtitle must not have a body")
+        raise Rejection(413, "a request to surtitle must not have a body")

@@ -1,16 +1,84 @@
-"""Reads files of events outside of a flow: their type, and whether their lines are valid and in order."""
+"""Reads events from lines of JSON and from files: their type, and whether lines are valid and in order."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Generic
+from typing import Generic, TypeVar
 
-from connectors.files.contents import MAX_LINE_BYTES, open_regular
-from connectors.jsonl.lines import BadLine, E, LineDecoder, type_of_line
+import msgspec
+
+from connectors.files.contents import DAMAGED, MAX_LINE_BYTES, open_regular
 from operators.errors import InputError, unreadable
-from operators.events import Event, SegmentEvent
+from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, SegmentEvent, Translation
+
+E = TypeVar("E", bound=Event)
+
+#: Every event type by its name in the field ``event``.
+EVENT_TYPES: dict[str, type[Event]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (AudioChunk, Partial, Translation, Caption, ErasureRecord)
+}
+
+# The fields that each type must have, most specific type first: a translation has all fields of a partial.
+_NEEDED = {
+    kind: {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
+    for kind in sorted(EVENT_TYPES.values(), key=lambda kind: -len(msgspec.structs.fields(kind)))
+}
 
 # Segments whose order is remembered, over all streams of a file; the least recently updated one is forgotten.
 _MAX_REMEMBERED = 1024
+
+
+class BadLine(ValueError):  # noqa: N818 - it becomes an InputError once file and line are known
+    """A line does not contain the expected event."""
+
+
+class LineDecoder(Generic[E]):
+    """Decodes lines that all contain events of one type; fields unknown to the type are ignored."""
+
+    def __init__(self, event_type: type[E]) -> None:
+        self._decoder = msgspec.json.Decoder(event_type)
+
+    def decode(self, line: bytes) -> E:
+        """The event of one line. Raises `BadLine` when it is something else."""
+        if len(line) > MAX_LINE_BYTES:
+            raise BadLine(f"expected at most {MAX_LINE_BYTES:,} bytes in a line, found more")
+        try:
+            # Decoded here rather than by msgspec, which does not check the fields that it skips.
+            return self._decoder.decode(line.decode("utf-8-sig"))
+        except DAMAGED as error:
+            raise BadLine(str(error)) from None
+
+
+class _Fields(msgspec.Struct):
+    """The name of an event, which other programs may leave out."""
+
+    event: str | None = None
+
+
+def type_of_line(line: bytes) -> type[Event]:
+    """The event type of a line, by its field ``event`` or else by its other fields.
+
+    Raises:
+        BadLine: when it is not an event.
+    """
+    try:
+        text = line.decode("utf-8-sig")
+        name = msgspec.json.decode(text, type=_Fields).event
+        there = msgspec.json.decode(text, type=dict[str, msgspec.Raw]).keys()
+    except DAMAGED as error:
+        raise BadLine(str(error)) from None
+    if name is None:
+        for kind, needed in _NEEDED.items():
+            if needed <= there:
+                return kind
+        raise BadLine(f'not an event: it has no field "event", and not all fields of any of {_names()}')
+    if name not in EVENT_TYPES:
+        raise BadLine(f"expected one of {_names()} in the field event, found {name[:40]!r}")
+    return EVENT_TYPES[name]
+
+
+def _names() -> str:
+    return ", ".join(EVENT_TYPES)
 
 
 class EventReader(Generic[E]):
@@ -85,18 +153,15 @@ def event_type_of(path: Path) -> type[Event]:
     Raises:
         InputError: when the file cannot be read or none of these lines is an event.
     """
-    first_bad: BadLine | None = None
-    number = 0
+    first = ""
     with open_regular(path, "the events") as file:
-        for at, line in enumerate(file.read(MAX_LINE_BYTES).split(b"\n"), 1):
+        for number, line in enumerate(file.read(MAX_LINE_BYTES).split(b"\n"), 1):
             if line.strip():
                 try:
                     return type_of_line(line)
                 except BadLine as bad:
-                    first_bad, number = (bad, at) if first_bad is None else (first_bad, number)
-    if first_bad is None:
-        raise InputError(f"{path} is empty; give a file of events, one JSON object per line")
-    raise InputError(f"{path}, line {number}: {first_bad}; give a file of events, one JSON object per line")
+                    first = first or f"{path}, line {number}: {bad}"
+    raise InputError(f"{first or f'{path} is empty'}; give a file of events, one JSON object per line")
 
 
 def validate(path: Path, event_type: type[Event]) -> int:

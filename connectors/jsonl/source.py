@@ -10,9 +10,9 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
+from connectors.files.output import WriteError
 from connectors.files.sink import ONE_FILE, write_all
-from connectors.jsonl.files import EventReader
-from connectors.jsonl.lines import BadLine, E
+from connectors.jsonl.files import BadLine, E, EventReader
 from connectors.messages import tell
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import InputError
@@ -52,6 +52,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
 
     Raises:
         InputError: while the flow runs, with file, line and what was expected.
+        OutputError: when unusable lines cannot be put aside.
 
     Example:
         >>> from bytewax import operators as op
@@ -90,8 +91,6 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.delivered = 0
         #: Lines rejected so far, in this run and in those that it resumed.
         self.rejected = 0
-        #: Rejected lines that could not be written to their file.
-        self.not_kept = 0
         self._began: float | None = None
 
     def begin(self, clock_s: float) -> None:
@@ -202,13 +201,13 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                 self._reject(self._lines.line)
 
     def _reject(self, line: bytes) -> None:
-        self._source.rejected += 1
+        path = self._source.rejected_path
         try:
-            self._rejects = self._rejects or self._source.rejected_path.open("wb")
+            self._rejects = self._rejects or path.open("wb")
             write_all(self._rejects.fileno(), line)
-        except OSError:
-            # The line is still in the input file.
-            self._source.not_kept += 1
+        except OSError as error:
+            raise WriteError(path, error) from None
+        self._source.rejected += 1
 
     @override
     def next_awake(self) -> datetime | None:

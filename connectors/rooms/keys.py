@@ -6,13 +6,14 @@ from typing import Annotated
 import msgspec
 
 from connectors.files.atomic import write_atomically
-from connectors.files.output import WriteError, check_writable
+from connectors.files.contents import DAMAGED, read_text
+from connectors.files.output import WriteError
 from connectors.messages import tell
 from connectors.rooms.messages import MAX_NAME
 from operators.errors import UsageError
 
-# Number of rooms that are remembered: those that were opened last.
-_MAX_ROOMS = 1000
+# Number of rooms that are remembered, those that were opened last; and bytes that as many may take.
+_MAX_ROOMS, _MAX_BYTES = 1000, 10**6
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -32,19 +33,16 @@ class RoomKeys:
 
         Raises:
             UsageError: for a damaged line.
-            OutputError: when it cannot be read or written.
+            InputError: when it cannot be read.
+            OutputError: when it cannot be written.
         """
         self._path = path
-        check_writable(path)
         self._names: dict[str, str] = {}
-        try:
-            lines = path.read_bytes().splitlines() if path.exists() else []
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}; choose another file") from None
-        for number, line in enumerate(lines, 1):
+        text = read_text(path, "the keys", _MAX_BYTES, "choose another file") if path.exists() else ""
+        for number, line in enumerate(text.splitlines(), 1):
             try:
                 one = msgspec.json.decode(line, type=_Line)
-            except (msgspec.DecodeError, UnicodeError, RecursionError):
+            except DAMAGED:
                 raise UsageError(
                     f"{path}: line {number} is no room and its key; remove it, and that room gets a new link"
                 ) from None

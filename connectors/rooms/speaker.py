@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from connectors.http.connection import ABORT
 from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
 from connectors.rooms.room import BYTES_PER_SECOND, Room
@@ -41,7 +40,7 @@ _MAX_REASON = 123
 _NOT_IN_NAMES = re.compile(r"[\s/?#%]+")
 
 
-class _Refused(Exception):  # noqa: N818 - an answer, and no error of ours
+class _Rejection(Exception):  # noqa: N818 - an answer, and no error of ours
     def __init__(self, sentence: str, code: int = _REFUSED) -> None:
         super().__init__(sentence)
         self.sentence = sentence
@@ -80,12 +79,10 @@ class RoomSpeakers:
             room = self._room(opening)
             with self._hub.join(room.stream, opening.last) as client:
                 await self._serve(socket, room, client)
-        except _Refused as refused:
+        except _Rejection as refused:
             await _close(socket, refused.code, refused.sentence)
         except WebSocketDisconnect:
             pass
-        except TimeoutError:
-            socket.scope["extensions"][ABORT]()
 
     async def _opening(self, socket: WebSocket) -> Open:
         limits = self._rooms.limits
@@ -93,19 +90,19 @@ class RoomSpeakers:
             async with asyncio.timeout(limits.opening_s):
                 message = await _next(socket)
         except TimeoutError:
-            raise _Refused(
+            raise _Rejection(
                 f"no room was opened within {limits.opening_s:g} seconds; send an opening message first"
             ) from None
         opening = decoded(message) if isinstance(message, str) else None
         if not isinstance(opening, Open):
-            raise _Refused(
+            raise _Rejection(
                 'the first message must open a room, such as {"type": "open", "room": "hall", "to": "German"}'
             )
         return opening
 
     def _room(self, opening: Open) -> Room:
         if self._hub.is_full:
-            raise _Refused("this server has no free connection; try again later", _LATER)
+            raise _Rejection("this server has no free connection; try again later", _LATER)
         known = None if opening.key is None else self._rooms.known(opening.key)
         if known is not None:
             return known
@@ -114,7 +111,7 @@ class RoomSpeakers:
             name = _NOT_IN_NAMES.sub(" ", cleaned(opening.room)).strip()
             room = self._rooms.open(name, opening.source, opening.target, opening.key)
         except UsageError as error:
-            raise _Refused(str(error), _LATER if isinstance(error, RoomsFullError) else _REFUSED) from None
+            raise _Rejection(str(error), _LATER if isinstance(error, RoomsFullError) else _REFUSED) from None
         self._hub.open(room.stream, languages_of(room.directions), room.view)
         return room
 
@@ -136,7 +133,9 @@ class RoomSpeakers:
                 if task.done():
                     task.result()
             if moved.is_set():
-                raise _Refused("this room was opened in another window, which speaks from now on", _ELSEWHERE)
+                raise _Rejection(
+                    "this room was opened in another window, which speaks from now on", _ELSEWHERE
+                )
         finally:
             for task in tasks:
                 task.cancel()
@@ -173,9 +172,8 @@ async def _tell(socket: WebSocket, room: Room, client: Client) -> None:
     )
     await socket.send_text(encoded(opened))
     while events := await client.next():
-        async with client.sending():
-            for frame in frames(events):
-                await socket.send_text(frame)
+        for frame in frames(events):
+            await socket.send_text(frame)
         if client.has_ended:
             # Nobody has ended the room: all of them end with the run, also if that has failed.
             await _close(socket, _DONE, "" if room.is_ending else _RUN_ENDED)
@@ -196,7 +194,7 @@ class _Speaker:
         room.heard_s = rooms.now()
 
     async def listen(self) -> None:
-        """Take sound until the speaker is gone; raises `_Refused`, `WebSocketDisconnect`."""
+        """Take sound until the speaker is gone; raises `_Rejection`, `WebSocketDisconnect`."""
         room, silence_s = self._room, self._limits.silence_s
         while True:
             message = None
@@ -206,7 +204,7 @@ class _Speaker:
                     message = await _next(self._socket)
             if isinstance(message, str):
                 if not isinstance(decoded(message), End):
-                    raise _Refused('after the opening, send sound in binary messages, or {"type": "end"}')
+                    raise _Rejection('after the opening, send sound in binary messages, or {"type": "end"}')
                 room.end()
                 await self._confirm()
             elif message is not None:
@@ -215,7 +213,7 @@ class _Speaker:
                 await self._keep_pace(len(message))
             if not room.is_ending and self._rooms.now() - room.heard_s >= silence_s:
                 room.end()
-                raise _Refused(
+                raise _Rejection(
                     f"nothing was heard for {silence_s:g} seconds, so the room has ended; "
                     "open it again to go on"
                 )
@@ -223,11 +221,11 @@ class _Speaker:
     async def _take(self, pcm: bytes) -> None:
         came_s = self._rooms.now()
         if len(pcm) > _MAX_BYTES:
-            raise _Refused(
+            raise _Rejection(
                 f"a message of {len(pcm)} bytes is too long; send {_MAX_BYTES} bytes at most", _TOO_BIG
             )
         if len(pcm) % 2:
-            raise _Refused("a message has half a sample; send 16-bit samples, 16,000 a second, in whole")
+            raise _Rejection("a message has half a sample; send 16-bit samples, 16,000 a second, in whole")
         while not self._room.accept(pcm, came_s):
             if self._room.is_ending:
                 return

@@ -16,7 +16,7 @@ from typing import Any
 
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
-from connectors.sinks.posting import Numbered, PostSink
+from connectors.sinks.posting import NumberedFinal, PostSink
 from operators.extras import needs_extra
 from operators.secret import Secret
 from operators.text import cleaned, wrap
@@ -42,7 +42,7 @@ class _Obs:
         self._open = ExitStack()
         self._is_read_at = 0.0
 
-    def __call__(self, _url: str, final: Numbered, _run: str) -> int:
+    def __call__(self, _url: str, final: NumberedFinal, _run: str) -> int:
         """Show a text; raises OSError if it cannot be."""
         from websockets.exceptions import ConnectionClosed, WebSocketException
 

@@ -56,10 +56,18 @@ class SinkPart(NamedTuple):
             # What is spoken is the same in all; that of the first is taken.
             return [(self._replace(language=codes[0]), path)]
         return [
-            (self._replace(name=f"{self.name}-{code}", language=code),
-             path.with_name(f"{path.stem}.{code}{path.suffix}"))
+            (self._replace(name=f"{self.name}-{code}", language=code), in_language(path, code))
             for code in codes
-        ]  # fmt: skip
+        ]
+
+
+def in_language(path: Path, code: str) -> Path:
+    """The file for one of several languages, by its ISO 639 code.
+
+    >>> str(in_language(Path("talks/monday.srt"), "de"))
+    'talks/monday.de.srt'
+    """
+    return path.with_name(f"{path.stem}.{code}{path.suffix}")
 
 
 def asked_in(given: str, one: SinkPart) -> tuple[SinkPart, Path]:

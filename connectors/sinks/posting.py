@@ -13,7 +13,7 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
-from random import uniform
+from http.client import HTTPException
 from typing import Any
 
 import msgspec
@@ -24,22 +24,21 @@ from connectors.files.watch import OutputWatch
 from operators.addresses import parts_of, shown, without_user
 from operators.errors import UsageError
 from operators.events import Caption
-from operators.notifications import Missing, OutputChanged, Span
+from operators.notifications import OutputChanged
 from operators.secret import Secret
 
 #: Finals that wait for a receiver: some hours of speech.
 MAX_WAITING = 1000
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _ANSWER_S = 10.0
-# Seconds at the end of a run in which what waits is still sent, to all receivers together; and those that the
-# last of them has in any case.
-_END_S, _LAST_S = 10.0, 2.0
+# Seconds at the end of a run in which what waits is still sent.
+_END_S = 5.0
 _SENDABLE = re.compile(r"[!-~]+")
 # Answers that are about this request; any other may be different next time.
 _REFUSED = (400, 413, 415, 422)
 
 
-class Numbered(msgspec.Struct, frozen=True):
+class NumberedFinal(msgspec.Struct, frozen=True):
     """A final that is sent."""
 
     number: int
@@ -49,13 +48,13 @@ class Numbered(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> datetime:
-        """The same as a date, in UTC."""
+        """When it was said, in UTC."""
         return datetime.fromtimestamp(self.said_at, UTC)
 
 
 #: Sends a final to an address, and returns the status of the answer. The last argument is a name that a run
 #: keeps when it resumes.
-Send = Callable[[str, Numbered, str], int]
+Send = Callable[[str, NumberedFinal, str], int]
 
 
 class PostState(msgspec.Struct, frozen=True):
@@ -63,8 +62,7 @@ class PostState(msgspec.Struct, frozen=True):
 
     run: str
     next_number: int = 1
-    waiting: tuple[Numbered, ...] = ()
-    lost: Span = Span()
+    waiting: tuple[NumberedFinal, ...] = ()
 
 
 class _Direct(urllib.request.HTTPRedirectHandler):
@@ -142,25 +140,15 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
     """The partition, and its thread."""
 
     def __init__(self, sink: PostSink, state: PostState) -> None:
-        self._sink = sink
-        self._run, self._next, self._lost = state.run, state.next_number, state.lost
+        self._sink, self._address = sink, shown(sink.url)
+        self._run, self._next = state.run, state.next_number
         self._waiting = deque(state.waiting)
-        #: Why the last request failed, and why finals were lost.
-        self._trouble = self._why_lost = ""
-        # The run ends; and when the time for what waits does.
+        #: Why the last request failed; empty once one is answered.
+        self._trouble = ""
         self._ends, self._end_s = threading.Event(), float("inf")
         self._changed = threading.Condition()
-        self._leave = sink.watch.watch(lambda: self.missing)
         self._thread = threading.Thread(target=self._send_all, name="post", daemon=True)
         self._thread.start()
-
-    @property
-    def missing(self) -> Missing | None:
-        """What the receiver has not got."""
-        with self._changed:
-            span = sum((Span.of(one.caption) for one in self._waiting), self._lost)
-        reason = self._trouble or self._why_lost or "there was no time"
-        return Missing(path=shown(self._sink.url), span=span, reason=reason) if span.records else None
 
     @override
     def write_batch(self, values: list[Caption]) -> None:
@@ -169,88 +157,84 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
             for caption in values:
                 if caption.is_final and caption.text.strip():
                     said_at = time.time() - max(0.0, caption.ready_s - caption.start_s)
-                    self._waiting.append(Numbered(self._next, caption, said_at))
+                    self._waiting.append(NumberedFinal(self._next, caption, said_at))
                     self._next += 1
             while len(self._waiting) > MAX_WAITING:
-                self._lose(self._waiting.popleft(), self._trouble)
+                self._waiting.popleft()
+                self._sink.watch.lose(self._address, 1, self._trouble)
             self._changed.notify()
 
     @override
     def snapshot(self) -> PostState:
         with self._changed:
-            return PostState(self._run, self._next, tuple(self._waiting), self._lost)
+            return PostState(self._run, self._next, tuple(self._waiting))
 
     @override
     def close(self) -> None:
         """Send what waits, for some seconds at most; never raises."""
-        now_s, watch = time.monotonic(), self._sink.watch
-        if watch.ends_at_s is None:
-            watch.ends_at_s = now_s + _END_S
-        self._end_s = max(now_s + _LAST_S, watch.ends_at_s)
         with self._changed:
+            self._end_s = time.monotonic() + _END_S
             self._ends.set()
             self._changed.notify()
-        self._thread.join(self._end_s - now_s)
-        if self.missing is None:
-            self._leave()
+        self._thread.join(_END_S)
+        with self._changed:
+            if self._waiting:
+                reason = self._trouble or "there was no time"
+                self._sink.watch.lose(self._address, len(self._waiting), reason)
 
     def _send_all(self) -> None:
         wait_s = _FIRST_WAIT_S
         while (final := self._first()) is not None:
-            is_done, why = self._sent(final)
-            if is_done:
+            try:
+                self._finish(final, self._attempt(final))
+            except (OSError, HTTPException) as error:
+                self._postpone(error)
+                if self._ends.wait(wait_s):
+                    time.sleep(_FIRST_WAIT_S)  # there is no time for long waits
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            else:
                 wait_s = _FIRST_WAIT_S
-                self._finish(final, why)
-                continue
-            if not self._trouble:
-                self._report(
-                    f"does not take captions ({why}); they wait, and captions continue", is_late=True
-                )
-            self._trouble = why
-            if self._ends.wait(wait_s * uniform(0.8, 1.2)):
-                time.sleep(_FIRST_WAIT_S)  # there is no time for long waits
-            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
-    def _first(self) -> Numbered | None:
+    def _first(self) -> NumberedFinal | None:
         """What is to be sent next; None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ends.is_set())
             return self._waiting[0] if self._waiting and time.monotonic() < self._end_s else None
 
-    def _sent(self, final: Numbered) -> tuple[bool, str]:
-        """Send a final; returns whether it is done with, and why it was not taken if it was not."""
+    def _attempt(self, final: NumberedFinal) -> str:
+        """Send a final; returns why it is given up, if it is. Raises if it should be sent again."""
         sink = self._sink
         if sink.useful_s is not None and time.time() - final.said_at > sink.useful_s:
-            return True, self._trouble or "it answered too late"
+            return self._trouble or "it answered too late"
         try:
             status = sink.send(sink.url, final, self._run)
-        except OSError as error:
-            return False, str(getattr(error, "reason", None) or error) or type(error).__name__
         except ValueError as error:
-            # Another time would be the same. Its text may quote the address, or a header with a secret.
-            return True, f"no request can hold them ({type(error).__name__})"
-        except Exception as error:  # noqa: BLE001 - later finals must still be sent
-            return False, type(error).__name__  # for the same reason
+            # The text of the error may quote the address, or a header with a secret.
+            return f"no request can hold them ({type(error).__name__})"
         if status in _REFUSED:
-            return True, f"it refused them with status {status}"
-        return (True, "") if 200 <= status < 300 else (False, f"status {status}")
+            return f"it refused them with status {status}"
+        if not 200 <= status < 300:
+            raise OSError(f"status {status}")
+        return ""
 
-    def _finish(self, final: Numbered, lost: str) -> None:
+    def _finish(self, final: NumberedFinal, lost: str) -> None:
         with self._changed:
             # It may have been dropped for a newer one meanwhile.
             if self._waiting and self._waiting[0] is final:
                 self._waiting.popleft()
                 if lost:
-                    self._lose(final, lost)
+                    self._sink.watch.lose(self._address, 1, lost)
         if not lost and self._trouble:
             self._trouble = ""
-            lacks = f"it lacks {self._lost}" if self._lost.records else "nothing is missing"
-            self._report(f"takes captions again; {lacks}", is_late=False)
+            self._report("takes captions again", is_late=False)
 
-    def _lose(self, final: Numbered, reason: str) -> None:
-        self._lost += Span.of(final.caption)
-        self._why_lost = reason
+    def _postpone(self, error: OSError | HTTPException) -> None:
+        # The text of an HTTPException may quote the address.
+        text = str(getattr(error, "reason", error)) if isinstance(error, OSError) else ""
+        why = text or type(error).__name__
+        if not self._trouble:
+            self._report(f"does not take captions ({why}); they wait, and captions continue", is_late=True)
+        self._trouble = why
 
     def _report(self, sentence: str, *, is_late: bool) -> None:
-        address = shown(self._sink.url)
-        self._sink.watch.observe(OutputChanged(address, f"{address} {sentence}", is_late))
+        self._sink.watch.observe(OutputChanged(self._address, f"{self._address} {sentence}", is_late))

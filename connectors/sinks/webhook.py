@@ -7,7 +7,7 @@ import msgspec
 
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
-from connectors.sinks.posting import Numbered, PostSink, post
+from connectors.sinks.posting import NumberedFinal, PostSink, post
 from operators.secret import Secret, sendable
 
 #: Holds what the receiver is to know us by; it is sent as a bearer token.
@@ -18,7 +18,7 @@ def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
     given = os.environ.get(SECRET_VARIABLE)
     secret = sendable(given, SECRET_VARIABLE) if given else None
 
-    def send(url: str, final: Numbered, run: str) -> int:
+    def send(url: str, final: NumberedFinal, run: str) -> int:
         caption = final.caption
         body = {
             "sequence": final.number,

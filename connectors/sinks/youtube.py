@@ -9,13 +9,13 @@ from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from connectors.sinks.part import SinkPart
-from connectors.sinks.posting import Numbered, PostSink, post
+from connectors.sinks.posting import NumberedFinal, PostSink, post
 
 # By then the picture has been broadcast.
 _USEFUL_S = 60.0
 
 
-def _send(url: str, final: Numbered, _run: str) -> int:
+def _send(url: str, final: NumberedFinal, _run: str) -> int:
     parts = urlsplit(url)
     query = [*parse_qsl(parts.query, keep_blank_values=True), ("seq", str(final.number))]
     said = final.said.replace(tzinfo=None).isoformat(timespec="milliseconds")

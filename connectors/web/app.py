@@ -8,7 +8,7 @@ change when the package is updated.
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from random import randrange
@@ -25,7 +25,6 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from connectors.http.access import Access
-from connectors.http.connection import ABORT
 from connectors.http.guard import POLICY, Guard
 from connectors.web.hub import Client, Hub
 from connectors.web.qr import svg_of
@@ -56,13 +55,9 @@ class _EventStream(Response):
             events = b"retry: %d\n\n" % randrange(1000, 3000)
             try:
                 while events:
-                    async with client.sending():
-                        await send({"type": "http.response.body", "body": events, "more_body": True})
+                    await send({"type": "http.response.body", "body": events, "more_body": True})
                     events = b"" if scope["method"] == "HEAD" else await client.next()
                 await send({"type": "http.response.body", "body": b""})
-            except TimeoutError:
-                abort: Callable[[], None] = scope["extensions"][ABORT]
-                abort()
             finally:
                 watch.cancel()
                 with contextlib.suppress(asyncio.CancelledError):

@@ -6,8 +6,7 @@ import hmac
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
-from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -21,19 +20,12 @@ MAX_CLIENTS = 2000
 #: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
 #: that is over before any that goes on. One that goes on and has readers is kept in any case.
 MAX_STREAMS = 64
-# Seconds between two checks of waiting messages.
-_TICK_S = 0.1
+# Seconds between two messages about the run, of each kind.
+_TICK_S = 0.2
+# Seconds of silence after which a client is sent the present state: it knows that the connection works.
+_HEARTBEAT_S = 10.0
 # Languages of a reader that are looked for.
 _MAX_WANTED = 20
-
-
-class ClientTimeouts(NamedTuple):
-    """How long to wait for clients, in seconds."""
-
-    #: Silence after which a client is sent the present state, so that it knows that the connection works.
-    heartbeat_s: float = 10.0
-    #: How long a client may take to accept data before it is dropped.
-    stall_s: float = 20.0
 
 
 class _Stream:
@@ -86,11 +78,9 @@ class Client:
     journal.
     """
 
-    def __init__(
-        self, stream: _Stream, log: StreamLog, last_id: str | None, lock: Lock, timeouts: ClientTimeouts
-    ) -> None:
+    def __init__(self, stream: _Stream, log: StreamLog, last_id: str | None, lock: Lock) -> None:
         """``lock`` is the hub's, and is held by the caller."""
-        self._stream, self._log, self._lock, self._timeouts = stream, log, lock, timeouts
+        self._stream, self._log, self._lock = stream, log, lock
         self._position, self._first = log.arrival(last_id)
         self._news = asyncio.Event()
         self._is_cut = False
@@ -128,15 +118,11 @@ class Client:
             if is_closed:
                 break
             try:
-                async with asyncio.timeout(self._timeouts.heartbeat_s):
+                async with asyncio.timeout(_HEARTBEAT_S):
                     await self._news.wait()
             except TimeoutError:
                 is_silent = True
         return b""
-
-    def sending(self) -> asyncio.Timeout:
-        """Limits the time in which it accepts data; raises TimeoutError."""
-        return asyncio.timeout(self._timeouts.stall_s)
 
 
 class Hub:
@@ -154,7 +140,6 @@ class Hub:
         max_streams: int = MAX_STREAMS,
         is_private: bool = False,
         bounds: Bounds | None = None,
-        patience: ClientTimeouts | None = None,
     ) -> None:
         """Prepare the streams.
 
@@ -164,12 +149,10 @@ class Hub:
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
             bounds: How much of a stream is remembered.
-            patience: How long to wait for clients.
         """
         self._languages, self._bounds = languages, bounds
         self._max_clients, self._max_streams = max_clients, max_streams
         self._is_private = is_private
-        self._timeouts = patience or ClientTimeouts()
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
         # Ordered by when they last published, the most recent one last.
@@ -195,16 +178,14 @@ class Hub:
         with self.lock:
             stream = self._publishing(record.stream)
             log = stream.log_of(record.language)
-            log.tell(figures_after(log.figures, record, lost_s), monotonic())
-            self._announce(stream)
+            log.tell(figures_after(log.figures, record, lost_s))
 
     def status(self, status: Status, sentence: str | None = None) -> None:
         """Publish the run's status to all streams."""
         with self.lock:
             for stream in self._published():
                 for log in stream.logs.values():
-                    log.tell(state_of(status, sentence), monotonic())
-                self._announce(stream)
+                    log.tell(state_of(status, sentence))
 
     def end(self, name: str | None = None) -> None:
         """Publish the end of a stream; by default, of all streams."""
@@ -279,7 +260,7 @@ class Hub:
         """Add a client to a stream; an unknown stream is waited for. ``languages`` are those it prefers."""
         with self.lock:
             stream = self._streams.get(name) or self._create(name)
-            client = Client(stream, stream.wanted(languages), last_id, self.lock, self._timeouts)
+            client = Client(stream, stream.wanted(languages), last_id, self.lock)
             stream.clients.add(client)
             stream.is_closed = stream.is_closed or self._is_closed
         self.clients += 1
@@ -300,7 +281,7 @@ class Hub:
                 await asyncio.sleep(_TICK_S)
                 with self.lock:
                     for stream in self._streams.values():
-                        if sum(log.tick(monotonic()) for log in stream.logs.values()):
+                        if sum(log.tick() for log in stream.logs.values()):
                             stream.wake()
         finally:
             with self.lock:

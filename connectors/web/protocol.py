@@ -29,14 +29,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Bounds(NamedTuple):
-    """How much of a stream is remembered, and how often its status is sent."""
+    """How much is remembered: segments in a snapshot, and missed messages that can be sent later."""
 
-    #: Maximum number of segments in a snapshot, and of missed messages that can be sent later.
     segments: int = 200
     messages: int = 1000
-    #: Minimum seconds between two messages of a kind.
-    figures_s: float = 0.5
-    state_s: float = 0.2
 
 
 class StreamLog:
@@ -64,9 +60,8 @@ class StreamLog:
         self.state = RunState(state="listening")
         self.figures: Figures | None = None
         self.is_over = False
-        # The newest message of each kind that waits for its turn, and when that is.
+        # The newest message of each kind that waits for the next tick.
         self._waiting: dict[type, RunState | Figures] = {}
-        self._due_s: dict[type, float] = {}
 
     def caption(self, caption: Caption) -> None:
         """Publish how a caption differs from its segment's previous one, unless it is an echo."""
@@ -107,30 +102,25 @@ class StreamLog:
         )
         self._say(update)
 
-    def tell(self, message: RunState | Figures, now_s: float) -> None:
-        """Publish the run's status or the figures when they are due; a newer one replaces one that waits."""
+    def tell(self, message: RunState | Figures) -> None:
+        """Publish the run's status or the figures with the next `tick`, unless a newer one replaces it."""
         if isinstance(message, Figures):
             self.figures = message
         self._waiting[type(message)] = message
-        self.tick(now_s)
 
-    def tick(self, now_s: float) -> bool:
-        """Publish messages that are due by now; returns whether there were any."""
-        due = [one for kind, one in self._waiting.items() if now_s >= self._due_s.get(kind, float("-inf"))]
-        for message in due:
-            del self._waiting[type(message)]
-            is_state = isinstance(message, RunState)
-            interval_s = self._bounds.state_s if is_state else self._bounds.figures_s
-            self._due_s[type(message)] = now_s + interval_s
+    def tick(self) -> bool:
+        """Publish the messages that wait; returns whether there were any."""
+        waiting, self._waiting = self._waiting, {}
+        for message in waiting.values():
             if isinstance(message, RunState):
                 self.state = message
             self._say(message)
-        return bool(due)
+        return bool(waiting)
 
     def end(self) -> None:
         """Publish everything that waits, then the end of the stream."""
         if not self.is_over:
-            self.tick(float("inf"))
+            self.tick()
             self.is_over = True
             self._say(End())
 

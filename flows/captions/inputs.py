@@ -62,10 +62,7 @@ class Input(NamedTuple):
         if not isinstance(source, JsonlSource) or not source.rejected:
             return None
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"
-        aside = f"put aside in {source.rejected_path}"
-        if source.not_kept:
-            aside += f", except for {source.not_kept} that could not be written there"
-        return f"{lines} not valid and {aside}; the others were used"
+        return f"{lines} not valid and put aside in {source.rejected_path}; the others were used"
 
 
 def given_input(settings: Settings) -> str:

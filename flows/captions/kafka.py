@@ -5,7 +5,7 @@ from typing import Any
 from bytewax import operators as op
 from bytewax.dataflow import Stream
 
-from connectors.jsonl.lines import LineDecoder
+from connectors.jsonl.files import LineDecoder
 from connectors.messages import tell
 from flows.captions.inputs import kafka_cluster
 from flows.captions.parts import Parts

@@ -12,13 +12,13 @@ import typer
 from msgspec.structs import replace
 
 from connectors.audio import ffmpeg
-from connectors.audio.recording import is_file, shown
+from connectors.audio.recording import is_file, shown, stream_of
 from connectors.exports.chapters import write_chapters
-from connectors.exports.mux import Muxed, Subtitles, burn, container_of, font_for, mux, suffix_for
+from connectors.exports.mux import Subtitles, container_of, font_for, mux, suffix_for
 from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
-from connectors.sinks.naming import beside, in_language
+from connectors.sinks.part import in_language
 from flows.captions.runner import caption
 from flows.captions.shared import Shared, StreamLanguages
 from flows.cli.refusals import check_command, check_text
@@ -179,16 +179,16 @@ class _Failures:
 
 def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
     texts = list(_texts(settings, speech=asked.speech))
-    paths = {suffix: beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
+    paths = {suffix: _beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
     named = {suffix: list(_named(paths[suffix], texts, settings)) for suffix in asked.suffixes}
     written = [in_language(paths[suffix], one.code) for suffix in asked.suffixes for one in texts]
     tracks = [Subtitles(in_language(paths[".srt"], one.code), one.language) for one in texts]
     copy = asked.mux_into
     if asked.mux and copy is None:
-        copy = beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
+        copy = _beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
     burnt: list[tuple[Subtitles, Path]] = []
     if asked.burn:
-        path = beside(recording, f".burnt{suffix_for(Path(recording))}", asked.folder)
+        path = _beside(recording, f".burnt{suffix_for(Path(recording))}", asked.folder)
         shows_speech = settings.output.subtitles == "source"
         burnt = [
             (track, in_language(path, one.code))
@@ -196,8 +196,14 @@ def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
             if shows_speech or one.shown != "source"
         ]
     has_chapters = ".vtt" in asked.suffixes and is_file(recording)
-    chapters = beside(recording, ".chapters.vtt", asked.folder) if has_chapters else None
+    chapters = _beside(recording, ".chapters.vtt", asked.folder) if has_chapters else None
     return _Files(recording, named, written, tracks, chapters, copy, burnt)
+
+
+def _beside(recording: str, suffix: str, folder: Path | None) -> Path:
+    """A file beside a recording, or in a folder; of an address or standard input, in the present folder."""
+    own = Path(recording).parent if is_file(recording) else Path()
+    return (own if folder is None else folder) / f"{stream_of(recording)}{suffix}"
 
 
 def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
@@ -362,18 +368,17 @@ def _copy(files: _Files, progress: Progress) -> None:
             f"{files.videos[0]} was not written, because there are no subtitles; check that somebody speaks"
         )
     recording, stop = Path(files.recording), Flag()
+    made: list[tuple[Path, list[Subtitles], Subtitles | None]] = []
+    if files.copy is not None:
+        made.append((files.copy, tracks, None))
+    made += [(video, [], track) for track, video in files.burnt if track in tracks]
     with interrupt_sets(stop):
-        if files.copy is not None:
-            _tell_lacks(files.copy, mux(recording, tracks, files.copy, stop), recording)
-        for track, video in files.burnt:
-            if track in tracks:
-                _tell_lacks(video, burn(recording, track, video, stop, progress), recording)
-
-
-def _tell_lacks(made: Path, done: Muxed | None, recording: Path) -> None:
-    if done is None:
-        raise KeyboardInterrupt
-    if done.left_out:
-        tell("tracks_left_out", f"{made} lacks what does not fit into it ({', '.join(done.left_out)})")
-    if done.damaged:
-        tell("packets_left_out", f"{made} lacks {done.damaged} damaged packets of {recording}")
+        for video, shown_as_tracks, burnt in made:
+            done = mux(recording, video, shown_as_tracks, burnt, stop=stop, progress=progress)
+            if done is None:
+                raise KeyboardInterrupt
+            if done.left_out:
+                names = ", ".join(done.left_out)
+                tell("tracks_left_out", f"{video} lacks what does not fit into it ({names})")
+            if done.damaged:
+                tell("packets_left_out", f"{video} lacks {done.damaged} damaged packets of {recording}")

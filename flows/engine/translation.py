@@ -359,7 +359,7 @@ def read_template(path: Path) -> Template:
         InputError: the file cannot be read, or contains something else.
     """
     try:
-        return template_of(read_toml(path.expanduser(), "template", "translate.template"))
+        return template_of(read_toml(path.expanduser(), "the template", "translate.template"))
     except ValueError as error:
         raise InputError(
             f"{path}: this is not a template: {error}; write one as docs/models.md shows"

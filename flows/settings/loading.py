@@ -119,7 +119,7 @@ def load_settings(
 
 def load(path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False) -> Loaded:
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
-    raw = {} if path is None else read_toml(path, "settings file", "its path")
+    raw = {} if path is None else read_toml(path, "the settings", "its path")
     where, overrides = "the settings" if path is None else str(path), overrides or {}
     _check_keys(raw, Settings, f"{where}: ")
     _check_keys(overrides, Settings)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from connectors.jsonl.lines import LineDecoder
+from connectors.jsonl.files import LineDecoder
 from connectors.kafka import DeadLetter, Received, event_of, message_of
 from operators.events import Partial
 from tests.fuzz.correct import Subject

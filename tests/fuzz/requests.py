@@ -11,7 +11,7 @@ from unittest.mock import Mock
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from connectors.http.access import Access, Refused
+from connectors.http.access import Access, Rejection
 from connectors.http.background import quieten
 from connectors.http.connection import Connection
 from connectors.http.guard import MAX_HEADER_BYTES
@@ -105,7 +105,7 @@ def check_access(data: bytes, _folder: Path) -> None:
     host, origin, cookie, query, last_id, *_ = (*text.split("\n"), "", "", "", "", "")
     access = Access("0.0.0.0", 80, _TOKEN, ["captions.example"])
     given = {"host": host, "cookie": cookie, **({"origin": origin} if origin else {})}
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(Rejection):
         access.check(given, query)
         assert "sesame" in cookie or "sesame" in query or "%" in query
     log = StreamLog("run", _LANGUAGES)

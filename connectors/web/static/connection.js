@@ -73,6 +73,12 @@ export function follow(address, { changed, connected = () => {}, refused = () =>
     return open;
 }
 
+// How a stream is, as { words, live }: in words, and for the lamp. That a server goes away when all is said is no trouble.
+export function condition(known, stands, refusal) {
+    const words = refusal ? "not connected" : !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
+    return { words, live: known?.ended ? "ended" : stands ? "on" : "off" };
+}
+
 const REFUSALS = {
     403: "The server wants a token that this page does not have: open the whole link again.",
     404: "There is no such room: the link is incomplete, or the room is over. Ask for the link again.",

@@ -1,14 +1,14 @@
 // The control room of a stream: its figures as they run, and what was said and noticed last.
 
 import { showCode } from "./code.js";
-import { follow } from "./connection.js";
+import { condition, follow } from "./connection.js";
+import { by, make, say } from "./dom.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
 import { entitle, events, path, reachable } from "./stream.js";
 
 // Entries of the list that are kept.
 const KEPT = 100;
-const by = (id) => document.getElementById(id);
 entitle("control room");
 by("to-page").href = reachable(path);
 by("to-overlay").href = reachable(`${path}?overlay=1`);
@@ -35,38 +35,32 @@ by("span").addEventListener("change", ({ target }) => {
 
 function figures(now) {
     const seconds = performance.now() / 1000;
-    const latency = now.latency_ms ?? {};
-    const add = (plot, values) => { plots[plot].add(seconds, values.map(known)); plots[plot].show(); };
+    const latency = now.latency_ms;
+    const add = (plot, values) => { plots[plot].add(seconds, values); plots[plot].show(); };
     add("latency", [...PARTS.map((part) => latency[part]), latency.from_speech]);
     add("ne", [now.ne_shown, now.ne_raw]);
     add("drafted", [now.accepted_over_drafted]);
     add("output", [now.accepted_over_output]);
     add("overtaken", [now.overtaken]);
     add("lost", [now.lost_s]);
-    by("counts").textContent = `${known(now.segments) ?? 0} segments · ${known(now.updates) ?? 0} updates`;
+    by("counts").textContent = `${now.segments} segments · ${now.updates} updates`;
 }
 
 function entered(className, words, source = "", language = {}) {
-    const item = document.createElement("li");
-    item.className = className;
-    const time = document.createElement("time");
-    time.textContent = new Date().toLocaleTimeString([], { hour12: false });
-    item.append(time, ...[[words, language.target, ""], [source, language.source, "source"]].filter(([text]) => text).map(([text, lang, kind]) => {
-        const line = Object.assign(document.createElement("p"), { className: kind, lang: lang ?? "", dir: "auto" });
-        line.textContent = text;
-        return line;
-    }));
-    by("log").prepend(item);
+    const line = (textContent, lang = "", kind = "") => make("p", { className: kind, lang, dir: "auto", textContent });
+    by("log").prepend(make("li", { className },
+        make("time", { textContent: new Date().toLocaleTimeString([], { hour12: false }) }),
+        line(words, language.target), ...(source ? [line(source, language.source, "source")] : []),
+    ));
     while (by("log").childElementCount > KEPT) by("log").lastElementChild.remove();
 }
 
-const known = (value) => (Number.isFinite(value) ? value : null);
-let latest = null, stands = false, refusal = "", state = "connecting…", levelled = -Infinity;
+let latest = null, stands = false, refusal = "", levelled = -Infinity;
 
 function tellState() {
-    const now = refusal ? "not connected" : !latest ? "connecting…" : latest.ended ? "ended" : !stands ? "reconnecting…" : (latest.state ?? "live");
-    document.documentElement.dataset.live = latest?.ended ? "ended" : stands ? "on" : "off";
-    if (now !== state) by("state-words").textContent = state = now;
+    const { words, live } = condition(latest, stands, refusal);
+    document.documentElement.dataset.live = live;
+    say(by("state-words"), words);
 }
 
 follow(() => events, {
@@ -81,7 +75,7 @@ follow(() => events, {
         const isDue = now.level_dbfs === null || performance.now() - levelled > 400;
         if (isDue && now.level_dbfs !== before.level_dbfs) {
             levelled = performance.now();
-            plots.level.add(levelled / 1000, [known(now.level_dbfs)]);
+            plots.level.add(levelled / 1000, [now.level_dbfs]);
             plots.level.show();
         }
         tellState();

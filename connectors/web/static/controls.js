@@ -1,8 +1,8 @@
 // Buttons, keys and dialogs of the caption page. They tell `change` what the reader chose, and show what counts.
 
+import { by } from "./dom.js";
 import { contrast, lightMedia } from "./settings.js";
 
-const by = (id) => document.getElementById(id);
 const LARGER = 1.1;
 
 // actions: settings(), change(changes), scale(factor), toLive(), open(dialog).

@@ -2,19 +2,18 @@
 
 import { announce } from "./announce.js";
 import { keepAwake } from "./awake.js";
-import { follow } from "./connection.js";
+import { condition, follow } from "./connection.js";
+import { by, say } from "./dom.js";
 import { languageMenu, preferred } from "./languages.js";
 import { runOverlay } from "./overlay.js";
 import { bindDialogs, bindKeys, bindTools } from "./controls.js";
 import { finished } from "./protocol.js";
 import { Follower } from "./scroll.js";
-import { DEFAULTS, apply, query, remember, remembered, valid } from "./settings.js";
-import { entitle, events, path, reachable } from "./stream.js";
+import { DEFAULTS, apply, keep, query, remembered, valid } from "./settings.js";
+import { entitle, events, given, path, reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
 const root = document.documentElement;
-const by = (id) => document.getElementById(id);
-const given = new URLSearchParams(location.search);
 entitle("captions");
 
 if (["1", "true", "on"].includes(given.get("overlay"))) runOverlay(events, valid(given));
@@ -30,7 +29,7 @@ function runPage() {
 
     function change(changes) {
         settings = { ...settings, ...changes };
-        remember(settings);
+        keep(settings);
         // What was chosen here counts from now on, whatever the address said before.
         const rest = new URLSearchParams(location.search);
         for (const changed of Object.keys(changes)) rest.delete(changed);
@@ -56,11 +55,10 @@ function runPage() {
     }
 
     function tellState() {
-        // That a server goes away when all is said is no trouble.
-        const state = refusal ? "not connected" : !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
-        root.dataset.live = known?.ended ? "ended" : stands ? "on" : "off";
-        write(by("state-words"), state);
-        write(by("notice"), refusal || (known?.sentence ?? ""));
+        const { words, live } = condition(known, stands, refusal);
+        root.dataset.live = live;
+        say(by("state-words"), words);
+        say(by("notice"), refusal || (known?.sentence ?? ""));
     }
 
     const toLive = () => follower.toLive();
@@ -106,8 +104,4 @@ function runPage() {
         },
     });
     keepAwake();
-}
-
-function write(element, words) {
-    if (element.textContent !== words) element.textContent = words;
 }

@@ -4,6 +4,7 @@
 // place for rows that wait. Nothing that was shown before comes back. Where more is said than can be read, reading
 // is taken to be faster, just so much that no row waits longer than MAX_WAIT_S.
 
+import { difference } from "./dom.js";
 import { NO_ROWS, broken } from "./rows.js";
 
 const MAX_WAIT_S = 8;
@@ -167,9 +168,6 @@ const sum = (values) => values.reduce((all, one) => all + one, 0);
 
 // The part of `after` between what it begins and what it ends with like `before`.
 function part(before, after) {
-    const most = Math.min(before.length, after.length);
-    let head = 0, tail = 0;
-    while (head < most && before[head] === after[head]) head += 1;
-    while (tail < most - head && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
-    return after.slice(head, after.length - tail);
+    const { from, after: to } = difference(before, after);
+    return after.slice(from, to);
 }

@@ -1,6 +1,8 @@
 // A small plot of the last minutes: one curve, several, or bands stacked on each other. Its values stand beside it in
 // words; pointing at it, or the arrow keys, show those of another moment.
 
+import { make, say } from "./dom.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 1000, HEIGHT = 100;
 // Seconds between two samples after which a curve breaks: nobody knows what was between them.
@@ -14,23 +16,22 @@ export class Plot {
     // parts: names of what is drawn. format(value): in words. total(values): the large value. least: of the scale's top.
     constructor(parent, title, { parts = [""], format = String, stacked = false, least = 1, floor = 0, total = ([first]) => first } = {}) {
         Object.assign(this, { title, parts, format, stacked, least, floor, total });
-        const figure = make("figure", stacked ? "plot wide" : "plot");
-        const caption = make("figcaption");
-        this.value = make("span", "value");
-        this.range = make("span", "range");
-        const heading = make("h2");
-        heading.textContent = title;
-        caption.append(heading, this.value, this.range);
-        this.area = make("div", "area");
-        this.area.tabIndex = 0;
-        this.area.setAttribute("role", "img");
+        this.value = make("span", { className: "value" });
+        this.range = make("span", { className: "range" });
+        this.area = make("div", { className: "area", tabIndex: 0, role: "img" });
         this.svg = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
         this.shapes = parts.map((_, part) => draw("path", { class: `${stacked ? "band" : "curve"} s${part}` }));
         this.cursor = draw("line", { class: "cursor", y1: 0, y2: HEIGHT, visibility: "hidden" });
         this.svg.append(draw("line", { class: "floor", x1: 0, x2: WIDTH, y1: HEIGHT, y2: HEIGHT }), ...this.shapes, this.cursor);
         this.area.append(this.svg);
-        figure.append(caption, this.area);
-        this.legend = parts.length > 1 ? this.#legend(figure) : [];
+        const caption = make("figcaption", {}, make("h2", { textContent: title }), this.value, this.range);
+        const figure = make("figure", { className: stacked ? "plot wide" : "plot" }, caption, this.area);
+        // The value of each part, if there are several.
+        this.legend = parts.length > 1 ? parts.map(() => make("span")) : [];
+        if (parts.length > 1) {
+            const entries = parts.map((name, part) => make("span", {}, make("span", { className: `key s${part}` }), `${name} `, this.legend[part]));
+            figure.append(make("p", { className: "parts" }, ...entries));
+        }
         parent.append(figure);
         this.#listen();
         this.show();
@@ -66,31 +67,18 @@ export class Plot {
 
     #tell(chosen, last, totals) {
         const said = (value) => (value === null || value === undefined ? "–" : this.format(value));
-        write(this.value, said(chosen ? this.total(chosen[1]) : null));
+        say(this.value, said(chosen ? this.total(chosen[1]) : null));
         const range = totals.length ? `${said(Math.min(...totals))} to ${said(Math.max(...totals))}` : "no figures yet";
         const ago = this.#at === null ? "" : `${Math.round(last[0] - chosen[0])} s ago · `;
-        write(this.range, `${ago}${range}`);
-        this.legend.forEach((place, part) => write(place, said(chosen?.[1][part])));
+        say(this.range, `${ago}${range}`);
+        this.legend.forEach((place, part) => say(place, said(chosen?.[1][part])));
         const parts = this.parts.length > 1 ? this.parts.map((name, part) => `, ${name} ${said(chosen?.[1][part])}`).join("") : "";
-        this.area.setAttribute("aria-label", `${this.title}: ${ago}${said(chosen ? this.total(chosen[1]) : null)}${parts}; ${range}`);
+        this.area.ariaLabel = `${this.title}: ${ago}${said(chosen ? this.total(chosen[1]) : null)}${parts}; ${range}`;
     }
 
     #top(values) {
         const drawn = values.slice(0, this.parts.length).map((value) => value ?? this.floor);
         return this.stacked ? drawn.reduce((sum, value) => sum + Math.max(0, value), 0) : Math.max(...drawn);
-    }
-
-    #legend(figure) {
-        const list = make("p", "parts");
-        const places = this.parts.map((name, part) => {
-            const entry = make("span");
-            const place = make("span");
-            entry.append(make("span", `key s${part}`), `${name} `, place);
-            list.append(entry);
-            return place;
-        });
-        figure.append(list);
-        return places;
     }
 
     #listen() {
@@ -145,12 +133,4 @@ function draw(tag, attributes) {
     const element = document.createElementNS(SVG, tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
-}
-
-function make(tag, className = "") {
-    return Object.assign(document.createElement(tag), { className });
-}
-
-function write(place, words) {
-    if (place.textContent !== words) place.textContent = words;
 }

@@ -24,14 +24,11 @@ export class Missed extends Error {}
 
 // What is known after `message`. An unknown message changes nothing; throws Missed.
 export function applied(known, message) {
-    switch (message?.type) {
+    switch (message.type) {
         case "snapshot": return withSnapshot(known, message);
         case "update": return withUpdate(known, message);
         case "figures": return { ...known, figures: message };
-        case "state": return {
-            ...known, state: words(message.state), sentence: words(message.sentence),
-            level_dbfs: number(message.level_dbfs),
-        };
+        case "state": return { ...known, state: message.state, sentence: message.sentence, level_dbfs: message.level_dbfs };
         case "end": return { ...known, ended: true };
         default: return known;
     }
@@ -50,67 +47,37 @@ export function finished(before, after) {
 // A text up to `count` code points, and the rest of it. What belongs to one character (a combining mark, a joined
 // emoji) is not taken apart.
 export function split(text, count) {
-    let at = unitsOf(text, count) ?? text.length;
-    while (at > 0 && at < text.length && goesOn(text, at)) at -= at > 1 && isPair(text, at - 2) ? 2 : 1;
-    return [text.slice(0, at), text.slice(at)];
+    const points = [...text];
+    let at = count;
+    while (at > 0 && at < points.length && (points[at - 1] === "\u200d" || GOES_ON.test(points[at]))) at -= 1;
+    return [points.slice(0, at).join(""), points.slice(at).join("")];
 }
 
-const goesOn = (text, at) => text[at - 1] === "\u200d" || /^[\p{M}\p{Emoji_Modifier}\u200d]/u.test(text.slice(at, at + 2));
+const GOES_ON = /^[\p{M}\p{Emoji_Modifier}\u200d]/u;
 
-// How many code points a text has.
-export function length(text) {
-    let count = 0;
-    for (const _ of text) count += 1;
-    return count;
-}
-
-function withSnapshot(known, message) {
-    const segments = new Map();
-    const told = Array.isArray(message.segments) ? message.segments.filter((one) => isCount(one?.segment)) : [];
-    for (const one of told) {
-        const segment = {
-            segment: one.segment, text: words(one.text) ?? "", settled: isCount(one.settled) ? one.settled : 0,
-            source: words(one.source) ?? "", final: one.final === true,
-            start_s: number(one.start_s), end_s: number(one.end_s),
-        };
+function withSnapshot(known, { segments, state, language: { choices = [], ...language } }) {
+    const entries = segments.map((one) => {
         const old = known.segments.get(one.segment);
-        segments.set(one.segment, old && isSame(old, segment) ? old : segment);
-    }
-    const language = {
-        source: words(message.language?.source) ?? "", target: words(message.language?.target) ?? "",
-        target_dir: message.language?.target_dir === "rtl" ? "rtl" : "ltr",
-    };
+        return [one.segment, old && isSame(old, one) ? old : one];
+    });
     return {
-        ...known, segments: kept(segments), choices: choices(message.language?.choices), language: isSame(known.language, language) ? known.language : language, state: words(message.state), sentence: null, ended: false,
-        snapshots: known.snapshots + 1,
+        ...known, segments: kept(new Map(entries)), choices, language: isSame(known.language, language) ? known.language : language,
+        state, sentence: null, ended: false, snapshots: known.snapshots + 1,
     };
 }
 
-function choices(told) {
-    const valid = Array.isArray(told) ? told.filter((one) => words(one?.code) && words(one.name)) : [];
-    return valid.map(({ code, name, dir }) => ({ code, name, dir: dir === "rtl" ? "rtl" : "ltr" }));
-}
-
-function withUpdate(known, message) {
-    if (!isCount(message.segment)) throw new Missed("an update names no segment");
-    const old = known.segments.get(message.segment);
+function withUpdate(known, { type, keep, append, source_keep, source_append, ...rest }) {
+    const old = known.segments.get(rest.segment);
     if (old?.final) return known; // nothing comes after a final: it is an echo
-    const segment = {
-        segment: message.segment,
-        text: rewritten(old?.text ?? "", message.keep, message.append),
-        settled: isCount(message.settled) ? message.settled : 0,
-        source: rewritten(old?.source ?? "", message.source_keep, message.source_append),
-        final: message.final === true,
-        start_s: number(message.start_s), end_s: number(message.end_s),
-    };
-    const segments = new Map(known.segments).set(message.segment, segment);
+    const text = rewritten(old?.text ?? "", keep, append), source = rewritten(old?.source ?? "", source_keep, source_append);
+    const segments = new Map(known.segments).set(rest.segment, { ...rest, text, source });
     return { ...known, segments: old ? segments : kept(segments) };
 }
 
 function rewritten(text, keep, append) {
-    const at = isCount(keep) ? unitsOf(text, keep) : null;
-    if (at === null) throw new Missed(`an update keeps ${keep} of ${length(text)} characters`);
-    return text.slice(0, at) + (words(append) ?? "");
+    const points = [...text];
+    if (keep > points.length) throw new Missed(`an update keeps ${keep} of ${points.length} characters`);
+    return points.slice(0, keep).join("") + append;
 }
 
 // In the order of speech, and no more than are remembered.
@@ -123,18 +90,4 @@ function kept(segments) {
     return ordered;
 }
 
-// Where `count` code points of a text end, in the UTF-16 units that JavaScript counts; null when it has fewer.
-function unitsOf(text, count) {
-    let at = 0;
-    for (let left = count; left > 0; left -= 1) {
-        if (at >= text.length) return null;
-        at += isPair(text, at) ? 2 : 1;
-    }
-    return at;
-}
-
-const isPair = (text, at) => text.codePointAt(at) > 0xffff;
-const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
-const number = (value) => (Number.isFinite(value) ? value : null);
-const words = (value) => (typeof value === "string" ? value : null);
 const isSame = (one, other) => Object.keys(other).every((name) => one[name] === other[name]);

@@ -1,8 +1,9 @@
 // Rows of captions on the page: draws what pages.js says is on display, and measures what fits into a row.
 
+import { make } from "./dom.js";
 import { Pages } from "./pages.js";
 import { split } from "./protocol.js";
-import { write } from "./view.js";
+import { line, write } from "./view.js";
 
 // Segments that are looked at, the newest: more than can wait.
 const LOOKED_AT = 24;
@@ -54,7 +55,7 @@ export class RowView {
         if (this.waits) this.#timer = setTimeout(() => this.#draw(), Math.ceil(1000 * next));
         let isMoved = rows.length !== this.#drawn.size;
         for (const [index, { segment, row, from, text }] of rows.entries()) {
-            const key = `${segment}/${row}`, one = this.#drawn.get(key) ?? line();
+            const key = `${segment}/${row}`, one = this.#drawn.get(key) ?? line("text row", ["settled", "tentative"]);
             isMoved ||= !this.#drawn.has(key);
             this.#fill(one, this.#known.segments.get(segment), from, text);
             if (this.container.children[index] !== one.element) this.container.insertBefore(one.element, this.container.children[index] ?? null);
@@ -84,10 +85,8 @@ class Room {
 
     constructor(container) {
         this.container = container;
-        this.probe = Object.assign(document.createElement("p"), { className: "row probe" });
         this.node = document.createTextNode("");
-        this.probe.append(this.node);
-        this.probe.ariaHidden = "true";
+        this.probe = make("p", { className: "row probe", ariaHidden: "true" }, this.node);
         // Within the container, whose style may come from elsewhere.
         container.append(this.probe);
     }
@@ -148,17 +147,6 @@ class Room {
         const rest = text.slice(over), end = over + rest.length - rest.trimStart().length;
         return text.charCodeAt(end) >>> 10 === 0x37 ? end - 1 : end; // not within a pair of surrogates
     }
-}
-
-function line() {
-    const element = Object.assign(document.createElement("p"), { className: "text row" });
-    const nodes = ["settled", "tentative"].map((name) => {
-        const span = Object.assign(document.createElement("span"), { className: name });
-        span.append("");
-        element.append(span);
-        return span.firstChild;
-    });
-    return { element, nodes };
 }
 
 const seconds = () => performance.now() / 1000;

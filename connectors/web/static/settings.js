@@ -1,5 +1,7 @@
 // The reader's settings: what each may be, where they come from, and what they do to the page.
 
+import { recall, remember } from "./dom.js";
+
 // size: px, 0 fits the window. lines: of captions, 0 fills the window. text, background: hex digits, none is the
 // theme's. finals: finished sentences alone. keys: whether single keys work. Of an overlay only: fade, the seconds of
 // silence after which it is empty, 0 is never; pace, the characters that are read in a second; marks, whether words
@@ -41,25 +43,17 @@ export function valid(given) {
 
 // As a query, without what is as it always is.
 export function query(settings) {
-    const differs = Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
-    return new URLSearchParams(differs.map(([name, value]) => [name, value === true ? "1" : value === false ? "0" : value])).toString();
+    return new URLSearchParams(differing(settings).map(([name, value]) => [name, value === true ? "1" : value === false ? "0" : value])).toString();
 }
 
-// What this browser was told before. A browser may forbid remembering; the page then works without.
-export function remembered() {
-    try {
-        return valid(JSON.parse(localStorage.getItem(NAME) ?? "{}"));
-    } catch {
-        return {};
-    }
+// What this browser was told before.
+export const remembered = () => valid(recall(NAME));
+
+export function keep(settings) {
+    remember(NAME, Object.fromEntries(differing(settings)));
 }
 
-export function remember(settings) {
-    try {
-        const differs = Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
-        localStorage.setItem(NAME, JSON.stringify(Object.fromEntries(differs)));
-    } catch { /* see above */ }
-}
+const differing = (settings) => Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
 
 // Make the page look so. Set by property, which a strict content security policy allows.
 export function apply(settings, root = document.documentElement) {

@@ -3,6 +3,7 @@
 import { announce } from "./announce.js";
 import { keepAwake } from "./awake.js";
 import { showCode } from "./code.js";
+import { by } from "./dom.js";
 import { keep, recalled } from "./memory.js";
 import { listen } from "./microphone.js";
 import { finished } from "./protocol.js";
@@ -14,7 +15,6 @@ import { CaptionView } from "./view.js";
 // Seconds of sound on the way after which the speaker is told; milliseconds between two questions what is offered.
 const LATE_S = 3, AGAIN_MS = 4000;
 const root = document.documentElement;
-const by = (id) => document.getElementById(id);
 const view = new CaptionView(by("captions"));
 const follower = new Follower(by("scroller"), () => {});
 let room = null, hush = null, kept = recalled();

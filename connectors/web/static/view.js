@@ -1,5 +1,6 @@
 // Segments on the page. Only text that differs is written: what stands is never touched, so it cannot flicker.
 
+import { difference, make } from "./dom.js";
 import { split } from "./protocol.js";
 
 export class CaptionView {
@@ -39,13 +40,9 @@ export class CaptionView {
     }
 
     #add(number) {
-        const element = document.createElement("div");
-        element.className = "segment";
-        const source = paragraph("source", ["said"]);
-        const text = paragraph("text", ["settled", "tentative"]);
-        source.element.dir = "auto";
-        source.element.lang = this.#language.source;
-        element.append(source.element, text.element);
+        const source = line("source", ["said"]), text = line("text", ["settled", "tentative"]);
+        Object.assign(source.element, { dir: "auto", lang: this.#language.source });
+        const element = make("div", { className: "segment" }, source.element, text.element);
         const later = [...this.#drawn].filter(([other]) => other > number).map(([, drawn]) => drawn.element);
         // Segments come in the order of speech, or nearly so.
         this.container.insertBefore(element, later.reduce((first, one) => (precedes(one, first) ? one : first), null));
@@ -63,8 +60,8 @@ export class CaptionView {
         write(said, segment.source);
         write(settled, stands);
         write(tentative, rest);
-        set(drawn.source, "hidden", segment.source === "");
-        set(drawn.text, "hidden", segment.text === "");
+        drawn.source.hidden = segment.source === "";
+        drawn.text.hidden = segment.text === "";
         drawn.element.classList.toggle("open", !segment.final);
         drawn.segment = segment;
     }
@@ -77,33 +74,17 @@ function parted({ text, settled }) {
     return [stands + rest.slice(0, blank), rest.slice(blank)];
 }
 
-function paragraph(name, parts) {
-    const element = document.createElement("p");
-    element.className = name;
-    const nodes = parts.map((part) => {
-        const span = document.createElement("span");
-        span.className = part;
-        const node = document.createTextNode("");
-        span.append(node);
-        element.append(span);
-        return node;
-    });
-    return { element, nodes };
+// A paragraph of parts, and the text node of each part.
+export function line(className, parts) {
+    const spans = parts.map((part) => make("span", { className: part }, ""));
+    return { element: make("p", { className }, ...spans), nodes: spans.map(({ firstChild }) => firstChild) };
 }
 
 // Make a text node say `text`, writing only what lies between the ends that stay.
 export function write(node, text) {
-    const old = node.data;
-    if (old === text) return;
-    const most = Math.min(old.length, text.length);
-    let head = 0, tail = 0;
-    while (head < most && old[head] === text[head]) head += 1;
-    while (tail < most - head && old[old.length - 1 - tail] === text[text.length - 1 - tail]) tail += 1;
-    node.replaceData(head, old.length - head - tail, text.slice(head, text.length - tail));
-}
-
-function set(element, name, value) {
-    if (element[name] !== value) element[name] = value;
+    if (node.data === text) return;
+    const { from, before, after } = difference(node.data, text);
+    node.replaceData(from, before - from, text.slice(from, after));
 }
 
 const precedes = (one, other) => other === null || Boolean(one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);

@@ -12,7 +12,7 @@ import webvtt
 from av.stream import Disposition
 
 from connectors.exports.chapters import write_chapters
-from connectors.exports.mux import Muxed, Subtitles, burn, mux, suffix_for
+from connectors.exports.mux import MuxReport, Subtitles, mux, suffix_for
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.languages import language
 from tests.recordings import write
@@ -73,7 +73,7 @@ def chapters(opened: Any) -> list[tuple[str, int, int]]:
 def test_a_player_can_choose_each_language_and_the_rest_is_copied(tmp_path: Path, suffix: str) -> None:
     talk, copy = video(tmp_path / "talk.mp4"), tmp_path / f"copy{suffix}"
     names = ("German", "Chinese", "Cebuano")
-    done = mux(talk, [subtitles(tmp_path, name, f"„{name}“") for name in names], copy)
+    done = mux(talk, copy, [subtitles(tmp_path, name, f"„{name}“") for name in names])
     assert done is not None
     assert (done.left_out, done.damaged) == ((), 0)
 
@@ -112,8 +112,8 @@ def test_burnt_subtitles_are_seen_at_the_bottom_while_they_last_and_the_sound_is
     tmp_path: Path, rotation: int
 ) -> None:
     talk, copy = video(tmp_path / "talk.mp4", rotation), tmp_path / "burnt.mp4"
-    done = burn(talk, subtitles(tmp_path, "German", "„Ja“"), copy)
-    assert done == Muxed(left_out=(), damaged=0)
+    done = mux(talk, copy, burnt=subtitles(tmp_path, "German", "„Ja“"))
+    assert done == MuxReport(left_out=(), damaged=0)
 
     assert packets(copy, "audio") == packets(talk, "audio")
     with av.open(str(talk)) as before, av.open(str(copy)) as after:
@@ -133,7 +133,7 @@ def test_burnt_subtitles_are_seen_at_the_bottom_while_they_last_and_the_sound_is
 def test_letters_that_no_font_here_has_are_refused(tmp_path: Path) -> None:
     german = subtitles(tmp_path, "German", "Hallo \U0010fff0")
     with pytest.raises(InputError, match=r"no font here has .*10fff0"):
-        burn(video(tmp_path / "talk.mp4"), german, tmp_path / "copy.mp4")
+        mux(video(tmp_path / "talk.mp4"), tmp_path / "copy.mp4", burnt=german)
 
 
 def _cut(path: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_cannot_be_copied_leaves_nothing(tmp_path: Path, make: Any, reason:
     german = subtitles(tmp_path, "German", "Hallo")
     make(talk)
     with pytest.raises(InputError, match=reason):
-        mux(talk, [german], copy)
+        mux(talk, copy, [german])
     assert {one.name for one in tmp_path.iterdir()} <= {"talk.mp4", "German.srt"}
 
 
@@ -173,7 +173,7 @@ def test_an_interrupted_copy_leaves_the_old_file_and_no_other(tmp_path: Path) ->
     copy.write_text("old")
     stop = Event()
     Timer(0.3, stop.set).start()
-    assert mux(talk, [subtitles(tmp_path, "German", "Hallo")], copy, stop) is None
+    assert mux(talk, copy, [subtitles(tmp_path, "German", "Hallo")], stop=stop) is None
     assert copy.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 3
 
@@ -183,7 +183,7 @@ def test_other_containers_and_folders_that_are_not_there_are_refused(tmp_path: P
     refused: list[tuple[str, type[SurtitleError]]] = [("x.avi", UsageError), ("no/x.mp4", OutputError)]
     for name, kind in refused:
         with pytest.raises(kind):
-            mux(talk, [subtitles(tmp_path, "German", "Hallo")], tmp_path / name)
+            mux(talk, tmp_path / name, [subtitles(tmp_path, "German", "Hallo")])
     kinds = [suffix_for(Path(f"talk.{one}")) for one in ("MP4", "mov", "m4a", "webm", "wav")]
     assert kinds == [".mp4", ".mp4", ".mp4", ".mkv", ".mkv"]
 
@@ -244,8 +244,8 @@ def tracks(path: Path) -> list[tuple[str, int, str, str]]:
 
 def test_names_languages_flags_fonts_and_the_cover_are_copied(tmp_path: Path) -> None:
     talk, copy = film(tmp_path / "film.mkv"), tmp_path / "copy.mkv"
-    done = mux(talk, [subtitles(tmp_path, "German", "Hallo")], copy)
-    assert done == Muxed(left_out=(), damaged=0)
+    done = mux(talk, copy, [subtitles(tmp_path, "German", "Hallo")])
+    assert done == MuxReport(left_out=(), damaged=0)
     assert tracks(copy) == sorted([*tracks(talk), ("subtitle", 0, "deu", "Deutsch")])
     with av.open(str(copy)) as opened:
         assert opened.metadata["title"] == "The film"
@@ -256,13 +256,13 @@ def test_names_languages_flags_fonts_and_the_cover_are_copied(tmp_path: Path) ->
 def test_mp4_takes_the_cover_back_and_forth_and_fonts_that_it_does_not_take_are_told(tmp_path: Path) -> None:
     talk, copy = film(tmp_path / "film.mkv"), tmp_path / "copy.mp4"
     german = subtitles(tmp_path, "German", "Hallo")
-    done = mux(talk, [german], copy)
-    assert done == Muxed(left_out=("sans.ttf",), damaged=0)
+    done = mux(talk, copy, [german])
+    assert done == MuxReport(left_out=("sans.ttf",), damaged=0)
     assert [one for one in tracks(copy) if one[0] != "subtitle"] == [
         one for one in tracks(talk) if one[0] not in ("attachment", "subtitle")
     ]
     assert COVER in copy.read_bytes()
-    assert mux(copy, [german], tmp_path / "again.mkv") is not None
+    assert mux(copy, tmp_path / "again.mkv", [german]) is not None
     assert COVER in (tmp_path / "again.mkv").read_bytes()
 
 
@@ -272,9 +272,9 @@ def test_tracks_of_mp4_keep_their_names_and_flags_also_where_pictures_are_made_a
 ) -> None:
     german, french = (subtitles(tmp_path, name, "Text") for name in ("German", "French"))
     talk, muxed, burnt = tmp_path / "talk.mp4", tmp_path / f"muxed{suffix}", tmp_path / f"burnt{suffix}"
-    assert mux(film(tmp_path / "film.mkv"), [german], talk) is not None
-    assert mux(talk, [french], muxed) is not None
-    assert burn(talk, german, burnt) is not None
+    assert mux(film(tmp_path / "film.mkv"), talk, [german]) is not None
+    assert mux(talk, muxed, [french]) is not None
+    assert mux(talk, burnt, burnt=german) is not None
     kept = [one for one in tracks(talk) if suffix == ".mp4" or one[0] != "subtitle"]
     for copy in (muxed, burnt):
         assert [one for one in tracks(copy) if one in kept] == kept
@@ -284,6 +284,6 @@ def test_a_copy_into_a_link_goes_where_the_link_leads(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     link, behind = tmp_path / "copy.mkv", tmp_path / "disk" / "copy.mkv"
     link.symlink_to(behind)
-    assert mux(video(tmp_path / "talk.mp4"), [subtitles(tmp_path, "German", "Hallo")], link) is not None
+    assert mux(video(tmp_path / "talk.mp4"), link, [subtitles(tmp_path, "German", "Hallo")]) is not None
     assert link.is_symlink()
     assert behind.stat().st_size

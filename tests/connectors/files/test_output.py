@@ -1,9 +1,6 @@
 """Files that are written at once: whole or as before; places that cannot be written are refused before."""
 
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,20 +9,10 @@ from connectors.files.atomic import atomic_file, write_atomically
 from connectors.files.output import WriteError, check_writable
 from operators.errors import InputError, OutputError
 from tests.flows.talk import captions, write
+from tests.limits import limited
 from tests.program import SURTITLE, completed
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "partials.jsonl"
-
-
-@contextmanager
-def limited(size: int) -> Iterator[None]:
-    """Let no file become larger."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("name", ["n" * 255, "木" * 85])

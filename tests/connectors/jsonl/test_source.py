@@ -1,27 +1,23 @@
 """Events of a file in a flow: in batches, in real time, and after a kill where they were."""
 
-import resource
 import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import bytewax.operators as op
-import msgspec
 import pytest
 from bytewax.dataflow import Dataflow
-from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink
 
 from connectors.jsonl.files import validate
 from connectors.jsonl.source import JsonlPosition, JsonlSource
 from connectors.messages import NOTICE
-from connectors.sinks.jsonl import JsonlSink
-from operators.errors import InputError
+from operators.errors import InputError, OutputError
 from operators.events import Partial
 from tests.connectors.jsonl.partials import (
     BAD_LINES,
+    drained,
     events,
     line,
     partial,
@@ -30,18 +26,16 @@ from tests.connectors.jsonl.partials import (
     write,
     write_events,
 )
+from tests.limits import limited
 
 
-def test_bad_lines_that_find_no_room_aside_are_counted_and_do_not_end_the_run(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.jsonl", b"bad\n", line(), b"bad, and longer\n", line(revision=1))
-    source = JsonlSource(path, Partial, skip_bad=True)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))
-    try:
-        assert [event.revision for event in read(source)] == [0, 1]
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (source.rejected, source.not_kept) == (2, 1)
+def test_bad_lines_that_cannot_be_put_aside_end_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"bad\n", line())
+    with (
+        limited(2),
+        pytest.raises(OutputError, match=r"p\.jsonl\.rejected cannot be written: File too"),
+    ):
+        read(JsonlSource(path, Partial, skip_bad=True))
 
 
 def test_bad_lines_are_put_aside_as_they_are(tmp_path: Path) -> None:
@@ -64,8 +58,7 @@ def test_a_run_that_rejects_nothing_leaves_no_rejected_lines_of_another_run(tmp_
 
 
 def test_a_line_that_is_too_long_is_never_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("lines", "files"):
-        monkeypatch.setattr(f"connectors.jsonl.{module}.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("connectors.jsonl.files.MAX_LINE_BYTES", 1000)
     long = line(text="x" * 5000)
     path = write(tmp_path / "p.jsonl", line(), long, b" " * 5000 + b"\n", line(revision=1))
     with pytest.raises(InputError, match="line 2: expected at most 1,000 bytes in a line, found more"):
@@ -155,56 +148,6 @@ def test_a_resumed_clock_does_not_wait_for_what_has_passed(tmp_path: Path) -> No
     part.close()
 
 
-class KilledError(Exception):
-    """What kills a run in these tests."""
-
-
-def recovery(folder: Path) -> dict[str, Any]:
-    folder.mkdir()
-    init_db_dir(folder, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
-    config = RecoveryConfig(str(folder))  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
-    return {"recovery_config": config, "epoch_interval": timedelta(0)}
-
-
-def test_a_killed_run_goes_on_where_it_was_and_the_output_is_as_if_nothing_had_been(tmp_path: Path) -> None:
-    lines = [msgspec.json.encode(event) + b"\n" for event in events(100)]
-    for place in (10, 30, 60, 90):
-        lines.insert(place, b"broken\n")
-    path = write(tmp_path / "p.jsonl", *lines)
-    state = recovery(tmp_path / "db")
-    out = tmp_path / "out.jsonl"
-    lives = iter([35, 50, 1000])
-
-    def attempt() -> JsonlSource[Partial]:
-        source, left = JsonlSource(path, Partial, skip_bad=True, batch_size=5), next(lives)
-
-        def dies(event: Partial) -> Partial:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise KilledError
-            return event
-
-        flow = Dataflow("killed")
-        stream = op.map("dies", op.input("in", flow, source), dies)
-        op.output("out", op.key_on("key", stream, lambda event: event.key), JsonlSink(out))
-        run_flow(flow, **state)
-        return source
-
-    for _ in range(2):
-        with pytest.raises(KilledError):
-            attempt()
-        # What a dying machine leaves behind the last snapshot.
-        with out.open("ab") as file:
-            file.write(b'{"half')
-    source = attempt()
-    assert [
-        msgspec.json.decode(written, type=Partial) for written in out.read_bytes().splitlines()
-    ] == events(100)
-    assert source.rejected == 4
-    assert source.rejected_path.read_bytes() == b"broken\n" * 4
-
-
 def test_a_resumed_run_refuses_a_file_that_has_changed(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", line(), line(revision=1))
     second = path.read_bytes().index(b"\n") + 1
@@ -214,3 +157,16 @@ def test_a_resumed_run_refuses_a_file_that_has_changed(tmp_path: Path) -> None:
     for offset in (second - 2, second + 5, 10_000):
         with pytest.raises(InputError, match="has changed since the run being resumed"):
             JsonlSource(path, Partial).build_part("in", "part", JsonlPosition(offset=offset))
+
+
+def test_a_resumed_run_puts_the_same_lines_aside_as_an_unbroken_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"bad\n", line(), line(revision=1), b"worse\n")
+    source = JsonlSource(path, Partial, skip_bad=True, batch_size=1)
+    killed = source.build_part("in", "part", None)
+    assert [event.revision for event in killed.next_batch()] == [0]
+    resumed = source.build_part("in", "part", killed.snapshot())
+    assert [event.revision for event in drained(resumed)] == [1]
+    resumed.close()
+    killed.close()
+    assert source.rejected == 2
+    assert source.rejected_path.read_bytes() == b"bad\nworse\n"

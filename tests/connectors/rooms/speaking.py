@@ -13,7 +13,7 @@ from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
-from connectors.web.hub import ClientTimeouts, Hub
+from connectors.web.hub import Hub
 from connectors.web.messages import Languages
 from connectors.web.server import WebServer
 from operators.events import AudioChunk
@@ -85,14 +85,6 @@ class Serving(Served):
         super().__init__(hub, server)
         self.rooms = rooms
         self.flow = flow
-
-    def drop_all(self) -> None:
-        """Cut all connections of the rooms, as a network that fails."""
-        loop, server = self.hub._loop, self.server._server
-        assert loop is not None
-        assert server is not None
-        for connection in list(server.server_state.connections):
-            loop.call_soon_threadsafe(connection.transport.abort)
 
     @contextmanager
     def speaker(
@@ -168,7 +160,6 @@ class Speaker:
 def serving(
     *,
     token: str | None = None,
-    patience: ClientTimeouts | None = None,
     written: tuple[str, ...] = ("German", "Hebrew"),
     keys: RoomKeys | None = None,
     port: int = 0,
@@ -177,7 +168,7 @@ def serving(
     """A server of rooms in English; captions are in the first ``written`` language, or else in English."""
     languages = tuple(map(language, written))
     rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), languages, keys=keys)
-    hub = Hub([Languages(source="en", target="de")], is_private=True, patience=patience)
+    hub = Hub([Languages(source="en", target="de")], is_private=True)
     server = WebServer(hub, port=port, token=token, front=SPEAK_PAGE, more=RoomSpeakers(rooms, hub).routes())
     flow = Flow(rooms, hub)
     try:

@@ -111,9 +111,9 @@ def test_a_connection_that_breaks_again_and_again_loses_no_sound(served: Serving
     page.evaluate(f"() => {{ window.over = ({SPEAK})(); }}")
     soon(lambda: page.evaluate("window.connections !== undefined"))
     soon(lambda: page.evaluate("window.connections.length") == 1 and served.flow.heard > 2 * 3200)
-    served.drop_all()
+    served.cut()
     soon(lambda: page.evaluate("window.connections.length") == 3 and served.flow.heard > 10 * 3200)
-    served.drop_all()
+    served.cut()
     assert page.evaluate("window.over") == ""
     assert sum(finals(served)) == 150 * 3200
     assert len(finals(served)) == 3, "each lost connection finished a segment"
@@ -148,17 +148,6 @@ def test_the_form_of_a_small_screen_scrolls_above_the_button(page: Page, size: t
     assert page.locator("html").evaluate("e => e.scrollWidth") <= size[0]
 
 
-def test_a_place_that_is_taken_is_said_on_the_page(served: Serving, page: Page) -> None:
-    with served.speaker({}) as other:
-        other.open()
-        page.locator("#speak").click()
-        expect(page.locator("#notice")).to_have_text(
-            "The only room of this server is taken; try again when one has ended."
-        )
-        expect(page.locator("#speak")).to_have_text("Start speaking")
-        expect(page.locator("#speak")).to_be_enabled()
-
-
 def test_a_microphone_that_may_not_be_used_is_said_on_the_page(browser: Browser, served: Serving) -> None:
     context = browser.new_context()
     page = context.new_page()
@@ -189,7 +178,7 @@ def test_speech_beyond_what_is_kept_is_told_as_lost_and_the_rest_comes_once(brow
         page.evaluate(_AWAY)
         _speak(page)
         page.evaluate("leave()")
-        served.drop_all()
+        served.cut()
         expect(page.locator("#state-words")).to_have_text("reconnecting…")
         page.evaluate("speakOn()")
         expect(page.locator("#told")).to_have_text(
@@ -204,7 +193,7 @@ def test_speech_beyond_what_is_kept_is_told_as_lost_and_the_rest_comes_once(brow
         )
         expect(page.locator("#told")).to_have_text("")
         told = int(re.findall(r"\d+", notice.inner_text())[0])
-        served.drop_all()
+        served.cut()
         expect(page.locator("#state-words")).to_have_text("reconnecting…")
         expect(page.locator("#state-words")).to_have_text("listening")
         assert int(re.findall(r"\d+", notice.inner_text())[0]) == told, "it is told once"
@@ -248,7 +237,7 @@ def test_the_address_of_a_kept_room_opens_it_with_the_same_link(browser: Browser
         # As after a restart: the server knows no room, and counts from 0.
         heard = served.flow.heard
         served.rooms._rooms.clear()
-        served.drop_all()
+        served.cut()
         soon(lambda: served.flow.heard > heard + 16_000)
         expect(page.locator("#notice")).not_to_contain_text("Lost")
         page.locator("#speak").click()
@@ -283,7 +272,7 @@ def test_readers_are_told_of_an_incomplete_link_and_of_a_room_that_is_gone(
     expect(page.locator("body")).to_have_text(re.compile("the link is incomplete"))
     page.goto(link)
     expect(page.locator("#state-words")).to_have_text("listening")
-    served.drop_all()
+    served.cut()
     # As after a new start of the server, which knows nothing of the room.
     served.hub._streams.clear()
     expect(page.locator("#notice")).to_contain_text("the room is over")

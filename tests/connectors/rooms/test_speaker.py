@@ -11,8 +11,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from connectors.http.connection import Socket
 from connectors.rooms.keys import RoomKeys
-from connectors.web.hub import ClientTimeouts
 from tests.connectors.rooms.speaking import SECOND, Serving, serving
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import soon
@@ -174,8 +174,9 @@ def test_sound_that_comes_too_fast_is_slowed_down_and_none_of_it_is_lost() -> No
         assert notice.startswith("sound comes faster than 640000 bytes a second and is taken at that rate")
 
 
-def test_a_speaker_that_reads_nothing_is_cut_and_may_come_back() -> None:
-    with serving(patience=ClientTimeouts(stall_s=0.3)) as served, served.speaker({}) as slow:
+def test_a_speaker_that_reads_nothing_is_cut_and_may_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Socket, "write_timeout_s", 0.3)
+    with serving() as served, served.speaker({}) as slow:
         opened = slow.open().opened
         slow.socket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         # More than the buffers between the two can hold.

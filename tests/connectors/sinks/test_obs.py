@@ -72,8 +72,8 @@ class Obs:
 
 
 @contextmanager
-def sending(port: int, told: list[OutputChanged]) -> Iterator[posting.PostPartition]:
-    sink: Any = obs.obs.make(Secret(f"ws://127.0.0.1:{port}"), watch=OutputWatch(told.append))
+def sending(port: int, watch: OutputWatch) -> Iterator[posting.PostPartition]:
+    sink: Any = obs.obs.make(Secret(f"ws://127.0.0.1:{port}"), watch=watch)
     part = sink.build_part("obs", "post", None)
     yield part
     part.close()
@@ -96,7 +96,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_finished_sentence_comes_in_two_rows_at_a_time_that_are_read_before_the_next() -> None:
     server = Obs()
     text = "Die Führung beginnt um zehn Uhr in der großen Halle, und sie dauert etwa eine Stunde."
-    with sending(server.port, []) as part:
+    with sending(server.port, OutputWatch(print)) as part:
         part.write_batch([caption("Die", 0, 1, is_final=False), caption(text, 0, 1), caption("Ja.", 1, 2)])
     server.stop()
     assert server.texts == [
@@ -112,7 +112,7 @@ def test_obs_that_was_away_or_does_not_stream_gets_what_waits_and_it_is_told() -
     told: list[OutputChanged] = []
     server = Obs()
     server.is_streaming = False
-    with sending(server.port, told) as part:
+    with sending(server.port, watch := OutputWatch(told.append)) as part:
         part.write_batch([caption("Eins.", 0, 1)])
         soon(lambda: told)
         server.is_streaming = True
@@ -125,7 +125,7 @@ def test_obs_that_was_away_or_does_not_stream_gets_what_waits_and_it_is_told() -
     again.stop()
     assert [one.is_late for one in told] == [True, False, True, False]
     assert "no stream runs there" in told[0].sentence
-    assert part.missing is None
+    assert watch.missing() == []
 
 
 def test_a_wrong_password_is_said_and_another_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ def test_a_wrong_password_is_said_and_another_address_is_refused(monkeypatch: py
     monkeypatch.setattr(posting, "_END_S", 0.1)
     told: list[OutputChanged] = []
     server = Obs()
-    with sending(server.port, told) as part:
+    with sending(server.port, OutputWatch(told.append)) as part:
         part.write_batch([caption("Eins.", 0, 1)])
         soon(lambda: told)
     server.stop()

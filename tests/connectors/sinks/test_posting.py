@@ -3,7 +3,6 @@
 import http.client
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -27,7 +26,7 @@ from tests.program import surtitle
 from tests.subtitled import caption
 
 
-class Got(NamedTuple):
+class Request(NamedTuple):
     path: str
     headers: Message
     body: bytes
@@ -38,16 +37,18 @@ class Receiver:
 
     def __init__(self, *statuses: int) -> None:
         self.statuses = list(statuses)
-        self.got: list[Got] = []
-        self.times_s: list[float] = []
+        self.requests: list[Request] = []
         self.url = ""
         self.answers = threading.Event()
         self.answers.set()
 
-    def status(self, got: Got) -> int:
+    @property
+    def numbers(self) -> list[int]:
+        return [json.loads(request.body)["sequence"] for request in self.requests]
+
+    def status(self, request: Request) -> int:
         self.answers.wait(30)
-        self.got.append(got)
-        self.times_s.append(time.monotonic())
+        self.requests.append(request)
         return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
 
 
@@ -58,7 +59,7 @@ def receiving(*statuses: int) -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            status = receiver.status(Got(self.path, self.headers, body))
+            status = receiver.status(Request(self.path, self.headers, body))
             if not status:
                 self.connection.close()  # as a server that crashes after it has taken it
                 return
@@ -83,14 +84,20 @@ def receiving(*statuses: int) -> Iterator[Receiver]:
 
 
 def posting_to(
-    receiver: Receiver,
-    told: list[OutputChanged],
-    make: Callable[..., Any] = webhook.make,
-    state: Any = None,
-    watch: OutputWatch | None = None,
+    receiver: Receiver, watch: OutputWatch, make: Callable[..., Any] = webhook.make, state: Any = None
 ) -> PostPartition:
-    sink: PostSink = make(Secret(receiver.url), watch=watch or OutputWatch(told.append))
+    sink: PostSink = make(Secret(receiver.url), watch=watch)
     return sink.build_part("post", "post", state)
+
+
+@pytest.fixture
+def told() -> list[OutputChanged]:
+    return []
+
+
+@pytest.fixture
+def watch(told: list[OutputChanged]) -> OutputWatch:
+    return OutputWatch(told.append)
 
 
 @pytest.fixture(autouse=True)
@@ -99,193 +106,162 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, told: list[OutputChanged], watch: OutputWatch
 ) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, "word")
-    told: list[OutputChanged] = []
     with receiving(200, 503, 0, 302, 429, 200) as receiver:
-        part = posting_to(receiver, told)
+        part = posting_to(receiver, watch)
         satz = [caption(f"Satz {number}.", number, number + 1, language="de") for number in range(3)]
         part.write_batch(satz)
         part.write_batch([caption("unfertig", 3, 4, is_final=False), caption(" ", 4, 5)])
         part.close()
 
-    bodies = [json.loads(got.body) for got in receiver.got]
-    assert [one["sequence"] for one in bodies] == [1, 2, 2, 2, 2, 2, 3]
-    said_at = datetime.fromisoformat(bodies[-1].pop("said_at"))
-    assert abs(datetime.now(UTC) - said_at) < timedelta(minutes=1)
-    assert bodies[-1] == {
+    assert receiver.numbers == [1, 2, 2, 2, 2, 2, 3]
+    last = json.loads(receiver.requests[-1].body)
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(last.pop("said_at"))) < timedelta(minutes=1)
+    assert last == {
         "sequence": 3, "stream": "talk", "segment": 0, "source": "Hello.", "text": "Satz 2.",
         "language": "de", "start_s": 2, "end_s": 3,
     }  # fmt: skip
-    assert receiver.got[-1].headers["Content-Type"] == "application/json"
-    keys = [got.headers["Idempotency-Key"] for got in receiver.got]
+    assert receiver.requests[-1].headers["Content-Type"] == "application/json"
+    keys = [request.headers["Idempotency-Key"] for request in receiver.requests]
     assert len(set(keys)) == 3
     assert keys[1:6] == keys[1:2] * 5
-    assert {got.headers["Authorization"] for got in receiver.got} == {"Bearer word"}
+    assert {request.headers["Authorization"] for request in receiver.requests} == {"Bearer word"}
     assert [one.is_late for one in told] == [True, False]
     where = receiver.url.partition("?")[0]
     assert all(text.startswith(where) for one in told for text in (one.path, one.sentence))
-    assert told[1].sentence.endswith("takes captions again; nothing is missing")
     assert "key" not in f"{told}"
-    assert part.missing is None
+    assert watch.missing() == []
 
 
-def test_captions_do_not_wait_and_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captions_do_not_wait_and_what_is_too_much_is_counted(
+    monkeypatch: pytest.MonkeyPatch, watch: OutputWatch
+) -> None:
     monkeypatch.setattr(posting, "_END_S", 0.2)
-    monkeypatch.setattr(posting, "_LAST_S", 0.2)
-    told: list[OutputChanged] = []
     with receiving(503) as receiver:
         receiver.answers.clear()
-        part = posting_to(receiver, told)
-        began = time.monotonic()
+        part = posting_to(receiver, watch)
         for number in range(posting.MAX_WAITING + 5):
             part.write_batch([caption("Ja.", number, number + 1)])
-        assert time.monotonic() - began < 5
+        assert receiver.requests == []
         assert len(part.snapshot().waiting) == posting.MAX_WAITING
         part.close()
-        missing = part.missing
-    assert missing is not None
-    assert missing.span.records == posting.MAX_WAITING + 5
+    assert [one.records for one in watch.missing()] == [posting.MAX_WAITING + 5]
 
 
-def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers() -> None:
+def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers(watch: OutputWatch) -> None:
     with receiving(503) as receiver:
-        part = posting_to(receiver, [])
+        part = posting_to(receiver, watch)
         part.write_batch([caption("Eins.", 0, 1), caption("Zwei.", 1, 2)])
         state = part.snapshot()
         receiver.statuses = [200]
         part.close()
-        first = {got.headers["Idempotency-Key"] for got in receiver.got}
-        receiver.got.clear()
-        again = posting_to(receiver, [], state=state)
+        first = {request.headers["Idempotency-Key"] for request in receiver.requests}
+        receiver.requests.clear()
+        again = posting_to(receiver, watch, state=state)
         again.write_batch([caption("Drei.", 2, 3)])
         again.close()
-    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3]
-    assert {got.headers["Idempotency-Key"] for got in receiver.got[:2]} == first
+    assert receiver.numbers == [1, 2, 3]
+    assert {request.headers["Idempotency-Key"] for request in receiver.requests[:2]} == first
 
 
-def test_the_end_of_a_run_is_awaited_once_for_all_receivers_and_then_nothing_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(posting, "_END_S", 1.0)
-    monkeypatch.setattr(posting, "_LAST_S", 0.1)
-    monkeypatch.setattr(posting, "_FIRST_WAIT_S", 0.2)
-    watch = OutputWatch(lambda _event: None)
+def test_after_the_end_of_a_run_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, watch: OutputWatch) -> None:
+    monkeypatch.setattr(posting, "_END_S", 0.1)
     with receiving(503) as receiver:
-        parts = [posting_to(receiver, [], make, watch=watch) for make in (webhook.make, youtube.make)]
-        for part in parts:
-            part.write_batch([caption("Eins.", 0, 1)])
-        began_s = time.monotonic()
-        for part in parts:
-            part.close()
-        assert time.monotonic() - began_s < 1.8
-        for part in parts:
-            part._thread.join(5)
-            assert not part._thread.is_alive()
-    assert len(receiver.got) < 20
-    assert all(part.missing is not None for part in parts)
+        part = posting_to(receiver, watch)
+        part.write_batch([caption("Eins.", 0, 1)])
+        part.close()
+        part._thread.join(5)
+        assert not part._thread.is_alive()
+    assert [(one.records, one.reason) for one in watch.missing()] == [(1, "status 503")]
 
 
-def test_an_address_is_of_http_or_https() -> None:
-    watch = OutputWatch(lambda _event: None)
-    for none in ("ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"):
-        with pytest.raises(UsageError, match=r"^(ftp|http).*give one of https or http") as refused:
-            webhook.make(Secret(none), watch=watch)
-        assert "key" not in str(refused.value)
-    webhook.make(Secret("https://host/"), watch=watch)
+@pytest.mark.parametrize(
+    "address", ["ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"]
+)
+def test_an_address_is_of_http_or_https(address: str, watch: OutputWatch) -> None:
+    with pytest.raises(UsageError, match=r"^(ftp|http).*give one of https or http") as refused:
+        webhook.make(Secret(address), watch=watch)
+    assert "key" not in str(refused.value)
 
 
-def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, watch: OutputWatch
+) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, "hunter2\n")
     with pytest.raises(UsageError, match="without spaces or line ends") as refused:
-        webhook.make(Secret("http://host/"), watch=OutputWatch(lambda _event: None))
+        webhook.make(Secret("http://host/"), watch=watch)
     assert "hunter2" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("error", "lost"), [(ValueError, 1), (http.client.HTTPException, 0)])
+@pytest.mark.parametrize(("error", "lost"), [(ValueError, [1]), (http.client.HTTPException, [])])
 def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
-    error: type[Exception], lost: int
+    error: type[Exception], lost: list[int], told: list[OutputChanged], watch: OutputWatch
 ) -> None:
-    def send(url: str, final: posting.Numbered, _run: str) -> int:
+    def send(url: str, final: posting.NumberedFinal, _run: str) -> int:
         sent.append(final.caption.text)
         if len(sent) == 1:
             raise error(f"bad {url}")
         return 200
 
     sent: list[str] = []
-    told: list[OutputChanged] = []
-    part = PostSink("http://host/?key=1", send, watch=OutputWatch(told.append)).build_part("", "", None)
+    part = PostSink("http://host/?key=1", send, watch=watch).build_part("", "", None)
     part.write_batch([caption("Eins.", 0, 1), caption("Zwei.", 1, 2)])
     part.close()
     assert sent[-1] == "Zwei."
-    assert (part.missing.span.records if part.missing else 0) == lost
-    assert "key" not in f"{told} {part.missing}"
+    assert [one.records for one in watch.missing()] == lost
+    assert "key" not in f"{told} {watch.missing()}"
 
 
-def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch, watch: OutputWatch) -> None:
     with receiving(200) as receiver:
         receiver.url = receiver.url.replace("//", "//user:p%40ss@")
         for secret in ("", "word"):
             monkeypatch.setenv(SECRET_VARIABLE, secret)
-            part = posting_to(receiver, [])
+            part = posting_to(receiver, watch)
             part.write_batch([caption("Eins.", 0, 1)])
             part.close()
-    assert [got.headers["Authorization"] for got in receiver.got] == ["Basic dXNlcjpwQHNz", "Bearer word"]
+    sent = [request.headers["Authorization"] for request in receiver.requests]
+    assert sent == ["Basic dXNlcjpwQHNz", "Bearer word"]
 
 
-def test_a_final_that_is_refused_is_left_out_and_told() -> None:
-    told: list[OutputChanged] = []
-    watch = OutputWatch(told.append)
+def test_a_final_that_is_refused_is_left_out_and_counted(watch: OutputWatch) -> None:
     with receiving(200, 422, 503, 200) as receiver:
-        part = posting_to(receiver, told, watch=watch)
+        part = posting_to(receiver, watch)
         part.write_batch([caption(f"Satz {number}.", number, number + 1) for number in range(3)])
         part.close()
-    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, 2, 3, 3]
-    assert part.missing is not None
-    assert "422" in part.missing.reason
-    lacks = "lacks 1 record (segment 0 of talk, 1.0 s to 2.0 s)"
-    assert told[-1].sentence.endswith(f"takes captions again; it {lacks}")
-    assert [lacks in str(one) for one in watch.missing()] == [True]
+    assert receiver.numbers == [1, 2, 3, 3]
+    assert [(one.records, one.reason) for one in watch.missing()] == [(1, "it refused them with status 422")]
 
 
 def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, watch: OutputWatch
 ) -> None:
     now = 1_700_000_000.0
     monkeypatch.setattr("connectors.sinks.posting.time.time", lambda: now)
     with receiving(200) as receiver:
         receiver.url += "&lang="
-        watch = OutputWatch(lambda _event: None)
-        sink: Any = youtube.make(Secret(receiver.url), watch=watch)
-        old = posting.Numbered(6, caption("Alt.", 0, 1), now - 61)
+        old = posting.NumberedFinal(6, caption("Alt.", 0, 1), now - 61)
         state = PostState(run="", next_number=7, waiting=(old,))
-        part = sink.build_part("post", "post", state)
+        part = posting_to(receiver, watch, youtube.make, state)
         part.write_batch([caption("Guten\nTag <b>.", 10, 12, ready_s=12.5)])
         part.close()
-    (got,) = receiver.got
-    query = parse_qs(urlsplit(got.path).query, keep_blank_values=True)
+    (request,) = receiver.requests
+    query = parse_qs(urlsplit(request.path).query, keep_blank_values=True)
     assert query == {"cid": ["key"], "lang": [""], "seq": ["7"]}
-    assert got.body == b"2023-11-14T22:13:17.500\nGuten Tag <b>.\n"
-    assert got.headers["Content-Type"] == "text/plain; charset=UTF-8"
-    assert part.missing is not None
-    assert part.missing.reason == "it answered too late"
+    assert request.body == b"2023-11-14T22:13:17.500\nGuten Tag <b>.\n"
+    assert request.headers["Content-Type"] == "text/plain; charset=UTF-8"
+    assert [(one.records, one.reason) for one in watch.missing()] == [(1, "it answered too late")]
 
 
 def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:
     captions = Path(__file__).parents[2] / "samples" / "captions.jsonl"
+    summary = tmp_path / "summary.json"
     with receiving(500, 200) as receiver:
-        summary = tmp_path / "summary.json"
-        done = surtitle(
-            "replay",
-            captions,
-            "--quiet",
-            "--set",
-            f"output.webhook={receiver.url}",
-            "--set",
-            f"output.summary={summary}",
-        )
+        options = ["--set", f"output.webhook={receiver.url}", "--set", f"output.summary={summary}"]
+        done = surtitle("replay", captions, "--quiet", *options)
     assert done.returncode == 0, done.stderr
     finals = [line for line in captions.read_text().splitlines() if '"is_final":true' in line]
-    assert [json.loads(got.body)["sequence"] for got in receiver.got] == [1, *range(1, len(finals) + 1)]
+    assert receiver.numbers == [1, *range(1, len(finals) + 1)]
     assert "cid" not in summary.read_text() + done.stderr

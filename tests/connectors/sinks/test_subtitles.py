@@ -1,33 +1,21 @@
 """Subtitle files: whole at every moment, and the same after a crash as without one."""
 
-import os
-import signal
-import sys
-from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import srt as srt_reader
 import webvtt
-from bytewax import operators as op
-from bytewax.dataflow import Dataflow
-from bytewax.recovery import RecoveryConfig, init_db_dir
-from bytewax.testing import cluster_main
 from hypothesis import given
 
 from connectors.files.sink import FileState
-from connectors.jsonl.source import JsonlSource
 from connectors.sinks.subtitles import VTT_HEADER, Format, SubtitleSink, srt, vtt
 from operators.events import Caption
-from operators.stages.subtitle import subtitle
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, SubtitleWriter
-from tests.program import completed
-from tests.subtitled import any_captions, caption
+from tests.subtitled import any_captions
 
 MS = timedelta(milliseconds=1)
 ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -74,7 +62,6 @@ def test_readers_find_the_cues_that_were_written_after_each_of_them(captions: li
     ]
 
 
-ROOT = Path(__file__).parent.parent.parent.parent
 CUE = Cue(1000, 2000, ("Guten Morgen",))
 
 
@@ -133,66 +120,3 @@ def test_a_resumed_run_cuts_the_file_back_and_counts_on(path: Path) -> None:
 
 
 # A run that is killed
-
-FINALS = [caption(f"Satz Nummer {n} ist nun zu Ende.", 2 * n, 2 * n + 1.5, segment=n) for n in range(40)]
-
-
-def flow(captions: Path, folder: Path, each: Callable[[Caption], Caption]) -> Dataflow:
-    made = Dataflow("subtitled")
-    stream = op.map("each", op.input("in", made, JsonlSource(captions, Caption, batch_size=1)), each)
-    cues = subtitle("subtitle", stream, "target", Columns())
-    op.output("srt", cues, SubtitleSink(folder / "out.srt", "srt"))
-    op.output("vtt", cues, SubtitleSink(folder / "out.vtt", "vtt"))
-    return made
-
-
-def run(made: Dataflow, state: Path | None, workers: int = 1) -> None:
-    config = RecoveryConfig(str(state)) if state else None  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
-    cluster_main(  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
-        made, [], 0, worker_count_per_proc=workers, recovery_config=config, epoch_interval=timedelta(0)
-    )
-
-
-def killed_at(folder: Path, segment: int) -> None:
-    """Run the flow over the files in a folder, and kill it in the middle of a segment."""
-
-    def each(event: Caption) -> Caption:
-        if event.segment == segment:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return event
-
-    run(flow(folder / "captions.jsonl", folder, each), folder / "state")
-
-
-def unbroken(captions: Path, folder: Path, workers: int = 1) -> Path:
-    folder.mkdir()
-    run(flow(captions, folder, lambda event: event), None, workers)
-    return folder
-
-
-def test_a_run_that_is_killed_twice_leaves_the_files_of_an_unbroken_one(tmp_path: Path) -> None:
-    captions = tmp_path / "captions.jsonl"
-    captions.write_bytes(msgspec.json.Encoder().encode_lines(FINALS))
-    (tmp_path / "state").mkdir()
-    init_db_dir(tmp_path / "state", 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
-    for segment in (13, 29, -1):
-        code = (
-            "from pathlib import Path; from tests.connectors.sinks.test_subtitles import killed_at; "
-            f"killed_at(Path({str(tmp_path)!r}), {segment})"
-        )
-        done = completed([sys.executable, "-c", code], cwd=ROOT)
-        assert done.returncode == (0 if segment < 0 else -signal.SIGKILL), done.stderr
-        # What was written stands, whatever happened.
-        assert cues_in(tmp_path / "out.srt") >= segment - 1
-        assert cues_in(tmp_path / "out.vtt") >= segment - 1
-    whole = unbroken(captions, tmp_path / "whole")
-    for name in ("out.srt", "out.vtt"):
-        assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
-        assert cues_in(tmp_path / name) == len(FINALS)
-
-
-def test_one_worker_writes_however_many_there_are(tmp_path: Path) -> None:
-    captions = tmp_path / "captions.jsonl"
-    captions.write_bytes(msgspec.json.Encoder().encode_lines(FINALS))
-    one, three = unbroken(captions, tmp_path / "one"), unbroken(captions, tmp_path / "three", workers=3)
-    assert (one / "out.srt").read_bytes() == (three / "out.srt").read_bytes()

@@ -82,14 +82,6 @@ def test_what_was_not_heard_is_silence_so_that_times_stay(tmp_path: Path) -> Non
     assert next(one.start_s for one in chunks if any(one.pcm)) == 0.5
 
 
-def test_what_the_file_held_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "talk.wav"
-    path.write_bytes(b"a long letter" * 999)
-    partition(path).write_batch([chunk(0.0, noise(800))])
-
-    assert np.array_equal(read(path), noise(800))
-
-
 @pytest.mark.parametrize(
     ("second", "reason"),
     [

@@ -14,8 +14,6 @@ class SmallTerminal:
         self.cells: list[list[tuple[str, bool]]] = [[]]
         self.row = self.column = 0
         self._is_dim = False
-        #: Each character that was written, until somebody empties it.
-        self.written: list[str] = []
 
     @property
     def rows(self) -> list[str]:
@@ -48,9 +46,6 @@ class SmallTerminal:
             case "A", _:
                 self.row -= count
                 assert self.row >= 0
-            case "B", _:
-                self.row += count
-                assert self.row < len(self.cells)
             case "C", _:
                 self.column += count
             case "K", 1:
@@ -64,7 +59,6 @@ class SmallTerminal:
 
     def _write(self, char: str) -> None:
         assert char.isprintable()
-        self.written.append(char)
         row = self.cells[self.row]
         row += [(" ", False)] * (self.column + 2 - len(row))
         # Half a wide character is none.

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -56,14 +55,12 @@ def _capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def screen_after(
-    *batches: list[Caption], columns: int = 20, languages: Sequence[str] = (), close: bool = False
+    *batches: list[Caption], columns: int = 20, languages: Sequence[str] = ()
 ) -> tuple[SmallTerminal, Tty]:
     out, terminal = Tty(), SmallTerminal()
     screen = open_screen(columns, out, languages=languages)
     for batch in batches:
         screen.draw(batch)
-    if close:
-        screen.close()
     terminal.send(out.getvalue())
     return terminal, out
 
@@ -125,27 +122,6 @@ def test_characters_that_the_output_cannot_encode_are_replaced() -> None:
     assert raw.getvalue() == b"sch?n ??\n"
 
 
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_threads_take_turns(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, terminal = Tty(), SmallTerminal()
-    monkeypatch.setattr(out, "isatty", lambda: is_terminal)
-    screen = open_screen(20, out)
-
-    def show(stream: int) -> None:
-        for number in range(20):
-            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream))])
-            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream), is_final=True)])
-            screen.status(Status(state="listening"))
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(show, range(4)))
-    screen.close()
-    terminal.send(out.getvalue().replace("\r\n", "\n").replace("\n", "\r\n"))
-    assert sorted(row for row in terminal.rows if row) == sorted(
-        f"Satz {number}" for number in range(20) for _ in range(4)
-    )
-
-
 class ClosedOutput(io.StringIO):
     def flush(self) -> None:
         raise BrokenPipeError(32, "Broken pipe")
@@ -167,20 +143,6 @@ def test_an_output_that_fails_is_an_output_error_which_only_drawing_raises(out: 
 
 
 # A terminal
-
-
-def test_what_is_new_is_dim_until_the_next_update_leaves_it_standing() -> None:
-    updates = [caption("Es war die"), caption("Es war das beste"), caption("Es war das beste")]
-    for count, dim in enumerate(["Es war die", "das beste", ""], start=1):
-        terminal, _ = screen_after(*([update] for update in updates[:count]))
-        assert terminal.dim == [dim]
-
-
-def test_the_final_of_an_older_segment_does_not_disturb_the_newer_one() -> None:
-    terminal, _ = screen_after(
-        [caption("eins"), caption("zwei", segment=1)], [caption("eins, aus", is_final=True)]
-    )
-    assert terminal.rows == ["eins, aus", "zwei"]
 
 
 def test_open_captions_of_many_streams_are_not_taken_for_finished_ones() -> None:
@@ -229,23 +191,6 @@ class Stage:
         self.terminal.send("".join(self.out.sent))
         self.out.sent.clear()
         return self.terminal.rows
-
-
-def test_the_status_stands_dim_under_the_captions_and_is_gone_after_closing() -> None:
-    stage = Stage()
-    stage.screen.status(Status(state="listening"))
-    assert stage.rows() == ["listening"]
-    stage.screen.draw([caption("Es war die beste aller Zeiten,")])
-    assert stage.rows() == ["Es war die beste", "aller Zeiten,", "listening"]
-    stage.screen.draw([caption("Es war die beste aller Zeiten.", is_final=True)])
-    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "listening"]
-    assert stage.terminal.dim == ["", "", "listening"]
-    stage.screen.draw([caption("Es", segment=1)])
-    stage.screen.close()
-    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "Es", ""]
-    stage.screen.status(Status(state="speech"))
-    stage.screen.close()
-    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "Es", ""]
 
 
 def test_the_status_is_drawn_ten_times_a_second_at_most_and_the_last_one_comes_through() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, WebError
 
+from connectors.web.messages import Languages
 from tests.browser import open_browser
 from tests.connectors.web.serving import Served, serving
 from tests.web_pages import Visit
-from tests.web_stand_in import CaptionServer, caption_server
 
 
 @pytest.fixture
@@ -33,10 +33,11 @@ _NO_WISHES = {
 
 
 @pytest.fixture
-def captions() -> Iterator[CaptionServer]:
-    """The server of a stream: here is where another one would take its place."""
-    with caption_server() as captions:
-        yield captions
+def captions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server with the German stream ``talk``, to which browsers come back at once."""
+    monkeypatch.setattr("connectors.web.app.randrange", lambda *_: 40)
+    with serving(streams=["talk"], languages=[Languages(source="en", target="de")]) as one:
+        yield one
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from connectors.web.hub import ClientTimeouts, Hub
-from connectors.web.messages import Languages
+from connectors.web.hub import Hub
+from connectors.web.messages import Languages, Message
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer
+from tests.connectors.web.browser import caption
 
 LANGUAGES = Languages(source="en", target="he", target_dir="rtl")
 
@@ -39,6 +40,34 @@ class Served:
     ) -> int:
         return self.get(path, headers, method)[0].status
 
+    @property
+    def page(self) -> str:
+        """The address of the caption page of the stream ``talk``."""
+        return f"{self.address}streams/talk"
+
+    def say(self, segment: int, text: str, *, source: str = "", final: bool = False) -> None:
+        self.hub.caption(caption(text, segment, source=source, final=final))
+
+    def publish(self, message: Message) -> None:
+        """Send any message to those who follow ``talk``."""
+        with self.hub.lock:
+            stream = self.hub._streams["talk"]
+            stream.log._say(message)
+            self.hub._announce(stream)
+
+    def cut(self) -> None:
+        """Cut all connections, as a network that fails; their clients come back."""
+        loop, server = self.hub._loop, self.server._server
+        assert loop is not None
+        assert server is not None
+        for connection in list(server.server_state.connections):
+            loop.call_soon_threadsafe(connection.transport.abort)
+
+    def restart(self) -> None:
+        """Forget everything, as a new run of the server."""
+        self.hub._streams.clear()
+        self.cut()
+
     def raw(self, request: bytes = b"") -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         connection.sendall(request)
@@ -50,14 +79,13 @@ def serving(
     *,
     streams: list[str] | None = None,
     bounds: Bounds | None = None,
-    patience: ClientTimeouts | None = None,
     max_clients: int = 100,
     host: str = "127.0.0.1",
     token: str | None = None,
     names: tuple[str, ...] = (),
     languages: Sequence[Languages] = (LANGUAGES,),
 ) -> Iterator[Served]:
-    hub = Hub(languages, streams or [], bounds=bounds, patience=patience, max_clients=max_clients)
+    hub = Hub(languages, streams or [], bounds=bounds, max_clients=max_clients)
     server = WebServer(hub, host=host, port=0, token=token, names=names, max_clients=max_clients)
     try:
         yield Served(hub, server)

@@ -5,10 +5,11 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page, expect
 
+from connectors.view import Status
+from tests.connectors.web.serving import Served
 from tests.web_pages import Visit, speak
-from tests.web_stand_in import CaptionServer
 
-PAGES = {"index": "/", "page": "/streams/talk?source=1", "control": "/streams/talk/control"}
+PAGES = {"index": "", "page": "streams/talk?source=1", "control": "streams/talk/control"}
 
 # What can be worked with the keyboard or the pointer, and its accessible name as the browser computes it.
 _CONTROLS = "a[href]:visible, button:visible, input:visible, select:visible, [tabindex]:visible"
@@ -48,14 +49,13 @@ _CONTRASTS = """async () => {
 
 
 def _open(
-    visit: Visit, captions: CaptionServer, name: str, theme: str = "dark", size: tuple[int, int] = (1000, 600)
+    visit: Visit, captions: Served, name: str, theme: str = "dark", size: tuple[int, int] = (1000, 600)
 ) -> Page:
     speak(captions)
-    page = visit(captions.url + PAGES[name], size=size, color_scheme=theme)
+    page = visit(captions.address + PAGES[name], size=size, color_scheme=theme)
     marks = {"index": "#streams li", "page": "#captions .tentative", "control": "#log li"}
     expect(page.locator(marks[name]).last).to_be_visible()
-    notice = {"sentence": "The sound card fell behind.", "level_dbfs": -20}
-    captions.publish({"type": "state", "state": "speech"} | notice)
+    captions.hub.status(Status(state="speech", level_dbfs=-20), "The sound card fell behind.")
     if name != "index":
         expect(page.get_by_text("The sound card fell behind.")).to_be_visible()
     return page
@@ -64,7 +64,7 @@ def _open(
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("name", PAGES)
 def test_words_stand_out_from_what_is_behind_them(
-    name: str, theme: str, captions: CaptionServer, visit: Visit
+    name: str, theme: str, captions: Served, visit: Visit
 ) -> None:
     page = _open(visit, captions, name, theme)
     expect(page.locator("html")).to_have_css("color-scheme", theme)
@@ -79,7 +79,7 @@ def test_words_stand_out_from_what_is_behind_them(
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_structure_of_a_page_is_sound_and_every_control_has_a_name_and_is_large_enough(
-    name: str, captions: CaptionServer, visit: Visit
+    name: str, captions: Served, visit: Visit
 ) -> None:
     page = _open(visit, captions, name)
     assert page.title().strip()
@@ -107,7 +107,7 @@ def test_the_structure_of_a_page_is_sound_and_every_control_has_a_name_and_is_la
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_narrow_phone_needs_no_scrolling_sideways(name: str, captions: CaptionServer, visit: Visit) -> None:
+def test_a_narrow_phone_needs_no_scrolling_sideways(name: str, captions: Served, visit: Visit) -> None:
     captions.say(9, "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2)
     page = _open(visit, captions, name, size=(320, 568))
     widths = "es => es.filter(e => e.scrollWidth > 320).map(e => e.id || e.tagName)"
@@ -117,9 +117,7 @@ def test_a_narrow_phone_needs_no_scrolling_sideways(name: str, captions: Caption
         assert page.locator("#settings").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
 
 
-def test_colours_forced_by_the_system_leave_all_to_be_told_apart(
-    captions: CaptionServer, visit: Visit
-) -> None:
+def test_colours_forced_by_the_system_leave_all_to_be_told_apart(captions: Served, visit: Visit) -> None:
     speak(captions)
     page = visit(captions.page, forced_colors="active")
     expect(page.locator("#captions .tentative").last).to_have_css("text-decoration-line", "underline")

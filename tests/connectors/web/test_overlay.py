@@ -9,10 +9,10 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page, expect
 
+from connectors.view import Status
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import Served
 from tests.web_pages import Visit, expect_shown, shown
-from tests.web_stand_in import CaptionServer
 
 # What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
 _CUSTOM_CSS = """css => {
@@ -22,7 +22,7 @@ _CUSTOM_CSS = """css => {
 }"""
 
 
-def _open(visit: Visit, captions: CaptionServer, query: str = "", **media: Any) -> Page:
+def _open(visit: Visit, captions: Served, query: str = "", **media: Any) -> Page:
     """An overlay that has had its snapshot."""
     page = visit(f"{captions.page}?overlay=1{query}", **media)
     expect(page.locator("html[data-live]")).to_be_attached()
@@ -37,7 +37,7 @@ def _alpha(page: Page) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_all_but_the_letters_is_transparent(captions: CaptionServer, visit: Visit, scheme: str) -> None:
+def test_all_but_the_letters_is_transparent(captions: Served, visit: Visit, scheme: str) -> None:
     page = _open(visit, captions, size=(1280, 720), color_scheme=scheme)
     captions.say(0, "Guten Morgen")
     expect_shown(page, "Guten Morgen")
@@ -47,12 +47,10 @@ def test_all_but_the_letters_is_transparent(captions: CaptionServer, visit: Visi
     assert (alpha > 0).mean() < 0.05
 
 
-def test_it_shows_the_captions_and_nothing_else(captions: CaptionServer, visit: Visit) -> None:
+def test_it_shows_the_captions_and_nothing_else(captions: Served, visit: Visit) -> None:
     page = _open(visit, captions, size=(1280, 720))
     captions.say(0, "Guten Morgen")
-    captions.publish(
-        {"type": "state", "state": "no microphone", "sentence": "The microphone is gone.", "level_dbfs": None}
-    )
+    captions.hub.status(Status(state="no microphone"), "The microphone is gone.")
     captions.say(0, "Guten Morgen!")
     expect_shown(page, "Guten Morgen!")
     assert page.locator("body").inner_text() == "Guten Morgen!"
@@ -75,7 +73,7 @@ _ROWS = """() => [...document.querySelectorAll("#captions .text")].map((row) => 
 
 
 def test_of_a_long_sentence_that_comes_at_once_every_word_is_shown(
-    captions: CaptionServer, browser: Browser
+    captions: Served, browser: Browser
 ) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     page.clock.install()
@@ -96,7 +94,7 @@ def test_of_a_long_sentence_that_comes_at_once_every_word_is_shown(
     assert _alpha(page).max() == 1
 
 
-def test_finished_sentences_alone_are_shown_if_asked_for(captions: CaptionServer, visit: Visit) -> None:
+def test_finished_sentences_alone_are_shown_if_asked_for(captions: Served, visit: Visit) -> None:
     overlay = _open(visit, captions, "&finals=1")
     page = visit(captions.page + "?finals=1")
     captions.say(0, "Guten Morgen")
@@ -109,9 +107,7 @@ def test_finished_sentences_alone_are_shown_if_asked_for(captions: CaptionServer
         expect_shown(one, "Guten Morgen.", "Willkommen im Museum.")
 
 
-def test_the_original_has_rows_of_its_own_above_the_translation(
-    captions: CaptionServer, visit: Visit
-) -> None:
+def test_the_original_has_rows_of_its_own_above_the_translation(captions: Served, visit: Visit) -> None:
     page = _open(visit, captions, "&source=1")
     captions.say(0, "Guten Morgen", source="Good morning")
     expect_shown(page, "Guten Morgen")
@@ -123,9 +119,7 @@ def test_the_original_has_rows_of_its_own_above_the_translation(
     assert original["height"] < translation["height"]
 
 
-def test_it_fades_in_silence_and_what_was_said_does_not_come_back(
-    captions: CaptionServer, browser: Browser
-) -> None:
+def test_it_fades_in_silence_and_what_was_said_does_not_come_back(captions: Served, browser: Browser) -> None:
     # A page of its own, for its clock stays changed. That goes on meanwhile: there must be room for a wait.
     page = browser.new_page(reduced_motion="reduce")
     page.clock.install()
@@ -152,7 +146,7 @@ def test_custom_css_of_obs_counts(served: Served, visit: Visit) -> None:
     expect(page.locator("#captions")).to_have_css("color", "rgb(255, 0, 0)")
 
 
-def test_a_server_that_begins_anew_is_shown_again(captions: CaptionServer, visit: Visit) -> None:
+def test_a_server_that_begins_anew_is_shown_again(captions: Served, visit: Visit) -> None:
     captions.say(0, "Schon vorbei.", final=True)
     page = _open(visit, captions)
     expect_shown(page)

@@ -4,10 +4,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Page
 
+from tests.connectors.web.serving import Served
 from tests.web_pages import Visit
-from tests.web_stand_in import CaptionServer
 
 _APPLY = """async (messages) => {
     const { applied, NOTHING } = await import("/static/protocol.js");
@@ -27,8 +26,8 @@ def _updates(texts: list[str]) -> list[dict[str, Any]]:
     return updates
 
 
-def test_positions_are_code_points_as_in_python(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
+def test_positions_are_code_points_as_in_python(captions: Served, visit: Visit) -> None:
+    page = visit(captions.address)
 
     @given(_TEXTS)
     def check(texts: list[str]) -> None:
@@ -38,8 +37,8 @@ def test_positions_are_code_points_as_in_python(captions: CaptionServer, visit: 
     check()
 
 
-def test_a_cut_never_parts_a_character_nor_loses_one(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
+def test_a_cut_never_parts_a_character_nor_loses_one(captions: Served, visit: Visit) -> None:
+    page = visit(captions.address)
 
     @given(_TEXTS, st.integers(0, 40))
     def check(texts: list[str], count: int) -> None:
@@ -52,22 +51,3 @@ def test_a_cut_never_parts_a_character_nor_loses_one(captions: CaptionServer, vi
         assert not tail or not head or tail[0] not in "\u200d\u0301🏽"
 
     check()
-
-
-def _fails(page: Page, messages: list[Any]) -> bool:
-    return bool(page.evaluate(f"async (m) => ({_APPLY})(m).then(() => false, () => true)", messages))
-
-
-def test_an_update_of_what_is_not_known_is_refused(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
-    (update,) = _updates(["Guten"])
-    assert not _fails(page, [update])
-    for wrong in (
-        {"keep": 1},
-        {"keep": -1},
-        {"keep": 0.5},
-        {"keep": None},
-        {"source_keep": 9},
-        {"segment": "x"},
-    ):
-        assert _fails(page, [update | wrong])

@@ -4,15 +4,15 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.connectors.web.serving import Served
 from tests.web_pages import Visit, shown, speak
-from tests.web_stand_in import CaptionServer
 
 
 def _pixels(page: Page) -> float:
     return float(page.locator("#captions").evaluate("e => parseFloat(getComputedStyle(e).fontSize)"))
 
 
-def test_all_is_done_by_keyboard(captions: CaptionServer, visit: Visit) -> None:
+def test_all_is_done_by_keyboard(captions: Served, visit: Visit) -> None:
     page = visit(captions.page)
     speak(captions)
     expect(shown(page)).to_have_count(5)
@@ -44,9 +44,7 @@ def test_all_is_done_by_keyboard(captions: CaptionServer, visit: Visit) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_every_control_is_reached_with_tab_and_shows_that_it_is(
-    captions: CaptionServer, visit: Visit
-) -> None:
+def test_every_control_is_reached_with_tab_and_shows_that_it_is(captions: Served, visit: Visit) -> None:
     page = visit(captions.page)
     speak(captions)
     expect(shown(page)).to_have_count(5)
@@ -66,7 +64,7 @@ def test_every_control_is_reached_with_tab_and_shows_that_it_is(
 
 
 def test_settings_persist_and_the_address_wins_until_something_is_chosen(
-    captions: CaptionServer, visit: Visit
+    captions: Served, visit: Visit
 ) -> None:
     page = visit(captions.page)
     page.keyboard.press(",")
@@ -89,7 +87,7 @@ def test_settings_persist_and_the_address_wins_until_something_is_chosen(
     assert linked.url.endswith("?size=50&text=00ffff")
 
 
-def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServer, visit: Visit) -> None:
+def test_the_theme_is_the_systems_until_another_is_chosen(captions: Served, visit: Visit) -> None:
     page = visit(captions.page, color_scheme="light")
     html, button = page.locator("html"), page.get_by_role("button", name="Light theme")
     for system in ("dark", "light"):
@@ -112,7 +110,7 @@ def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServe
     expect(linked.locator("html")).to_have_css("color-scheme", "dark")
 
 
-def test_single_keys_can_be_turned_off(captions: CaptionServer, visit: Visit) -> None:
+def test_single_keys_can_be_turned_off(captions: Served, visit: Visit) -> None:
     page = visit(captions.page + "?keys=0")
     page.keyboard.press("t")
     page.keyboard.press("?")
@@ -120,7 +118,7 @@ def test_single_keys_can_be_turned_off(captions: CaptionServer, visit: Visit) ->
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_colours_that_are_hard_to_read_are_told(captions: CaptionServer, visit: Visit) -> None:
+def test_colours_that_are_hard_to_read_are_told(captions: Served, visit: Visit) -> None:
     page = visit(captions.page)
     page.keyboard.press(",")
     said = page.locator("#contrast-said")
@@ -131,9 +129,7 @@ def test_colours_that_are_hard_to_read_are_told(captions: CaptionServer, visit: 
     expect(said).to_have_text("")
 
 
-def test_the_settings_give_the_address_of_an_overlay_that_looks_so(
-    captions: CaptionServer, visit: Visit
-) -> None:
+def test_the_settings_give_the_address_of_an_overlay_that_looks_so(captions: Served, visit: Visit) -> None:
     page = visit(captions.page + "?size=60&source=1")
     page.keyboard.press(",")
     page.get_by_label("Alignment").select_option("center")
@@ -147,16 +143,16 @@ def test_the_settings_give_the_address_of_an_overlay_that_looks_so(
     expect(page.get_by_label("Overlay for OBS")).to_have_value(re.compile(r"[?&]token=secret$"))
 
 
-def test_who_wants_less_motion_gets_none(captions: CaptionServer, visit: Visit) -> None:
+def test_who_wants_less_motion_gets_none(captions: Served, visit: Visit) -> None:
     calm = visit(captions.page + "?overlay=1", reduced_motion="reduce")
     expect(calm.locator("#captions")).to_have_css("transition-property", "none")
     lively = visit(captions.page + "?overlay=1", reduced_motion="no-preference")
     expect(lively.locator("#captions")).to_have_css("transition-property", "opacity")
 
 
-def test_who_wants_more_contrast_gets_it(captions: CaptionServer, visit: Visit) -> None:
+def test_who_wants_more_contrast_gets_it(captions: Served, visit: Visit) -> None:
     page = visit(captions.page, contrast="more")
-    captions.say(0, "Guten Morgen", settled=4)
+    captions.say(0, "Guten Morgen")
     expect(page.locator("#captions .tentative")).to_have_css("opacity", "1")
     expect(page.locator("#captions .tentative")).to_have_css("text-decoration-line", "underline")
     expect(page.locator("html")).to_have_css("background-color", "rgb(0, 0, 0)")

@@ -28,11 +28,6 @@ def test_scripts_in_texts_and_names_stay_text(served: Served) -> None:
     assert json.loads(body)[0]["name"] == evil
 
 
-def test_asking_for_headers_only_is_answered_at_once(standing: Served) -> None:
-    answer, body = standing.get("/streams/talk/events", method="HEAD")
-    assert (answer.status, body) == (200, "")
-
-
 def test_pages_are_served_from_memory_under_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = {f"{name}.html": Asset(name.encode(), "text/html; charset=utf-8", f'"{name}"') for name in PAGES}
     monkeypatch.setattr("connectors.web.app.load_assets", lambda: pages)

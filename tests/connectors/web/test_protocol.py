@@ -54,11 +54,12 @@ def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_ever
     witness, page = Page(), fresh(log)
     position = log.position
     seen = 0
-    for time_s, step in enumerate(steps):
+    for step in steps:
         if isinstance(step, Caption):
             log.caption(step)
         elif step == "state":
-            log.tell(RunState(state="speech"), float(time_s))
+            log.tell(RunState(state="speech"))
+            log.tick()
         else:
             # Of what is on its way as many whole events arrive, and the rest is lost.
             assert isinstance(step, int)
@@ -133,20 +134,21 @@ def test_ten_thousand_segments_leave_bounded_memory() -> None:
 
 
 def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
-    log = a_log(Bounds(state_s=0.2))
-    for hundredth in range(100):
-        log.tell(RunState(state=f"{hundredth}"), hundredth / 100)
-    assert log.position == 5
-    assert log.tick(5.0)
-    assert not log.tick(10.0)
+    log = a_log()
+    for number in range(100):
+        log.tell(RunState(state=f"{number}"))
+    assert log.tick()
+    assert not log.tick()
+    assert log.position == 1
     page = fresh(log)
     assert page.state == "99"
 
 
 def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_both() -> None:
     log = a_log()
-    log.tell(figures_after(None, record(), 0.0), 0.0)
-    log.tell(figures_after(log.figures, record(final=True, ne=0.25), 1.5), 0.1)
+    log.tell(figures_after(None, record(), 0.0))
+    log.tick()
+    log.tell(figures_after(log.figures, record(final=True, ne=0.25), 1.5))
     log.end()
     log.end()
     page = Page()

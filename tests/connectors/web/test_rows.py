@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
+from tests.connectors.web.serving import Served
 from tests.web_pages import Visit
-from tests.web_stand_in import CaptionServer
 
 # Rows of 20 letters, which break at spaces.
 _FIT = """(text, wide = 1) => {
@@ -98,10 +98,8 @@ def _check_revisions(page: Page, data: st.DataObject) -> None:
         assert after[: len(before)] == before, "a full row has other words than before"
 
 
-def test_a_word_that_is_replaced_leaves_all_words_in_their_rows(
-    captions: CaptionServer, visit: Visit
-) -> None:
-    _check_revisions(visit(captions.url + "/"))
+def test_a_word_that_is_replaced_leaves_all_words_in_their_rows(captions: Served, visit: Visit) -> None:
+    _check_revisions(visit(captions.address))
 
 
 @given(st.data())
@@ -128,9 +126,9 @@ def _check_talks(page: Page, data: st.DataObject) -> None:
 
 
 def test_every_word_is_shown_once_in_its_order_and_place_within_eight_seconds(
-    captions: CaptionServer, visit: Visit
+    captions: Served, visit: Visit
 ) -> None:
-    _check_talks(visit(captions.url + "/"))
+    _check_talks(visit(captions.address))
 
 
 def _reached(history: list[tuple[float, list[list[str]]]], time_s: float, segment: int) -> int:
@@ -139,8 +137,8 @@ def _reached(history: list[tuple[float, list[list[str]]]], time_s: float, segmen
     return sum(len(text.split()) for name, text in rows.items() if name.split("/")[0] == str(segment))
 
 
-def test_a_page_stays_until_it_can_have_been_read(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
+def test_a_page_stays_until_it_can_have_been_read(captions: Served, visit: Visit) -> None:
+    page = visit(captions.address)
     text = "zwanzig Buchstaben a " * 4
     pages = _show(page, [_Said(0.0, 0, text.strip(), True)], 2)
     assert [len(rows) for _, rows in pages] == [2, 2]
@@ -148,8 +146,8 @@ def test_a_page_stays_until_it_can_have_been_read(captions: CaptionServer, visit
     assert abs(pages[1][0] - 40 / 18) < 0.2
 
 
-def test_after_a_long_outage_only_the_newest_is_shown(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.url + "/")
+def test_after_a_long_outage_only_the_newest_is_shown(captions: Served, visit: Visit) -> None:
+    page = visit(captions.address)
     talk = [_Said(1.0, segment, "zwanzig Buchstaben a", True) for segment in range(200)]
     history = _show(page, talk, 2)
     assert history[-1][1][-1][0] == "199/0"
@@ -174,9 +172,9 @@ def _revised_talks(draw: st.DrawFn) -> list[_Said]:
 
 
 def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
-    captions: CaptionServer, visit: Visit
+    captions: Served, visit: Visit
 ) -> None:
-    page = visit(captions.url + "/")
+    page = visit(captions.address)
 
     @given(_revised_talks(), st.integers(1, 3))
     def check(talk: list[_Said], lines: int) -> None:

@@ -36,7 +36,7 @@ def test_each_of_our_templates_can_be_copied_and_used(name: str) -> None:
         ("pairs = []", "Object missing required field `language`"),
         ('pairs = [{source = "a"}]', r"pairs\[0\]: Object missing required field `target`"),
         ("prompt = {source}", "this is not valid TOML"),
-        ("#" * 20_000, "longer than the 16384 bytes of a template; check translate.template"),
+        ("#" * 20_000, "has more than 16,384 bytes; check translate.template"),
     ],
 )
 def test_what_is_no_template_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
@@ -49,5 +49,5 @@ def test_what_is_no_template_is_refused_in_one_sentence(tmp_path: Path, text: st
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.toml: the template cannot be read: there is no such file"):
+    with pytest.raises(InputError, match=r"none\.toml cannot be read: there is no such file"):
         read_template(tmp_path / "none.toml")

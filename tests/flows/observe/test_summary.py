@@ -13,7 +13,7 @@ from flows.observe.summary import Profile, RunSummary, SoundLevels
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk, Effort, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
-from operators.notifications import Missing, SoundHeard, SoundLost, Span, SpeechCut, UpdateMeasured
+from operators.notifications import Missing, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
 from tests.flows.talk import captions
 
 AUDIO, MICROPHONE, ROOMS = {"audio": "talks/talk.wav"}, {"microphone": "default"}, {"rooms": True}
@@ -104,7 +104,7 @@ def test_a_log_is_summed_up_instead_where_it_is_whole(tmp_path: Path) -> None:
     Observers(summary).observe(UpdateMeasured(records()[0], 0.0))
     assert summary.summary(logs=[log]).updates == 7
     assert summary.summary(logs=[tmp_path / "elsewhere.jsonl"]).updates == 1
-    missing = Missing(path=str(log), span=Span(records=1), reason="the disk is full")
+    missing = Missing(str(log), 1, "the disk is full")
     cut = summary.summary([missing], [log])
     assert (cut.updates, cut.missing) == (1, (missing,))
 

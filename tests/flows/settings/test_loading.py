@@ -73,7 +73,7 @@ def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_a_device_is_no_file_of_settings() -> None:
-    with pytest.raises(InputError, match="/dev/zero: this is not a settings file"):
+    with pytest.raises(InputError, match="/dev/zero is not a regular file; put the settings in a file"):
         load_settings(Path("/dev/zero"))
 
 
