@@ -10,12 +10,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import srt
 import webvtt
@@ -168,42 +167,6 @@ def heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-class Said:
-    """What a run says on standard error, while it says it."""
-
-    def __init__(self, pipe: IO[str] | None) -> None:
-        self._lines: list[str] = []
-        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
-        self._thread.start()
-
-    @property
-    def text(self) -> str:
-        return "".join(self._lines)
-
-    def _read(self, pipe: IO[str]) -> None:
-        with contextlib.suppress(ValueError, OSError):
-            for line in pipe:
-                self._lines.append(line)
-
-    def wait(self, what: str) -> int:
-        """Until it says at which port it serves captions, or metrics."""
-        self.wait_until(f"{what} at ")
-        found = port(self.text, what)
-        assert found is not None
-        return found
-
-    def wait_until(self, words: str, within_s: float = 120.0) -> None:
-        deadline = time.monotonic() + within_s
-        while words not in self.text:
-            see(time.monotonic() < deadline, f"it never said {words!r}:", self.text)
-            see(self._thread.is_alive(), f"it ended before it said {words!r}:", self.text)
-            time.sleep(0.02)
-
-    def close(self) -> None:
-        """Wait until it has said all."""
-        self._thread.join(60)
-
-
 def port(stderr: str, what: str) -> int | None:
     """The port at which a run says that it serves captions, or metrics."""
     found = re.search(rf"{what} at http://[^/]*:(\d+)", stderr)
@@ -252,11 +215,6 @@ def finals(events: Sequence[dict[str, Any]]) -> list[int]:
 def follow(numbers: Sequence[int], *, is_joined: bool) -> bool:
     """Whether the numbers of what ended rise from 0; they have gaps where segments were joined."""
     return list(numbers) == (sorted({0, *numbers}) if is_joined and numbers else list(range(len(numbers))))
-
-
-def records(path: Path) -> list[Any]:
-    """What a file holds, which is whole, whatever it is."""
-    return cues(path) if path.suffix in (".srt", ".vtt") else list(lines(path))
 
 
 def see_same_finals(

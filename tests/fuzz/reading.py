@@ -1,7 +1,6 @@
-"""Files of text that runs read: settings, JSON lines, references."""
+"""Files of text that runs read: settings, templates, terms, events and messages, folders of runs."""
 
 import contextlib
-import io
 from pathlib import Path
 from typing import Any
 
@@ -9,25 +8,24 @@ import msgspec
 
 import operators.prompts
 from connectors.jsonl.files import event_type_of, read_events, validate
+from connectors.jsonl.lines import LineDecoder
 from connectors.jsonl.source import JsonlSource
-from connectors.terminology import read_dictionary, read_glossary
+from connectors.kafka import DeadLetter, Received, event_of, message_of
+from connectors.recovery import RecoveryFolder
+from connectors.terminology import read_glossary
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
-from flows.cli.report import report
 from flows.engine.translation import read_template
-from flows.measuring.corpus import load_corpus
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.output import OutputSettings
 from flows.settings.schema import InputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
-from operators.glossary import Dictionary, times_said, words_of
-from operators.metrics.erasure import ErasureMeter
-from operators.metrics.report import Report
+from operators.glossary import times_said
 from operators.metrics.summary import Summary
 from operators.prompts.select import select_prompt
 from operators.text import cleaned
@@ -50,7 +48,6 @@ _JSON = tuple(
 )  # fmt: skip
 _encoded = msgspec.json.Encoder().encode_lines
 _CAPTIONS = _encoded(captions()[:5])
-_LOG = _encoded([ErasureMeter("13a").record(one) for one in captions()[:2]])
 _PARTIALS = b"".join(
     b'{"stream":"talk","segment":%d,"revision":0,"is_final":true,"text":"It was","start_s":0,"end_s":1,'
     b'"arrival_s":1}\n' % segment
@@ -79,19 +76,6 @@ def check_template(data: bytes, folder: Path) -> None:
         with contextlib.suppress(UsageError):
             prompt = select_prompt(model, template, "English", "German")
             assert "hello" in model.spell(prompt.build(prompt.source("hello"), is_final=True))
-
-
-def check_dictionary(data: bytes, folder: Path) -> None:
-    """A dictionary is read, and its words are found in a text."""
-    path = written(folder, "words", data)
-    with refused_clearly(path):
-        lexicon = read_dictionary(path)
-        said = words_of(data.decode("utf-8", "replace"))
-        for wanted in Dictionary([lexicon], copies_names=True).occurring(said):
-            assert wanted.times > 0
-            for text, probability in wanted.translations:
-                assert text == cleaned(text) != ""
-                assert 0.0 <= probability <= 1.0
 
 
 def check_glossary(data: bytes, folder: Path) -> None:
@@ -157,24 +141,39 @@ def check_replay(data: bytes, folder: Path) -> None:
     assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
 
 
-def check_report(data: bytes, folder: Path) -> None:
-    """A report tells of a file, with its page and its figures."""
-    path = written(folder, "events.jsonl", data)
-    with refused_clearly(path), contextlib.redirect_stdout(io.StringIO()):
-        log = folder / "out.log" if event_type_of(path) is Caption else None
-        report([path], output=folder / "out.html", json=folder / "out.json", simulstream=log)
-        msgspec.json.decode((folder / "out.json").read_bytes(), type=Report)
+_DECODER = LineDecoder(Partial)
 
 
-def check_bench(data: bytes, folder: Path) -> None:
-    """A benchmark's source, and references, are read."""
-    path = written(folder, "source.txt", data)
-    with refused_clearly(path):
-        corpus = load_corpus(path, None, lag=3, skip=0, limit=None)
-        assert corpus.segments
-        assert len(corpus.sha256) == 64
-    with refused_clearly(path):
-        load_corpus(path, path, lag=3, skip=0, limit=10)
+def check_message(data: bytes, folder: Path) -> None:  # noqa: ARG001 - no file is read
+    """A message is an event of the stream in its key, or a dead letter that says why and keeps its bytes."""
+    key, _, value = data.partition(b"\n")
+    found = event_of(_DECODER, _received(key, value))
+    if isinstance(found, DeadLetter):
+        sent = found.sent()
+        assert (sent.key, sent.value) == (key, value)
+        headers = {name: one.decode() for name, one in sent.headers}
+        assert headers["size"] == str(len(value))
+        assert 0 < len(headers["reason"]) < 2000
+        assert headers["reason"].isprintable()
+    else:
+        assert found.stream.encode() == key
+        again = message_of(found)
+        assert event_of(_DECODER, _received(again.key, again.value)) == found
+
+
+def _received(key: bytes | None, value: bytes | None) -> Received:
+    return Received(key, value, topic="in", partition=1, offset=7)
+
+
+def check_run(data: bytes, folder: Path) -> None:
+    """A folder of a run is gone on from, or refused."""
+    path = folder / "talk.run"
+    if not path.exists():
+        with RecoveryFolder(path, {"translate": {"to": "de"}}):
+            pass
+    written(path, "run.json", data)
+    with refused_clearly(path), RecoveryFolder(path, {"translate": {"to": "de"}}) as recovery:
+        assert recovery.is_resumed
 
 
 _SETTINGS = b"""[input]
@@ -241,18 +240,20 @@ GLOSSARY = Subject(
 )  # fmt: skip
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
 REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
-REPORT = Subject(check_report, (_CAPTIONS, _LOG), _JSON, {})
-DICTIONARY = Subject(
-    check_dictionary,
-    (b"# mine\nferal\twild\t70\nharvest\ternten\n",),
-    (b"\t", b"\n", b"#", b"100", b"1000", b"\x1f\x8b"),
+MESSAGES = Subject(
+    check_message,
+    (*(b"talk\n" + line for line in LINES.seeds[0].splitlines()), b"", b"talk\n"),
+    (*LINES.tokens, b"talk", b"\n", b"\xff"),
     {},
 )
-BENCH = Subject(
-    check_bench,
-    (_PARTIALS, b"One sentence.\nAnd another one, that is longer.\n"),
-    _JSON,
+RUN = Subject(
+    check_run,
+    (b'{"schema":1,"settings":{"translate":{"to":"de"}}}',),
+    (*_JSON, b"\xff", b'"settings":'),
     {
-        "a line of many words": b"a " * 200_000,
+        "a stage that is a number": b'{"schema":1,"settings":{"translate":3}}',
+        "text that is not UTF-8": b'{"schema":1,"settings":{"translate":{"to":"\xff"}}}',
+        "brackets nested too deeply": b'{"schema":' + b"[" * 20_000,
+        "keys that control a terminal": b'{"schema":1,"settings":{"translate":{"\\u001b[2J":1}}}',
     },
 )
