@@ -11,7 +11,6 @@ from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomRegistry, RoomsSource
-from flows.observe.observer import Observe
 from flows.running.dataflow import Process
 from flows.settings.schema import Settings
 from operators.addresses import is_address
@@ -20,6 +19,7 @@ from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 from operators.extras import needs_extra
 from operators.languages import language
+from operators.notifications import Observe
 
 if TYPE_CHECKING:
     from connectors.kafka import Cluster, KafkaEventSource

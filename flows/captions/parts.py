@@ -14,8 +14,7 @@ from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.shared import MakeShared, Shared, StreamLanguages, TalkLanguages
 from flows.engine.recognition import check_recognizer
-from flows.observe.observer import Observer
-from flows.observe.run_observers import RunObservers
+from flows.observe.run_observers import Observer, RunObservers
 from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk

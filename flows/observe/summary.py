@@ -30,8 +30,6 @@ from operators.sound import level
 class SoundLevels:
     """Measures the sound of a run."""
 
-    takes = frozenset({SoundHeard})
-
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._seconds = 0.0
@@ -80,8 +78,6 @@ def _louder(path: Path) -> str:
 class Profile:
     """Measures the seconds between two updates that no forward pass accounts for."""
 
-    takes = frozenset({UpdateMeasured})
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._last_s: float | None = None
@@ -101,8 +97,6 @@ class Profile:
 
 class RunSummary:
     """Accumulates updates and losses for the closing summary."""
-
-    takes = frozenset({UpdateMeasured, SoundLost, SpeechCut})
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -15,8 +15,6 @@ from operators.notifications import LoadingAt, Observed, RecordingAt
 class Waiting:
     """A progress line on stderr. It is silent if stderr is not a terminal or the user asked for quiet."""
 
-    takes = frozenset({LoadingAt, RecordingAt})
-
     def __init__(self, *, quiet: bool, captions: bool) -> None:
         """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()

@@ -55,16 +55,17 @@ class Microphone(FakeSound):
 def with_toys() -> None:
     """Put toys where the models and the microphone are."""
     import flows.captions.parts
-    import flows.captions.runner
     from connectors.microphone import devices
+    from flows.captions.runner import caption
     from tests.recovering import ToyShared
 
     sound = Microphone()
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
-        (flows.captions.runner, "Shared", ToyShared),
         (flows.captions.parts, "check_recognizer", lambda *_given, **_how: None),
         (devices, "_sounddevice", lambda: sound),
     ]
+    assert caption.__kwdefaults__ is not None
+    caption.__kwdefaults__["make_shared"] = ToyShared
     for module, name, toy in replaced:
         assert hasattr(module, name)
         setattr(module, name, toy)

@@ -57,8 +57,6 @@ def flow_target(
 
 
 class _Observer:
-    takes = frozenset({PartialHeard, UpdateMeasured})
-
     def __init__(self, meter: Meter, *, from_speech: bool) -> None:
         self._meter = meter
         self._from_speech = from_speech
@@ -67,9 +65,8 @@ class _Observer:
         if isinstance(event, PartialHeard):
             # Until its caption is there.
             self._meter.add(lost=event.partial.is_final)
-            return
-        assert isinstance(event, UpdateMeasured), "no other type is taken"
-        record = event.record
-        lag_s = record.latency_from_speech_s if self._from_speech else record.latency_from_arrival_s
-        self._meter.caption(event.at_s, max(0.0, lag_s), is_final=record.is_final)
-        self._meter.add(dropped=record.overtaken, lost=-record.is_final)
+        elif isinstance(event, UpdateMeasured):
+            record = event.record
+            lag_s = record.latency_from_speech_s if self._from_speech else record.latency_from_arrival_s
+            self._meter.caption(event.at_s, max(0.0, lag_s), is_final=record.is_final)
+            self._meter.add(dropped=record.overtaken, lost=-record.is_final)

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from connectors.metrics.counters import CountMessages, RunMetrics
+from connectors.metrics.counters import RunMetrics
 from connectors.metrics.server import parse_address, served_metrics
 from operators.errors import OutputError, UsageError
 from operators.events import Effort, Erasure, ErasureRecord
@@ -98,7 +98,7 @@ def test_trouble_of_the_model_is_counted_by_its_kind() -> None:
 def test_whoever_logs_a_failed_write_has_it_counted_and_no_number_of_outputs_is_too_many() -> None:
     metrics = RunMetrics()
     log = logging.Logger("operators.models", logging.INFO)
-    log.addHandler(CountMessages(metrics))
+    log.addHandler(metrics)
     for number in range(200):
         log.warning("full", extra={"event": "write_failed", "output": f"output {number}"})
     log.error("broken")

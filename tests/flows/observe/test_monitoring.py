@@ -25,7 +25,7 @@ from typing_extensions import override
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.observe.monitoring import Monitoring
-from flows.observe.observer import Observers
+from flows.observe.run_observers import Observers
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
