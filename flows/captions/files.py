@@ -6,7 +6,7 @@ Outputs are checked for conflicts, locked against other runs, and initialised.
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from connectors.files.watch import OutputWatch
 from connectors.recovery import RecoveryFolder
 from connectors.sinks.part import SinkPart
 from flows.engine.choice import chosen_model, fetch_chosen
-from flows.running.dataflow import Process, Recovery
+from flows.running.dataflow import Process, Recovery, is_bytewax_job
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.extras import require_extra
@@ -139,31 +139,33 @@ def recovery(settings: Settings, process: Process) -> Iterator[Recovery | None]:
     Of a cluster, the first process has the folder. The others send their snapshots to it, and Bytewax wants
     an empty folder of them.
     """
-    if settings.recovery.folder is None:
+    path, interval_s = _recovery_folder(settings), settings.recovery.interval_s
+    if path is None:
         yield None
-        return
-    if not process.has_files:
+    elif process.has_files:
+        folder = RecoveryFolder(path, _identity(settings))
+        # Bytewax's own runner still writes snapshots when the flow is over: its folder stays locked.
+        with nullcontext() if is_bytewax_job() else folder:
+            yield Recovery(folder.config, interval_s, folder.is_resumed)
+    else:
         with tempfile.TemporaryDirectory(prefix="surtitle-") as empty:
             config = RecoveryConfig(Path(empty))  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
-            yield Recovery(config, settings.recovery.interval_s, is_resumed=False)
-        return
-    with RecoveryFolder(Path(settings.recovery.folder), _identity(settings)) as folder:
-        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
+            yield Recovery(config, interval_s, is_resumed=False)
 
 
-def take_bytewax_folder(settings: Settings) -> bool:
-    """Prepare the folder given to ``python -m bytewax.run`` with ``-r``, and lock it for this process.
-
-    Returns whether it holds a run that was interrupted or has ended.
-
-    Bytewax reads the folder once the flow is built, so stale content is deleted here.
+def _recovery_folder(settings: Settings) -> Path | None:
+    """The folder of the settings; in ``python -m bytewax.run`` the one given to it with ``-r``.
 
     Raises:
         UsageError: if the settings ask for a folder and Bytewax was given none or another one; if a cluster
             of processes was given one.
     """
-    program, given = sys.modules["__main__"], bytewax_folder()
     asked = settings.recovery.folder
+    if not is_bytewax_job():
+        return None if asked is None else Path(asked)
+    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
+    program = sys.modules["__main__"]
+    given: Path | None = getattr(program, "recovery_directory", None)
     if asked is not None and (given is None or given.resolve() != Path(asked).resolve()):
         raise UsageError(
             f"recovery.folder is {asked}, but Bytewax's runner uses only its own options: "
@@ -174,18 +176,10 @@ def take_bytewax_folder(settings: Settings) -> bool:
             f"{given} can be the folder of one process only: leave out -a, or start each process of the "
             "cluster with: surtitle job SETTINGS --set run.addresses=… --set run.process=…"
         )
-    if given is None:
-        return False
-    if settings.translates:
+    if given is not None and settings.translates:
+        # The identity of the run names its models.
         fetch_chosen(settings.translate, _translated(settings), silent)
-    return RecoveryFolder(given, _identity(settings)).is_resumed
-
-
-def bytewax_folder() -> Path | None:
-    """The folder given to ``python -m bytewax.run`` with ``-r``."""
-    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
-    folder: Path | None = getattr(sys.modules["__main__"], "recovery_directory", None)
-    return folder
+    return given
 
 
 def _translated(settings: Settings) -> list[Direction]:

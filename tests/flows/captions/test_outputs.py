@@ -16,8 +16,8 @@ from connectors.files.watch import OutputWatch
 from connectors.jsonl.files import validate
 from connectors.sinks.jsonl import JsonlSink
 from flows.captions.files import begin_outputs, held_outputs
-from flows.captions.job import flow, job
 from flows.captions.parts import make_parts
+from flows.captions.runner import flow, job
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 from operators.errors import OutputError, SurtitleError

@@ -213,7 +213,8 @@ def test_a_folder_of_another_run_is_refused_by_what_differs(base: Path) -> None:
 def test_a_job_of_bytewax_that_could_not_go_on_is_told_how_to(
     tmp_path: Path, options: str, complaint: str
 ) -> None:
-    path = new(tmp_path / "job", 'partials = "speech.jsonl"')
+    speech(tmp_path / "speech.jsonl", 2)
+    path = new(tmp_path / "job", f'partials = "{tmp_path}/speech.jsonl"')
     folder = str(path.parent / "recovery")
     job = f"tests/recovering.py:flow('{path}')"
     process = start("bytewax.run", job, *options.format(folder).split())
