@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
-from connectors.rooms.registry import RoomRegistry
 from connectors.terminal import Screen, open_screen
 from connectors.terminology import read_glossary
 from flows.captions.files import check_files
@@ -89,37 +88,23 @@ def make_parts(
     shared = make_shared(settings, watching.observe, languages if differ else None)
     given = make_input(settings, watching.observe, shared.stop, process, rooms)
     if given.event_type is AudioChunk:
-        _check_recognizer(settings, rooms)
+        spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
+        for one in spoken:
+            check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
+    places, admission = settings.translate.rooms, None
+    # The server admits the rooms of its speakers itself, and streams that are not live wait for the model.
+    if places is not None and settings.is_live and rooms is None:
+        admission = AdmissionControl(places, monotonic, lambda sentence: tell("room_refused", sentence))
     return Parts(
-        settings,
-        process,
-        screen,
-        watching,
-        watching.outputs,
-        shared,
-        given,
-        _admission(settings),
-        languages,
-        None if words is None else read_glossary(Path(words).expanduser(), MASKED),
-        rooms.has_left if rooms is not None else _never,
+        settings=settings,
+        process=process,
+        screen=screen,
+        observers=watching,
+        outputs=watching.outputs,
+        shared=shared,
+        given=given,
+        admission=admission,
+        languages=languages,
+        replacing=None if words is None else read_glossary(Path(words).expanduser(), MASKED),
+        is_over=(lambda _stream: False) if rooms is None else rooms.has_left,
     )
-
-
-def _check_recognizer(settings: Settings, rooms: RoomRegistry | None) -> None:
-    spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
-    for one in spoken:
-        check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
-
-
-def _never(_stream: str) -> bool:
-    """Streams of other inputs may always come back."""
-    return False
-
-
-def _admission(settings: Settings) -> AdmissionControl | None:
-    """The admission of live streams; other streams wait for the model and are never refused."""
-    rooms = settings.translate.rooms
-    # The server admits the rooms of its speakers itself.
-    if rooms is None or not settings.is_live or settings.input.rooms:
-        return None
-    return AdmissionControl(rooms, monotonic, lambda sentence: tell("room_refused", sentence))

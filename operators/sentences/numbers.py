@@ -77,7 +77,8 @@ class _Words:
         """The text with digits."""
         numbers = self._numbers()
         links = [self._link(left, right) for left, right in pairwise(numbers)]
-        parts, place = [], 0
+        parts: list[str] = []
+        place = 0
         for number in _linked(numbers, links):
             if not number.is_word:
                 parts += self._text[place : self._spans[number.start][0]], number.written
