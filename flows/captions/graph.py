@@ -30,7 +30,7 @@ from operators.replacing import replaced
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.pass_through import pass_through
-from operators.stages.recognize import Listening, Pause, listen
+from operators.stages.recognize import Pause, listen
 from operators.stages.sentences import sentences
 from operators.stages.show import show
 from operators.stages.translate import translate
@@ -109,7 +109,7 @@ def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pau
     def processed(chunk: AudioChunk) -> None:
         parts.observers.observe(SoundRecognized(chunk))
 
-    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
+    return listen("recognize", audio, parts.shared.recognizer, now, processed)
 
 
 def _without_pause(heard: Partial | Pause) -> Partial | None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from operators.events import AudioChunk, Partial
 from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering, Recognizer, clean
-from operators.stages.recognize import Listening, Pause, listen, recognize
+from operators.stages.recognize import Pause, listen, recognize
 
 CHUNK_S = 0.1
 
@@ -148,10 +148,10 @@ def test_a_pause_follows_the_finals_of_what_was_said_before_it() -> None:
     flow, heard, processed = Dataflow("listen"), list[Partial | Pause](), list[float]()
     up: Stream[AudioChunk] = op.input("in", flow, TestingSource([said, last]))
     recognizer = Scripted([[says(0, "one")], []], at_finish=[says(0, "one.", is_final=True)])
-    how = Listening(
-        lambda _stream: recognizer, lambda _stream: 3.0, lambda chunk: processed.append(chunk.start_s)
-    )
-    both = listen("asr", up, how)
+    both = listen(
+        "asr", up, lambda _stream: recognizer, lambda _stream: 3.0,
+        lambda chunk: processed.append(chunk.start_s),
+    )  # fmt: skip
     op.output("out", both, TestingSink(heard))
     run_main(flow)  # type: ignore[no-untyped-call] # Bytewax's
     assert [one.text if isinstance(one, Partial) else one for one in heard] == [
