@@ -271,7 +271,7 @@ _MOMENT = ("stream", "segment", "revision", "is_final", "language", "start_s", "
 # Events do not inherit these fields, because msgspec writes inherited ones first, and files keep the field
 # order of the first version.
 def moment_of(event: Partial | Translation | Caption) -> dict[str, Any]:
-    """Which update an event is about, and when it was spoken: the fields that the next stage's event shares."""
+    """Which update an event is about, and when it was spoken: what the event of the next stage shares."""
     return {name: getattr(event, name) for name in _MOMENT}
 
 

@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -30,9 +29,7 @@ class Waiting:
     def __enter__(self) -> "Waiting":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.end()
 
     def doing(self, what: str, fraction: float | None) -> None:
