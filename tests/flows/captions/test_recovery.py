@@ -19,7 +19,7 @@ KILLS = int(os.environ.get("SURTITLE_KILLS", "5"))
 #: For runs of several workers and of audio, each.
 FEWER = min(40, max(2, KILLS // 3))
 #: Enough that a run is not over before it was killed so often.
-SEGMENTS = 12 * KILLS
+SEGMENTS = 16 * KILLS
 
 #: More settings, with which a recogniser's segments are not joined.
 EACH_PAUSE_ENDS = '\n\n[sentences]\nmethod = "off"'
