@@ -51,23 +51,9 @@ def test_the_manifests_are_valid(version: str) -> None:
         kubernetes_validate.validate(one, version, strict=True)
 
 
-def test_a_manifest_with_a_misspelt_field_is_not_valid() -> None:
-    wrong = manifest("Deployment")
-    wrong["spec"]["replica"] = 2
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(wrong, KUBERNETES[-1], strict=True)
-
-
-def compose_is_valid(path: Path) -> bool:
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(path)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def test_the_compose_file_is_valid(tmp_path: Path) -> None:
-    assert compose_is_valid(COMPOSE)
-    wrong = tmp_path / "compose.yaml"
-    wrong.write_text(COMPOSE.read_text().replace("read_only:", "readonly:"))
-    assert not compose_is_valid(wrong)
+def test_the_compose_file_is_valid() -> None:
+    schema = ["--builtin-schema", "vendor.compose-spec"]
+    subprocess.run([sys.executable, "-m", "check_jsonschema", *schema, COMPOSE], check=True)
 
 
 def flags(arguments: list[str]) -> list[str]:

@@ -154,28 +154,6 @@ def terminate(process: "Popen[str]", log: Path) -> None:
     assert (process.returncode, told) == (0, [])
 
 
-def test_a_recording_goes_on_after_it_was_stopped_and_killed(base: Path) -> None:
-    seconds = 90
-    recording(base / "stopped.wav", seconds)
-    path = new(base / "stopped", f'audio = "{base}/stopped.wav"{EACH_PAUSE_ENDS}')
-    folder, random = path.parent, Random(0)
-    for _ in range(2):
-        terminate(start(path), folder / "log.jsonl")
-        # All that was heard has its captions, and not all was heard.
-        assert len((folder / "heard.wav").read_bytes()) < 32_000 * seconds
-        assert kill(start(path), folder / "log.jsonl", random), "it was over too early"
-    finish(start(path))
-    source, kept = (base / "stopped.wav").read_bytes(), (folder / "heard.wav").read_bytes()
-    assert kept[-32_000 * seconds :] == source[-32_000 * seconds :]
-    for name, kind in events(folder).items():
-        finals = [event["segment"] for event in kind if event["is_final"]]
-        assert finals == list(range(len(finals))), name
-        assert seconds / 2 <= len(finals) <= seconds / 2 + 4
-    written = events(folder)
-    finish(start(path))
-    assert events(folder) == written
-
-
 @pytest.mark.parametrize("start_it", [with_one_worker, ANY_WORKERS, with_rooms, as_a_job_of_bytewax])
 def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
     base: Path, unbroken: Path, start_it: Start
