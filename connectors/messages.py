@@ -37,10 +37,11 @@ def _is_ours(record: logging.LogRecord) -> bool:
 def _object_of(record: logging.LogRecord) -> dict[str, Any]:
     """The object to write for a record: time, level, event, message, and its fields."""
     at = datetime.fromtimestamp(record.created, UTC)
+    event = getattr(record, "event", "message") if _is_ours(record) else "library_message"
     made: dict[str, Any] = {
         "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": record.levelname.lower(),
-        "event": getattr(record, "event", "message") if _is_ours(record) else "library_message",
+        "event": event,
         "message": _text(record.getMessage()),
     }
     if not _is_ours(record):

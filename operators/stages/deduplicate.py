@@ -48,21 +48,6 @@ def deduplicate(
     Args:
         up: Events about segments, of any number of streams.
         repeated: Called with each event that is dropped.
-
-    Example:
-        >>> from bytewax import operators as op
-        >>> from bytewax.dataflow import Dataflow
-        >>> from bytewax.testing import TestingSink, TestingSource, run_main
-        >>> from operators import Partial
-        >>> from operators.stages.deduplicate import deduplicate
-        >>> one = Partial(stream="talk", segment=0, revision=0, is_final=True, text="It was", start_s=0.2,
-        ...               end_s=0.6, arrival_s=0.7)
-        >>> flow, once = Dataflow("example"), []
-        >>> partials = op.input("in", flow, TestingSource([one, one]))
-        >>> op.output("out", deduplicate("deduplicate", partials), TestingSink(once))
-        >>> run_main(flow)
-        >>> len(once)
-        1
     """
 
     def build(resume: bytes | None) -> _Stream[E]:

@@ -45,21 +45,6 @@ def sentences(
         ended: Called with the name of a stream that is over, and the number of its sentences.
         goes_on_later: Whether the input ends only because a run was stopped that will be resumed: then
             sentences stay open.
-
-    Example:
-        >>> from bytewax import operators as op
-        >>> from bytewax.dataflow import Dataflow
-        >>> from bytewax.testing import TestingSink, TestingSource, run_main
-        >>> from operators import Partial
-        >>> from operators.stages.sentences import sentences
-        >>> one = Partial(stream="talk", segment=0, revision=0, is_final=True, text="It was.", start_s=0,
-        ...               end_s=1, arrival_s=1)
-        >>> flow, out = Dataflow("example"), []
-        >>> joined = sentences("sentences", op.input("in", flow, TestingSource([one])), None)
-        >>> op.output("out", joined, TestingSink(out))
-        >>> run_main(flow)
-        >>> [(partial.text, partial.is_sentence) for partial in out]
-        [('It was.', True)]
     """
 
     def build(resume: bytes | None) -> _Stream:

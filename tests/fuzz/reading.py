@@ -6,11 +6,8 @@ from typing import Any
 
 import msgspec
 
-import operators.prompts
 from connectors.jsonl.files import event_type_of, read_events, validate
-from connectors.jsonl.lines import LineDecoder
 from connectors.jsonl.source import JsonlSource
-from connectors.kafka import DeadLetter, Received, event_of, message_of
 from connectors.recovery import RecoveryFolder
 from connectors.terminology import read_glossary
 from connectors.web.hub import Hub
@@ -18,22 +15,18 @@ from connectors.web.messages import Languages, Message
 from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
-from flows.engine.translation import read_template
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.output import OutputSettings
 from flows.settings.schema import InputSettings, Settings
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.glossary import times_said
 from operators.metrics.summary import Summary
-from operators.prompts.select import select_prompt
 from operators.text import cleaned
 from tests.flows.talk import captions
 from tests.fuzz.correct import Subject, refused_clearly, written
-from tests.toy import SpellingVocabulary
 
-TEMPLATES = Path(operators.prompts.__file__).parent / "templates"
 _FIELDS = sorted({name for kind in (Partial, Translation, Caption) for name in kind.__struct_fields__})
 _NUMBERS = ("-1", "0", "1.5", "1e9", "1e308", "1e999", "NaN", "9007199254740993", "18446744073709551616")
 _JSON = tuple(
@@ -65,17 +58,6 @@ def check_settings(data: bytes, folder: Path) -> None:
     for overrides in (None, {"translate": {"to": "German"}, "input": {"audio": "talk.wav"}}):
         with refused_clearly(path):
             msgspec.json.encode(load_settings(path, overrides))
-
-
-def check_template(data: bytes, folder: Path) -> None:
-    """A template is read, and asks a model, or is not for it."""
-    path = written(folder, "mine.toml", data)
-    with refused_clearly(path):
-        template = read_template(path)
-        model = SpellingVocabulary("<start_of_turn>", "<end_of_turn>")
-        with contextlib.suppress(UsageError):
-            prompt = select_prompt(model, template, "English", "German")
-            assert "hello" in model.spell(prompt.build(prompt.source("hello"), is_final=True))
 
 
 def check_glossary(data: bytes, folder: Path) -> None:
@@ -141,30 +123,6 @@ def check_replay(data: bytes, folder: Path) -> None:
     assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
 
 
-_DECODER = LineDecoder(Partial)
-
-
-def check_message(data: bytes, folder: Path) -> None:  # noqa: ARG001 - no file is read
-    """A message is an event of the stream in its key, or a dead letter that says why and keeps its bytes."""
-    key, _, value = data.partition(b"\n")
-    found = event_of(_DECODER, _received(key, value))
-    if isinstance(found, DeadLetter):
-        sent = found.sent()
-        assert (sent.key, sent.value) == (key, value)
-        headers = {name: one.decode() for name, one in sent.headers}
-        assert headers["size"] == str(len(value))
-        assert 0 < len(headers["reason"]) < 2000
-        assert headers["reason"].isprintable()
-    else:
-        assert found.stream.encode() == key
-        again = message_of(found)
-        assert event_of(_DECODER, _received(again.key, again.value)) == found
-
-
-def _received(key: bytes | None, value: bytes | None) -> Received:
-    return Received(key, value, topic="in", partition=1, offset=7)
-
-
 def check_run(data: bytes, folder: Path) -> None:
     """A folder of a run is gone on from, or refused."""
     path = folder / "talk.run"
@@ -214,17 +172,6 @@ SETTINGS = Subject(
         "more bytes than settings have": b"\n" * 100_000,
     },
 )
-TEMPLATE = Subject(
-    check_template,
-    tuple((TEMPLATES / f"{name}.toml").read_bytes() for name in ("tower", "chat", "few-shot-german")),
-    (*_TOML, b"{source}", b"{source_language}", b"prompt", b"pairs", b"message", b"controls", b"models"),
-    {
-        "a template in two kinds": b'prompt = "{source}"\npairs = []',
-        "a language that is none": b'source_label = ""\ntarget_label = ""\nlanguage = "x"\n'
-        b'source_language = "y"\npairs = [{source = "a", target = "b"}]',
-        "control tokens that are empty": b'prompt = "{source}"\ncontrols = [""]',
-    },
-)
 GLOSSARY = Subject(
     check_glossary,
     (b"token\tToken\r\nF1 score\tF1-Score\tnote\n", "深層学習\tDeep Learning\nAT&T\tAT&T\n".encode()),
@@ -240,12 +187,6 @@ GLOSSARY = Subject(
 )  # fmt: skip
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
 REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
-MESSAGES = Subject(
-    check_message,
-    (*(b"talk\n" + line for line in LINES.seeds[0].splitlines()), b"", b"talk\n"),
-    (*LINES.tokens, b"talk", b"\n", b"\xff"),
-    {},
-)
 RUN = Subject(
     check_run,
     (b'{"schema":1,"settings":{"translate":{"to":"de"}}}',),

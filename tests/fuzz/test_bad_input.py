@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import reading, requests, sound, speech
+from tests.fuzz import reading, requests, sound
 from tests.fuzz.correct import Subject, mutated
 
 #: Everything that reads what others wrote.
@@ -16,14 +16,11 @@ SUBJECTS = {
     "connection": requests.CONNECTION,
     "glossary": reading.GLOSSARY,
     "lines": reading.LINES,
-    "messages": reading.MESSAGES,
     "model": sound.MODEL,
     "recording": sound.RECORDING,
     "replay": reading.REPLAY,
     "run": reading.RUN,
-    "sentences": speech.SENTENCES,
     "settings": reading.SETTINGS,
-    "template": reading.TEMPLATE,
 }
 #: Of all that is asked, the part that those get that take long.
 _FEW = {"replay": 0.1, "recording": 0.3}
