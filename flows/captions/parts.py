@@ -46,26 +46,16 @@ class Parts(NamedTuple):
     is_over: Callable[[str], bool]
 
 
-def make_screen(settings: Settings) -> Screen:
-    """The display for captions, as wide as the languages need."""
-    targets = [one.target for one in settings.translate.directions]
-    columns, codes = max(one.columns for one in targets), [one.code for one in targets]
-    is_logged = settings.messages.format == "json"
-    return open_screen(columns, languages=codes if len(codes) > 1 else (), is_logged=is_logged)
-
-
 def make_parts(
     settings: Settings,
     make_shared: MakeShared = Shared,
     *,
-    screen: Screen | None = None,
     observers: Iterable[Observer] = (),
     reading: Iterable[Path] = (),
 ) -> Parts:
     """Make the parts of the run that the settings describe.
 
     Args:
-        screen: Displays the captions; chosen by the settings unless given.
         reading: Files that were already read, such as the settings file.
 
     Raises:
@@ -78,7 +68,13 @@ def make_parts(
     process = this_process(settings)
     if process.has_files:
         check_files(settings, reading)
-    screen = screen or make_screen(settings)
+    targets = [one.target for one in settings.translate.directions]
+    # As wide as the languages need.
+    screen = open_screen(
+        max(one.columns for one in targets),
+        languages=[one.code for one in targets] if len(targets) > 1 else (),
+        is_logged=settings.messages.format == "json",
+    )
     watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
     talk = TalkLanguages(settings.translate.directions)

@@ -21,9 +21,8 @@ from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
 from flows.captions.kafka import check_topics
-from flows.captions.parts import Parts, make_parts, make_screen
+from flows.captions.parts import Parts, make_parts
 from flows.captions.shared import MakeShared, Shared
-from flows.observe.live_status import RecordingProgress
 from flows.observe.summary import Profile
 from flows.running.dataflow import Recovery, is_bytewax_job, run
 from flows.running.interrupts import interrupt_sets, let_interrupt_set
@@ -54,13 +53,11 @@ def caption(
     """
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
-        screen, profiled = make_screen(settings), Profile() if profile else None
-        shows_progress = RecordingProgress(screen) if settings.output.terminal else None
+        profiled = Profile() if profile else None
         parts = make_parts(
             settings,
             make_shared,
-            screen=screen,
-            observers=[one for one in (waiting, shows_progress, profiled) if one is not None],
+            observers=[waiting, *([profiled] if profiled else [])],
             reading=[settings_file] if settings_file else [],
         )
         dataflow = build(parts)

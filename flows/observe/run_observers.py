@@ -13,7 +13,7 @@ from connectors.files.watch import OutputWatch
 from connectors.messages import tell
 from connectors.terminal import Screen
 from flows.observe.audience import Audience
-from flows.observe.live_status import StatusLine
+from flows.observe.live_status import RecordingProgress, StatusLine
 from flows.observe.monitoring import Monitoring
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
@@ -144,6 +144,7 @@ class RunObservers(Observers):
             self.heard if given.audio or given.microphone or given.rooms else None,
             self.monitoring,
             StatusLine(screen, audience, absent) if given.microphone else None,
+            RecordingProgress(screen) if given.audio and settings.output.terminal else None,
             audience,
         )
         super().__init__(self.messages, self.summary, *(one for one in asked if one is not None), *others)
