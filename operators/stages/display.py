@@ -50,20 +50,20 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
     of_stream = mask_k if callable(mask_k) else lambda _stream: mask_k
 
     def build(resume: bytes | None) -> _Stream:
-        return _Stream(of_stream, ShownState() if resume is None else unpack(resume, ShownState))
+        return _Stream(of_stream, DisplayState() if resume is None else unpack(resume, DisplayState))
 
     keyed: KeyedStream[Translation] = op.key_on("key", up, lambda translation: translation.channel)
     return op.key_rm("unkey", op.stateful_batch("mask", keyed, build))
 
 
-class ShownState(msgspec.Struct, array_like=True):
+class DisplayState(msgspec.Struct, array_like=True):
     """The state of a stream: the shown text of its open segments, the most recently updated last."""
 
     open: dict[int, str] = {}
 
 
-class _Stream(StreamLogic[Translation, Caption, ShownState]):
-    def __init__(self, mask_k: Callable[[str], int], state: ShownState) -> None:
+class _Stream(StreamLogic[Translation, Caption, DisplayState]):
+    def __init__(self, mask_k: Callable[[str], int], state: DisplayState) -> None:
         super().__init__(state)
         self._mask_k = mask_k
 

@@ -7,7 +7,7 @@ import msgspec
 
 from operators.events import Caption, Partial
 from operators.subtitles.breaking import CueText, Text, split
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, Spoken, place
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, SpeechProgress, place
 from operators.text import cleaned
 
 Shown = Literal["source", "target", "both"]
@@ -35,7 +35,7 @@ class Final(msgspec.Struct, frozen=True):
     start_s: float
     end_s: float
     #: How much of it was heard when.
-    heard: tuple[Spoken, ...] = ()
+    heard: tuple[SpeechProgress, ...] = ()
 
     @property
     def speech(self) -> Speech:
@@ -51,7 +51,7 @@ class WriterState(msgspec.Struct, frozen=True):
     #: The final that waits for the next caption.
     held: Final | None = None
     #: How much of each unfinished segment was heard when, by its stream and number.
-    heard: dict[str, tuple[Spoken, ...]] = {}
+    heard: dict[str, tuple[SpeechProgress, ...]] = {}
 
 
 class SubtitleWriter:
@@ -115,7 +115,7 @@ class SubtitleWriter:
             self._held, self._blocks = final, self._blocks_of(final)
         return settled
 
-    def _hear(self, caption: Caption | Partial, source: str) -> tuple[Spoken, ...]:
+    def _hear(self, caption: Caption | Partial, source: str) -> tuple[SpeechProgress, ...]:
         """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(source)
         # Not `caption.key`: of several languages, only captions have one, and partials are of the speech.
@@ -126,7 +126,7 @@ class SubtitleWriter:
             if 0 < amount - one.amount <= _FASTEST * (speech.end_ms - one.at_ms) / 1000
             and speech.start_ms <= one.at_ms
         ]
-        heard = (*known[-_TIMES:], Spoken(amount, speech.end_ms))
+        heard = (*known[-_TIMES:], SpeechProgress(amount, speech.end_ms))
         if not caption.is_final:
             for oldest in list(self._heard)[: 1 - _OPEN]:
                 del self._heard[oldest]
