@@ -110,13 +110,17 @@ class _SlowStore(ToyStore):
 class _ToyRecognizer:
     """Hears a word in every half second and a segment in every two, by the time of the sound alone."""
 
+    def __init__(self) -> None:
+        self._began_s: float | None = None
+
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
+        self._began_s = chunk.start_s if self._began_s is None else self._began_s
         heard, before = (int(2 * at_s + 1e-6) for at_s in (chunk.start_s + chunk.duration_s, chunk.start_s))
         if heard == before:
             return ()
         segment, words = (heard - 1) // 4, (heard - 1) % 4 + 1
         text = " ".join("abcdef"[(segment + word) % 6] for word in range(words))
-        start_s, end_s = 2.0 * segment, heard / 2
+        start_s, end_s = max(2.0 * segment, self._began_s), heard / 2
         return [Hypothesis(segment=segment, text=text, is_final=words == 4, start_s=start_s, end_s=end_s)]
 
     def finish(self) -> Sequence[Hypothesis]:
