@@ -270,29 +270,22 @@ class DeadLetter(NamedTuple):
 
 def event_of(decoder: LineDecoder[E], message: Received) -> E | DeadLetter:
     """The event of a message, or why there is none."""
+    if message.value is None:
+        return DeadLetter("the message is empty; expected a JSON object", message)
     try:
-        return _event(decoder, message)
+        event = decoder.decode(message.value)
     except BadLine as bad:
         return DeadLetter(str(bad), message)
-
-
-def _event(decoder: LineDecoder[E], message: Received) -> E:
-    if message.value is None:
-        raise BadLine("the message is empty; expected a JSON object")
-    event = decoder.decode(message.value)
     if message.key is None:
-        raise BadLine("the message has no key; expected the stream, which keeps its messages in order")
+        reason = "the message has no key; expected the stream, which keeps its messages in order"
+        return DeadLetter(reason, message)
     if message.key != event.stream.encode(errors="replace"):
         key = message.key.decode(errors="backslashreplace")[:_MAX_QUOTED]
-        raise BadLine(
-            f"the key of the message is {key!r}; expected its stream, {event.stream[:_MAX_QUOTED]!r}"
-        )
+        stream = event.stream[:_MAX_QUOTED]
+        return DeadLetter(f"the key of the message is {key!r}; expected its stream, {stream!r}", message)
     return event
-
-
-_encoder = msgspec.json.Encoder()
 
 
 def message_of(event: Event) -> Sent:
     """The message of an event: what a line of a file holds, with the stream as the key."""
-    return KafkaSinkMessage(event.stream.encode(errors="replace"), _encoder.encode(event))
+    return KafkaSinkMessage(event.stream.encode(errors="replace"), msgspec.json.encode(event))

@@ -3,12 +3,8 @@
 To send a message, log it with a stable name in ``extra``:
 ``_log.warning(sentence, extra={"event": "segment_split", "stream": "talk"})``, or call `tell`. No message
 quotes a caption.
-
-For the JSON lines, python-json-logger would replace only the choice of a record's fields, some ten lines. The
-rest (truncated texts, numbers that JSON lacks, lone surrogates, event names) would still be needed here.
 """
 
-import contextlib
 import json
 import logging
 import math
@@ -33,28 +29,27 @@ _OURS = ("flows", "connectors", "operators")
 _STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "event", "taskName"}
 
 
-def is_ours(record: logging.LogRecord) -> bool:
-    """Whether the message comes from surtitle itself and not from a library."""
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether it comes from surtitle itself and not from a library."""
     return record.name.partition(".")[0] in _OURS
 
 
-def object_of(record: logging.LogRecord) -> dict[str, Any]:
+def _object_of(record: logging.LogRecord) -> dict[str, Any]:
     """The object to write for a record: time, level, event, message, and its fields."""
     at = datetime.fromtimestamp(record.created, UTC)
-    event = getattr(record, "event", "message") if is_ours(record) else "library_message"
+    event = getattr(record, "event", "message") if _is_ours(record) else "library_message"
     made: dict[str, Any] = {
         "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": record.levelname.lower(),
         "event": event,
         "message": _text(record.getMessage()),
     }
-    if not is_ours(record):
+    if not _is_ours(record):
         made["logger"] = record.name
-    for name, value in record.__dict__.items():
-        if name not in _STANDARD and name not in made:
-            made[name] = _plain(value)
-    if record.exc_info and record.exc_info[1] is not None:
-        made["error"] = record.exc_info[0].__name__ if record.exc_info[0] else "?"
+    fields = record.__dict__.keys() - _STANDARD - made.keys()
+    made |= {name: _plain(value) for name, value in record.__dict__.items() if name in fields}
+    if record.exc_info and record.exc_info[0] is not None:
+        made["error"] = record.exc_info[0].__name__
         made["traceback"] = _text(_traceback(record), _MAX_TRACEBACK)
     return made
 
@@ -69,14 +64,16 @@ def _printable_lines(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, dict):
-        return {_text(str(name)): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+    """A value as JSON has it, which knows no infinite numbers."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case None | bool() | int():
+            return value
+        case dict():
+            return {_text(str(name)): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
     return _text(str(value))
 
 
@@ -85,34 +82,6 @@ def _text(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     if len(text) > max_characters:
         text = f"{text[: max_characters // 2]} … {text[-max_characters // 2 :]}"
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _write_line(line: str) -> None:
-    print(line, end="", file=sys.stderr, flush=True)
-
-
-class JsonMessages(logging.Handler):
-    """Writes each message as one line: an object in ASCII, which suits any terminal and encoding."""
-
-    def __init__(self, write: Callable[[str], object] = _write_line) -> None:
-        """``write`` takes a whole line; calls are never concurrent."""
-        super().__init__(logging.INFO)
-        self._write = write
-
-    @override
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            line = json.dumps(object_of(record), allow_nan=False)
-        except Exception as error:  # noqa: BLE001 - a message must neither end a run nor be lost silently
-            line = json.dumps(
-                {
-                    "level": "error",
-                    "event": "message",
-                    "message": f"this message could not be written: {error!r}",
-                }
-            )
-        with contextlib.suppress(OSError):  # there is no reader any more
-            self._write(line + "\n")
 
 
 Format = Literal["text", "json"]
@@ -139,22 +108,15 @@ def tell(
 def begin_messages(format: Format) -> None:
     """From now on write messages in this ``format``; the last call counts."""
     root = logging.getLogger()
-    before = [one for one in root.handlers if isinstance(one, TextMessages | JsonMessages)]
-    if format == "json" and any(isinstance(one, JsonMessages) for one in before):
-        return
-    for handler in before:
-        root.removeHandler(handler)
-        handler.close()
+    for before in [one for one in root.handlers if isinstance(one, Messages)]:
+        root.removeHandler(before)
     logging.addLevelName(NOTICE, "NOTICE")
-    for ours in ("flows", "connectors", "operators"):
+    for ours in _OURS:
         logging.getLogger(ours).setLevel(logging.INFO)
-    root.addHandler(_json_messages() if format == "json" else TextMessages())
-
-
-def _json_messages() -> JsonMessages:
-    logging.captureWarnings(True)
-    threading.excepthook = _tell_of_thread
-    return JsonMessages()
+    if format == "json":
+        logging.captureWarnings(True)
+        threading.excepthook = _tell_of_thread
+    root.addHandler(Messages(format))
 
 
 def _tell_of_thread(what: threading.ExceptHookArgs) -> None:
@@ -165,38 +127,33 @@ def _tell_of_thread(what: threading.ExceptHookArgs) -> None:
     _log.error("a thread ended with an error", exc_info=what.exc_value, extra=extra)
 
 
-@contextmanager
-def shown_on(show: Callable[[str], None]) -> Iterator[None]:
-    """Meanwhile, pass sentences to ``show``, so that they do not interrupt captions; JSON is unaffected."""
-    handlers = [one for one in logging.getLogger().handlers if isinstance(one, TextMessages)]
-    for handler in handlers:
-        handler.show = show
-    try:
-        yield
-    finally:
-        for handler in handlers:
-            handler.show = print_sentence
-
-
 def print_sentence(sentence: str) -> None:
     """Print a sentence for a person on standard error."""
     print(f"surtitle: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
-class TextMessages(logging.Handler):
-    """Writes messages as sentences for users."""
+class Messages(logging.Handler):
+    """Writes messages on standard error: sentences for people, or a line of JSON in ASCII for each.
 
-    def __init__(self) -> None:
-        super().__init__(NOTICE)
+    Args:
+        format: What is written.
+    """
+
+    def __init__(self, format: Format) -> None:
+        super().__init__(logging.INFO if format == "json" else NOTICE)
+        self._format = format
         #: Receives surtitle's own sentences.
         self.show: Callable[[str], None] = print_sentence
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
         try:
+            if self._format == "json":
+                print(json.dumps(_object_of(record), allow_nan=False), file=sys.stderr, flush=True)
+                return
             if record.exc_info:
                 print(_traceback(record), file=sys.stderr)
-            if is_ours(record):
+            if _is_ours(record):
                 self.show(record.getMessage())
             else:
                 print(_printable_lines(record.getMessage()), file=sys.stderr, flush=True)
@@ -204,3 +161,16 @@ class TextMessages(logging.Handler):
             pass  # there is no reader any more
         except Exception:  # noqa: BLE001 - a message must not end a run
             self.handleError(record)
+
+
+@contextmanager
+def shown_on(show: Callable[[str], None]) -> Iterator[None]:
+    """Meanwhile, pass sentences to ``show``, so that they do not interrupt captions; JSON is unaffected."""
+    handlers = [one for one in logging.getLogger().handlers if isinstance(one, Messages)]
+    for handler in handlers:
+        handler.show = show
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.show = print_sentence

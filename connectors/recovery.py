@@ -15,20 +15,13 @@ import os
 import pickle
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-from bytewax.recovery import (
-    InconsistentPartitionsError,
-    MissingPartitionsError,
-    NoPartitionsError,
-    RecoveryConfig,
-    init_db_dir,
-)
+from bytewax.recovery import InconsistentPartitionsError, RecoveryConfig, init_db_dir
 
 from connectors.files.contents import DAMAGED
 from connectors.files.output import unfinished
@@ -39,40 +32,23 @@ def forget_unfinished(folder: Path) -> None:
     """Delete the snapshots of unfinished epochs, and those of keys that are over.
 
     Raises:
-        InputError: when the stores in ``folder`` are not Bytewax's, or damaged.
+        InputError: when the store in ``folder`` is not Bytewax's, or damaged.
     """
-    paths = sorted(folder.glob("part-*.sqlite3"))
-    executions: dict[int, tuple[int, int]] = {}
-    frontiers: dict[tuple[int, int], int] = {}
-    for path in paths:
-        with _open(path) as store:
-            for number, workers, epoch in store.execute("SELECT ex_num, worker_count, resume_epoch FROM exs"):
-                executions[number] = (workers, epoch)
-            for number, worker, epoch in store.execute(
-                "SELECT ex_num, worker_index, worker_frontier FROM fronts"
-            ):
-                frontiers[number, worker] = epoch
-    if not executions:
-        return
-    last = max(executions)
-    workers, began = executions[last]
-    resume = min(frontiers.get((last, worker), began) for worker in range(workers))
-    for path in paths:
-        with _open(path) as store:
-            store.execute("DELETE FROM snaps WHERE snap_epoch >= ?", (resume,))
-            # In a query with MAX, SQLite takes the other columns from the row with the maximum.
-            store.execute(
-                "DELETE FROM snaps WHERE (step_id, state_key) IN (SELECT step_id, state_key FROM ("
-                "SELECT step_id, state_key, ser_change, MAX(snap_epoch) FROM snaps GROUP BY 1, 2"
-                ") WHERE ser_change IS NULL)"
-            )
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[sqlite3.Connection]:
+    path = folder / "part-0.sqlite3"
     try:
         with closing(sqlite3.connect(path)) as store, store:
-            yield store
+            last = "SELECT ex_num, worker_count, resume_epoch FROM exs ORDER BY ex_num DESC LIMIT 1"
+            for number, workers, began in store.execute(last).fetchall():
+                fronts = "SELECT worker_index, worker_frontier FROM fronts WHERE ex_num = ?"
+                frontiers = dict(store.execute(fronts, (number,)).fetchall())
+                resume = min(frontiers.get(worker, began) for worker in range(workers))
+                store.execute("DELETE FROM snaps WHERE snap_epoch >= ?", (resume,))
+                # In a query with MAX, SQLite takes the other columns from the row with the maximum.
+                store.execute(
+                    "DELETE FROM snaps WHERE (step_id, state_key) IN (SELECT step_id, state_key FROM ("
+                    "SELECT step_id, state_key, ser_change, MAX(snap_epoch) FROM snaps GROUP BY 1, 2"
+                    ") WHERE ser_change IS NULL)"
+                )
     except sqlite3.Error as error:
         raise InputError(f"{path} cannot be used, {error}: give another folder to start over") from None
 
@@ -108,9 +84,8 @@ class RecoveryFolder:
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
         self._identity = _Identity(SCHEMA, msgspec.to_builtins(settings))
-        #: Whether the folder existed, from a run that was interrupted or has ended.
-        self.is_resumed = False
         try:
+            #: Whether the folder existed, from a run that was interrupted or has ended.
             self.is_resumed = path.exists()
             if not self.is_resumed:
                 self._make()
@@ -135,9 +110,7 @@ class RecoveryFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         os.close(self._lock)
 
     def _make(self) -> None:
@@ -181,18 +154,10 @@ class RecoveryFolder:
         forget_unfinished(self.path)
 
 
-# What reading damaged snapshots raises: they lack a part, contradict each other, or were overwritten.
-_DAMAGED_STORE = (
-    InconsistentPartitionsError, MissingPartitionsError, NoPartitionsError, pickle.UnpicklingError, EOFError
-)  # fmt: skip
-
-
 def store_error(error: BaseException, config: RecoveryConfig) -> SurtitleError | None:
     """The error to report if Bytewax ended a run because of its snapshots on disk; otherwise None."""
-    if isinstance(error, _DAMAGED_STORE):
-        return InputError(
-            f"{config.db_dir}: its snapshots are damaged or incomplete: give another folder to start over"
-        )
+    if isinstance(error, (InconsistentPartitionsError, pickle.UnpicklingError, EOFError)):
+        return InputError(f"{config.db_dir}: its snapshots are damaged: give another folder to start over")
     # How Rust formats an SQLite error.
     if "SqliteFailure" not in str(error):
         return None

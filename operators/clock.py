@@ -77,15 +77,6 @@ class LagClock:
     The event of a stream that came with the least delay of late counts as one without any, as in measurements
     of one-way delay. Waiting for the model is thus a part of the latency, and waiting before that is, too. A
     stream's clock may be slow or fast, and may stop for a while: what is long ago does not count.
-
-    Example:
-        >>> from operators.clock import LagClock
-        >>> now = iter([100.0, 100.5, 102.0, 102.5])
-        >>> clock = LagClock(now=lambda: next(now))
-        >>> clock.heard("talk", 1.0), clock.done("talk", arrival_s=1.0, spent_s=0.5)
-        (None, 1.5)
-        >>> clock.heard("talk", 2.0), clock.done("talk", arrival_s=2.0, spent_s=0.5)
-        (None, 3.5)
     """
 
     def __init__(self, now: Callable[[], float]) -> None:

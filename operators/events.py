@@ -11,7 +11,7 @@ names that it does not know.
 Times are seconds. ``*_s`` on a stream's clock counts from the first audio sample of that stream.
 """
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 
@@ -265,33 +265,14 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
         return self.shown + self.withheld
 
 
-class Moment(TypedDict):
-    """Which update an event is about, and when it was spoken; passed unchanged from stage to stage."""
-
-    stream: str
-    segment: int
-    revision: int
-    is_final: bool
-    language: str | msgspec.UnsetType
-    start_s: float
-    end_s: float
-    arrival_s: float
+_MOMENT = ("stream", "segment", "revision", "is_final", "language", "start_s", "end_s", "arrival_s")
 
 
-# Events do not inherit from this struct, because msgspec writes inherited fields first, and files keep the
-# field order of the first version.
-def moment_of(event: Partial | Translation | Caption) -> Moment:
-    """The moment of an event, from which the next stage makes its event."""
-    return Moment(
-        stream=event.stream,
-        segment=event.segment,
-        revision=event.revision,
-        is_final=event.is_final,
-        language=event.language,
-        start_s=event.start_s,
-        end_s=event.end_s,
-        arrival_s=event.arrival_s,
-    )
+# Events do not inherit these fields, because msgspec writes inherited ones first, and files keep the field
+# order of the first version.
+def moment_of(event: Partial | Translation | Caption) -> dict[str, Any]:
+    """Which update an event is about, and when it was spoken: what the event of the next stage shares."""
+    return {name: getattr(event, name) for name in _MOMENT}
 
 
 class Erasure(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from operators.events import AudioChunk, Caption, ErasureRecord, Partial
 from operators.models.pool import Usage
-from operators.trouble import Trouble
 
 
 class Missing(Struct, frozen=True):
@@ -139,15 +138,6 @@ class MessageSkipped(Struct, frozen=True):
     language: str = ""
 
 
-class ModelAnswered(Struct, frozen=True):
-    """The language model was asked for a translation."""
-
-    #: What was wrong with the answer; None if nothing was.
-    trouble: Trouble | None
-    #: Which update it was, and details of what was wrong, for a person.
-    why: str
-
-
 class CaptionShown(Struct, frozen=True):
     """A caption is visible to viewers."""
 
@@ -190,13 +180,14 @@ Observed = (
     | SpeechEnded
     | PartialHeard
     | MessageSkipped
-    | ModelAnswered
     | CaptionShown
     | UpdateMeasured
     | OutputChanged
 )
 
 
+#: Takes an event; never blocks for long, never raises, and is thread-safe.
+Observe = Callable[[Observed], None]
 #: Called with the current step, in a few words, and the fraction that is done (0 to 1; None if unknown).
 Progress = Callable[[str, float | None], None]
 

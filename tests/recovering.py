@@ -14,15 +14,13 @@ from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
 from connectors.messages import begin_messages
-from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
-from flows.captions.job import job
 from flows.captions.parts import make_parts
+from flows.captions.runner import job, run_parts
 from flows.captions.shared import Shared
 from flows.cli.exits import fail
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
-from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Logits
@@ -112,13 +110,17 @@ class _SlowStore(ToyStore):
 class _ToyRecognizer:
     """Hears a word in every half second and a segment in every two, by the time of the sound alone."""
 
+    def __init__(self) -> None:
+        self._began_s: float | None = None
+
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
+        self._began_s = chunk.start_s if self._began_s is None else self._began_s
         heard, before = (int(2 * at_s + 1e-6) for at_s in (chunk.start_s + chunk.duration_s, chunk.start_s))
         if heard == before:
             return ()
         segment, words = (heard - 1) // 4, (heard - 1) % 4 + 1
         text = " ".join("abcdef"[(segment + word) % 6] for word in range(words))
-        start_s, end_s = 2.0 * segment, heard / 2
+        start_s, end_s = max(2.0 * segment, self._began_s), heard / 2
         return [Hypothesis(segment=segment, text=text, is_final=words == 4, start_s=start_s, end_s=end_s)]
 
     def finish(self) -> Sequence[Hypothesis]:
@@ -137,11 +139,7 @@ def main(path: Path) -> None:
     """Run the flow that the settings describe."""
     settings = load_settings(path, takes_several=True)
     parts = make_parts(settings, ToyShared, reading=[path])
-    dataflow = build(parts)
-    with held_outputs(settings, parts.outputs), recovery(settings, parts.process) as how, parts.screen:
-        is_resumed = how is not None and how.is_resumed
-        begin_outputs(settings, parts.outputs, is_resumed=is_resumed)
-        run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers, parts.process)
+    run_parts(parts, build(parts))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from unittest.mock import patch
 import pytest
 from msgspec.structs import replace
 
+from flows.captions.closing import write_summary
 from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
-from flows.captions.runner import write_summary
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.stages.translation import Update

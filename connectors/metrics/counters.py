@@ -25,12 +25,27 @@ from operators.events import ErasureRecord
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 # Maximum number of distinct outputs; further ones are counted as "other".
 _MAX_OUTPUTS = 50
+# The fields of an effort that are counted, with the metric's name and help.
+_EFFORT = {
+    "passes": ("forward_passes", "Forward passes through the model."),
+    "drafted": ("drafted_tokens", "Draft tokens that were verified."),
+    "accepted": ("accepted_tokens", "Draft tokens that were accepted."),
+    "decoded": ("decoded_tokens", "Tokens that were decoded after the draft."),
+    "prompt_tokens": ("prompt_tokens", "Prompt tokens."),
+    "prompt_reused": ("reused_prompt_tokens", "Prompt tokens that were in the KV cache."),
+    "model_s": ("model_seconds", "Seconds in forward passes."),
+}
 
 
-class RunMetrics:
-    """The metrics of one run. Any thread may call any method; none blocks."""
+class RunMetrics(logging.Handler):
+    """The metrics of one run. Any thread may call any method; none blocks.
+
+    As a handler of messages it counts them, and failed writes, which are those logged with
+    ``extra={"event": "write_failed", "output": "captions"}``.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         # Creation times would be half of all series, and Prometheus has another way to get them.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
         self.registry = CollectorRegistry()
@@ -50,18 +65,7 @@ class RunMetrics:
         self._overtaken = self._counter("overtaken_partials", "Partials that newer ones overtook.")
         self._erased = self._counter("erased_tokens", "Tokens that updates erased.", "text")
         self._final = self._counter("final_tokens", "Tokens of finals: the denominator of NE.", "text")
-        self._effort = {
-            field: self._counter(name, text)
-            for field, name, text in (
-                ("passes", "forward_passes", "Forward passes through the model."),
-                ("drafted", "drafted_tokens", "Draft tokens that were verified."),
-                ("accepted", "accepted_tokens", "Draft tokens that were accepted."),
-                ("decoded", "decoded_tokens", "Tokens that were decoded after the draft."),
-                ("prompt_tokens", "prompt_tokens", "Prompt tokens."),
-                ("prompt_reused", "reused_prompt_tokens", "Prompt tokens that were in the KV cache."),
-                ("model_s", "model_seconds", "Seconds in forward passes."),
-            )
-        }
+        self._effort = {field: self._counter(*named) for field, named in _EFFORT.items()}
         self._from_partial = self._histogram("partial_to_caption", "From a partial's arrival to its caption.")
         self._from_speech = self._histogram("speech_to_caption", "From the end of speech to its caption.")
         self._troubles = self._counter("model_troubles", "Updates in which the model failed.", "kind")
@@ -105,31 +109,13 @@ class RunMetrics:
         # Negative for a hypothesis that claims to cover more than was said, as some recognisers round.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
-    def write_failed(self, output: str) -> None:
-        """Count a write that failed."""
-        if len(self._outputs | {output}) > _MAX_OUTPUTS:
-            output = "other"
-        self._outputs.add(output)
-        self._failures.labels(output).inc()
-
-    def message(self, level: str) -> None:
-        """Count a message."""
-        self._messages.labels(level).inc()
-
-
-class CountMessages(logging.Handler):
-    """Counts messages and failed writes.
-
-    To report a failed write, log it with ``extra={"event": "write_failed", "output": "captions"}``.
-    """
-
-    def __init__(self, metrics: RunMetrics) -> None:
-        super().__init__()
-        self._metrics = metrics
-
     @override
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno > logging.INFO:
-            self._metrics.message(record.levelname.lower())
+            self._messages.labels(record.levelname.lower()).inc()
         if getattr(record, "event", None) == "write_failed":
-            self._metrics.write_failed(str(getattr(record, "output", "unknown")))
+            output = str(getattr(record, "output", "unknown"))
+            if len(self._outputs | {output}) > _MAX_OUTPUTS:
+                output = "other"
+            self._outputs.add(output)
+            self._failures.labels(output).inc()

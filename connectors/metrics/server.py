@@ -22,12 +22,7 @@ from connectors.http.listener import listen, max_sockets, shown
 from operators.errors import UsageError
 from operators.metrics.health import Verdict
 
-# A scraper or two, a probe, and a person; and the part of the process's file limit, an eighth, that they may
-# use if the limit is low.
-_MAX_CONNECTIONS, _FILE_SHARE = 32, 8
 _BACKLOG = 128
-# Seconds that connections get to end.
-_STOP_S = 1.0
 _NOT_KEPT = {"cache-control": "no-store"}
 
 
@@ -61,8 +56,7 @@ def served_metrics(
         OutputError: when the port is in use or may not be opened.
     """
     host, port = address
-    instead = "choose another metrics.listen"
-    listener = listen(host, port, what="metrics", instead=instead, backlog=_BACKLOG)
+    listener = listen(host, port, what="metrics", instead="choose another metrics.listen", backlog=_BACKLOG)
     port = listener.getsockname()[1]
     # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
     # On other addresses, scrapers use names that are not known here.
@@ -82,9 +76,10 @@ def served_metrics(
         listener,
         Starlette(routes=routes, middleware=guard),
         name="metrics",
-        max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
+        # A scraper or two, a probe, and a person; an eighth of the process's file limit if that is low.
+        max_connections=max_sockets(32, 8),
         backlog=_BACKLOG,
-        stop_s=_STOP_S,
+        stop_s=1.0,
     )
     try:
         yield f"http://{shown(host)}:{port}/metrics", not is_local(host)

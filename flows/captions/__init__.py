@@ -3,6 +3,6 @@
 As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
 """
 
-from flows.captions.job import flow
+from flows.captions.runner import flow
 
 __all__ = ["flow"]

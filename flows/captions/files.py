@@ -6,11 +6,12 @@ Outputs are checked for conflicts, locked against other runs, and initialised.
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from bytewax.recovery import RecoveryConfig
 
 from connectors.audio.recording import is_file, shown
@@ -18,9 +19,8 @@ from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
 from connectors.recovery import RecoveryFolder
-from connectors.sinks.part import SinkPart
 from flows.engine.choice import chosen_model, fetch_chosen
-from flows.running.dataflow import Process, Recovery
+from flows.running.dataflow import Process, Recovery, is_bytewax_job
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.extras import require_extra
@@ -90,7 +90,9 @@ def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -
 
 
 def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
-    yield from ((f"output.{_plain(one)}", path) for one, path in settings.files())
+    for one, path in settings.files():
+        # Whichever language the file is of.
+        yield f"output.{one.name.removesuffix(f'-{one.language}')}", path
     if settings.output.summary:
         yield "output.summary", Path(settings.output.summary)
     if settings.input.rooms and settings.rooms.keys:
@@ -108,28 +110,16 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
     for path in (*(getattr(given, name) for name in _INPUTS), *given.more_audio):
         if path and is_file(path):
             yield Path(path)
-    translate = settings.translate
+    of = settings.translate
     yield from named_files(
-        translate.model,
-        translate.template,
-        *translate.terminology,
-        translate.draft_model,
-        translate.heads,
-        settings.display.replace,
+        of.model, of.template, *of.terminology, of.draft_model, of.heads, settings.display.replace
     )
-    for path in (settings.recognize.model, settings.recovery.folder):
-        if path:
-            yield Path(path)
+    yield from (Path(path) for path in (settings.recognize.model, settings.recovery.folder) if path)
 
 
 def _told_apart(address: str) -> str:
     """An address without its secrets, which differs where they do: a query may name the recording."""
     return f"{shown(address)} ({sha256(address.encode()).hexdigest()[:8]})"
-
-
-def _plain(one: SinkPart) -> str:
-    """The name of a sink, whichever language its file is of."""
-    return one.name.removesuffix(f"-{one.language}")
 
 
 @contextmanager
@@ -139,31 +129,33 @@ def recovery(settings: Settings, process: Process) -> Iterator[Recovery | None]:
     Of a cluster, the first process has the folder. The others send their snapshots to it, and Bytewax wants
     an empty folder of them.
     """
-    if settings.recovery.folder is None:
+    path, interval_s = _recovery_folder(settings), settings.recovery.interval_s
+    if path is None:
         yield None
-        return
-    if not process.has_files:
+    elif process.has_files:
+        folder = RecoveryFolder(path, _identity(settings))
+        # Bytewax's own runner still writes snapshots when the flow is over: its folder stays locked.
+        with nullcontext() if is_bytewax_job() else folder:
+            yield Recovery(folder.config, interval_s, folder.is_resumed)
+    else:
         with tempfile.TemporaryDirectory(prefix="surtitle-") as empty:
             config = RecoveryConfig(Path(empty))  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
-            yield Recovery(config, settings.recovery.interval_s, is_resumed=False)
-        return
-    with RecoveryFolder(Path(settings.recovery.folder), _identity(settings)) as folder:
-        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
+            yield Recovery(config, interval_s, is_resumed=False)
 
 
-def take_bytewax_folder(settings: Settings) -> bool:
-    """Prepare the folder given to ``python -m bytewax.run`` with ``-r``, and lock it for this process.
-
-    Returns whether it holds a run that was interrupted or has ended.
-
-    Bytewax reads the folder once the flow is built, so stale content is deleted here.
+def _recovery_folder(settings: Settings) -> Path | None:
+    """The folder of the settings; in ``python -m bytewax.run`` the one given to it with ``-r``.
 
     Raises:
         UsageError: if the settings ask for a folder and Bytewax was given none or another one; if a cluster
             of processes was given one.
     """
-    program, given = sys.modules["__main__"], bytewax_folder()
     asked = settings.recovery.folder
+    if not is_bytewax_job():
+        return None if asked is None else Path(asked)
+    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
+    program = sys.modules["__main__"]
+    given: Path | None = getattr(program, "recovery_directory", None)
     if asked is not None and (given is None or given.resolve() != Path(asked).resolve()):
         raise UsageError(
             f"recovery.folder is {asked}, but Bytewax's runner uses only its own options: "
@@ -174,45 +166,43 @@ def take_bytewax_folder(settings: Settings) -> bool:
             f"{given} can be the folder of one process only: leave out -a, or start each process of the "
             "cluster with: surtitle job SETTINGS --set run.addresses=… --set run.process=…"
         )
-    if given is None:
-        return False
-    if settings.translates:
+    if given is not None and settings.translates:
+        # The identity of the run names its models.
         fetch_chosen(settings.translate, _translated(settings), silent)
-    return RecoveryFolder(given, _identity(settings)).is_resumed
-
-
-def bytewax_folder() -> Path | None:
-    """The folder given to ``python -m bytewax.run`` with ``-r``."""
-    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
-    folder: Path | None = getattr(sys.modules["__main__"], "recovery_directory", None)
-    return folder
+    return given
 
 
 def _translated(settings: Settings) -> list[Direction]:
     return [one for one in settings.translate.directions if one.translates]
 
 
+# Stages and settings that may change when a run resumes, such as those for display or speed.
+_FREE_STAGES = ("metrics", "messages", "recovery", "rooms", "run", "web")
+_FREE = {
+    "output": ("kafka", "summary", "terminal"),
+    "recognize": ("threads",),
+    "translate": ("offline", "registry", "rooms", "threads"),
+}
+
+
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The settings that must not change when a run resumes; others, such as for display or speed, may."""
-    same: dict[str, dict[str, Any]] = to_plain(settings, hidden=None, address=_told_apart)
-    del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
+    """The settings that must not change when a run resumes."""
+    plain: dict[str, dict[str, Any]] = to_plain(settings, hidden=None, address=_told_apart)
+    same = {
+        stage: {key: value for key, value in given.items() if key not in _FREE.get(stage, ())}
+        for stage, given in plain.items()
+        if stage not in _FREE_STAGES
+    }
     # The default model of a later run may be another one, which knows other tokens.
     if settings.translates:
         models = [chosen_model(settings.translate, one) for one in _translated(settings)]
         same["translate"]["model"] = models
-    del same["translate"]["offline"], same["translate"]["registry"]
-    del same["translate"]["threads"], same["recognize"]["threads"]
-    del same["translate"]["rooms"]
-    # Rooms are not resumed.
-    del same["metrics"], same["messages"], same["rooms"], same["output"]["kafka"]
     # Nor do parts matter that are not used, and may not be installed next time.
     used = same["recognize"]["engine"]
     same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
     same["output"] = {key: value for key, value in same["output"].items() if value is not None}
-    # Lists, as they are read back.
-    for stage in ("input", "output", "translate"):
-        same[stage] = {k: list(v) if isinstance(v, tuple) else v for k, v in same[stage].items()}
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}
-    return same
+    # With lists for tuples, as they are read back.
+    return msgspec.json.decode(msgspec.json.encode(same), type=dict[str, dict[str, Any]])

@@ -18,7 +18,6 @@ from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.notifications import (
     CaptionShown,
     MessageSkipped,
-    ModelAnswered,
     Observed,
     PartialHeard,
     RunEnded,
@@ -31,13 +30,12 @@ from operators.replacing import replaced
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.pass_through import pass_through
-from operators.stages.recognize import Listening, Pause, listen
+from operators.stages.recognize import Pause, listen
 from operators.stages.sentences import sentences
 from operators.stages.show import show
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
 from operators.stages.translate_together import translate_together
-from operators.trouble import Trouble
 
 E = TypeVar("E", bound=Event)
 
@@ -111,7 +109,7 @@ def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pau
     def processed(chunk: AudioChunk) -> None:
         parts.observers.observe(SoundRecognized(chunk))
 
-    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
+    return listen("recognize", audio, parts.shared.recognizer, now, processed)
 
 
 def _without_pause(heard: Partial | Pause) -> Partial | None:
@@ -182,10 +180,7 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
 
 
 def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    def note(trouble: Trouble | None, why: str) -> None:
-        parts.observers.observe(ModelAnswered(trouble, why))
-
-    shared, clock = parts.shared, parts.given.clock
+    shared, clock, note = parts.shared, parts.given.clock, parts.observers.messages.model_answered
     if parts.settings.translates_together:
         return translate_together("translate", partials, shared.together, clock, note=note)
     if not parts.settings.translate.is_shared:
@@ -243,9 +238,7 @@ def _observed(
     kind: type[SoundHeard] | type[PartialHeard] | type[CaptionShown],
     parts: Parts,
 ) -> Stream[E]:
-    """Add a step that tells observers about the events; unchanged if no observer takes them."""
-    if not parts.observers.wants(kind):
-        return events
+    """Add a step that tells observers about the events."""
     made: Callable[[Any, float], Observed] = kind
 
     def tell(event: E) -> E:

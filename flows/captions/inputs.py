@@ -11,7 +11,6 @@ from connectors.jsonl.source import JsonlSource
 from connectors.microphone.broadcast import Broadcast
 from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomRegistry, RoomsSource
-from flows.observe.observer import Observe
 from flows.running.dataflow import Process
 from flows.settings.schema import Settings
 from operators.addresses import is_address
@@ -20,6 +19,7 @@ from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 from operators.extras import needs_extra
 from operators.languages import language
+from operators.notifications import Observe
 
 if TYPE_CHECKING:
     from connectors.kafka import Cluster, KafkaEventSource
@@ -70,22 +70,11 @@ def given_input(settings: Settings) -> str:
     given = [name for name in INPUTS if name != "kafka" and getattr(settings.input, name)]
     given += ["kafka"] * (settings.input.kafka.topic is not None)
     if len(given) != 1:
+        names = ", ".join(f"input.{name}" for name in INPUTS).replace("kafka", "kafka.topic")
         raise UsageError(
-            f"a flow needs exactly one input: set one of {', '.join(map(_setting, INPUTS))}, "
-            f"not {' and '.join(given) or 'none'}"
+            f"a flow needs exactly one input: set one of {names}, not {' and '.join(given) or 'none'}"
         )
     return given[0]
-
-
-def _setting(name: str) -> str:
-    return "input.kafka.topic" if name == "kafka" else f"input.{name}"
-
-
-def given_type(settings: Settings) -> type[Event]:
-    """The type of the events of the given input."""
-    name = given_input(settings)
-    kind = settings.input.kafka.events if name == "kafka" else name
-    return next((one for one, replayed in REPLAYED.items() if replayed == kind), AudioChunk)
 
 
 def make_input(
@@ -95,45 +84,47 @@ def make_input(
 
     Args:
         observe: Called with the events of the input.
+        rooms: Those of a run whose input they are.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.
         InputError: for a recording that cannot be read.
     """
-    name = given_input(settings)
-    event_type = given_type(settings)
-    source: Source
-    if name == "audio":
+    given, name = settings.input, given_input(settings)
+    kind = given.kafka.events if name == "kafka" else name
+    event_type = next((one for one, replayed in REPLAYED.items() if replayed == kind), AudioChunk)
+    if rooms is not None:
+        return Input(event_type, RoomsSource(rooms, stop), rooms.clock)
+    if given.kafka.topic is not None:
+        with needs_extra("kafka", "input from Kafka"):
+            from connectors.kafka import KafkaEventSource
+        topic = KafkaEventSource(kafka_cluster(settings), given.kafka.topic, stop)
+        return Input(event_type, topic, LagClock(topic.now))
+    source: AudioFileSource | MicrophoneSource | JsonlSource[Any]
+    if given.microphone is not None:
+        address = Broadcast(given.microphone) if is_address(given.microphone) else None
+        source = MicrophoneSource(
+            stream=live_stream(given.microphone),
+            device=address or (None if given.microphone == "default" else given.microphone),
+            buffer_s=given.buffer_s,
+            stop=stop,
+            observe=observe,
+        )
+    elif event_type is AudioChunk:
         source = _recording(settings, observe, stop)
-    elif name == "microphone":
-        source = _microphone(settings, observe, stop)
-    elif name == "kafka":
-        source = _topic(settings, stop)
-    elif name == "rooms":
-        assert rooms is not None, "a run with rooms as its input makes them first"
-        source = RoomsSource(rooms, stop)
     else:
-        source = _replay(event_type, name, settings, stop, process)
-    return Input(event_type, source, _clock(source, settings))
-
-
-def _clock(source: Source, settings: Settings) -> Clock:
-    if isinstance(source, RoomsSource):
-        return source.rooms.clock
-    if settings.input.kafka.topic is not None:
-        return LagClock(source.now)
-    return WallClock(source.now) if settings.is_live else VirtualClock()
-
-
-def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneSource:
-    name = str(settings.input.microphone)
-    return MicrophoneSource(
-        stream=live_stream(name),
-        device=Broadcast(name) if is_address(name) else None if name == "default" else name,
-        buffer_s=settings.input.buffer_s,
-        stop=stop,
-        observe=observe,
-    )
+        # Events of one batch reach the viewer together, so batches are 1. But updates can overtake each other
+        # only within a batch, so where they may be overtaken, batches are large.
+        source = JsonlSource(
+            Path(getattr(given, name)),
+            event_type,
+            skip_bad=given.skip_bad,
+            batch_size=_MAX_AT_ONCE if settings.keeps_up else 1,
+            realtime=given.realtime,
+            stop=stop,
+            is_here=process.has_files,
+        )
+    return Input(event_type, source, WallClock(source.now) if settings.is_live else VirtualClock())
 
 
 def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSource:
@@ -146,41 +137,18 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
         )
     if recordings.count(STANDARD_INPUT) > 1:
         raise UsageError("standard input can be read once; give - once")
-    asked = "" if settings.input.track is None else str(settings.input.track)
-    choice = TrackChoice(
-        asked if asked.isdecimal() or not asked else language(asked).base,
-        language(settings.translate.source).base,
-    )
+    track = "" if settings.input.track is None else str(settings.input.track)
     return AudioFileSource(
-        recordings, stream=stream_of(first), realtime=settings.input.realtime, stop=stop, observe=observe,
-        choice=choice,
-    )  # fmt: skip
-
-
-def _replay(
-    event_type: type[Event],
-    name: str,
-    settings: Settings,
-    stop: Flag,
-    process: Process,
-) -> JsonlSource[Any]:
-    return JsonlSource(
-        Path(getattr(settings.input, name)),
-        event_type,
-        skip_bad=settings.input.skip_bad,
-        # Events of one batch reach the viewer together, so batches are 1. But updates can overtake each other
-        # only within a batch, so where they may be overtaken, batches are large.
-        batch_size=_MAX_AT_ONCE if settings.keeps_up else 1,
+        recordings,
+        stream=stream_of(first),
         realtime=settings.input.realtime,
         stop=stop,
-        is_here=process.has_files,
+        observe=observe,
+        choice=TrackChoice(
+            track if track.isdecimal() or not track else language(track).base,
+            language(settings.translate.source).base,
+        ),
     )
-
-
-def _topic(settings: Settings, stop: Flag) -> "KafkaEventSource":
-    with needs_extra("kafka", "input from Kafka"):
-        from connectors.kafka import KafkaEventSource
-    return KafkaEventSource(kafka_cluster(settings), str(settings.input.kafka.topic), stop)
 
 
 def kafka_cluster(settings: Settings) -> "Cluster":

@@ -1,5 +1,6 @@
 """Kafka in the captions flow: events from a topic, without repeats and dead letters, and events to topics."""
 
+from threading import Event as Flag
 from typing import Any
 
 from bytewax import operators as op
@@ -23,22 +24,20 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
     from connectors.kafka import DeadLetter, KafkaEventSink, event_of
 
     topic, decoder = parts.settings.input.kafka.dead_letters, LineDecoder(parts.given.event_type)
-
-    is_told = False
+    has_told = Flag()
 
     def decoded(message: Any) -> Any:
-        nonlocal is_told
         event = event_of(decoder, message)
-        if not isinstance(event, DeadLetter):
-            return event
-        if topic is None:
-            raise InputError(
-                f"{event.place}: {event.reason}; name a topic for such messages in input.kafka.dead_letters"
-            )
-        parts.observers.observe(MessageSkipped("unusable"))
-        if not is_told:
-            is_told = True
-            tell("kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}")
+        if isinstance(event, DeadLetter):
+            if topic is None:
+                raise InputError(
+                    f"{event.place}: {event.reason}; name a topic for such messages in "
+                    "input.kafka.dead_letters"
+                )
+            parts.observers.observe(MessageSkipped("unusable"))
+            if not has_told.is_set():
+                has_told.set()
+                tell("kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}")
         return event
 
     events: Stream[Any] = op.map("decode", messages, decoded)
@@ -84,8 +83,8 @@ def check_topics(settings: Settings) -> None:
     """
     given, written = settings.input.kafka, settings.output.kafka
     topics = {f"output.kafka.{name}": getattr(written, name) for name in written.__struct_fields__}
-    topics["input.kafka.topic"] = given.topic
-    topics["input.kafka.dead_letters"] = given.dead_letters if given.topic else None
+    if given.topic is not None:
+        topics |= {"input.kafka.topic": given.topic, "input.kafka.dead_letters": given.dead_letters}
     names: dict[str, str] = {}
     for name, topic in sorted(topics.items()):
         if topic is not None and (other := names.setdefault(topic, name)) != name:

@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
-from connectors.rooms.registry import RoomRegistry
 from connectors.terminal import Screen, open_screen
 from connectors.terminology import read_glossary
 from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.shared import MakeShared, Shared, StreamLanguages, TalkLanguages
 from flows.engine.recognition import check_recognizer
-from flows.observe.observer import Observer
-from flows.observe.run_observers import RunObservers
+from flows.observe.run_observers import Observer, RunObservers
 from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
@@ -48,26 +46,16 @@ class Parts(NamedTuple):
     is_over: Callable[[str], bool]
 
 
-def make_screen(settings: Settings) -> Screen:
-    """The display for captions, as wide as the languages need."""
-    targets = [one.target for one in settings.translate.directions]
-    columns, codes = max(one.columns for one in targets), [one.code for one in targets]
-    is_logged = settings.messages.format == "json"
-    return open_screen(columns, languages=codes if len(codes) > 1 else (), is_logged=is_logged)
-
-
 def make_parts(
     settings: Settings,
     make_shared: MakeShared = Shared,
     *,
-    screen: Screen | None = None,
     observers: Iterable[Observer] = (),
     reading: Iterable[Path] = (),
 ) -> Parts:
     """Make the parts of the run that the settings describe.
 
     Args:
-        screen: Displays the captions; chosen by the settings unless given.
         reading: Files that were already read, such as the settings file.
 
     Raises:
@@ -80,7 +68,13 @@ def make_parts(
     process = this_process(settings)
     if process.has_files:
         check_files(settings, reading)
-    screen = screen or make_screen(settings)
+    targets = [one.target for one in settings.translate.directions]
+    # As wide as the languages need.
+    screen = open_screen(
+        max(one.columns for one in targets),
+        languages=[one.code for one in targets] if len(targets) > 1 else (),
+        is_logged=settings.messages.format == "json",
+    )
     watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
     talk = TalkLanguages(settings.translate.directions)
@@ -90,37 +84,23 @@ def make_parts(
     shared = make_shared(settings, watching.observe, languages if differ else None)
     given = make_input(settings, watching.observe, shared.stop, process, rooms)
     if given.event_type is AudioChunk:
-        _check_recognizer(settings, rooms)
+        spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
+        for one in spoken:
+            check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
+    places, admission = settings.translate.rooms, None
+    # The server admits the rooms of its speakers itself, and streams that are not live wait for the model.
+    if places is not None and settings.is_live and rooms is None:
+        admission = AdmissionControl(places, monotonic, lambda sentence: tell("room_refused", sentence))
     return Parts(
-        settings,
-        process,
-        screen,
-        watching,
-        watching.outputs,
-        shared,
-        given,
-        _admission(settings),
-        languages,
-        None if words is None else read_glossary(Path(words).expanduser(), MASKED),
-        rooms.has_left if rooms is not None else _never,
+        settings=settings,
+        process=process,
+        screen=screen,
+        observers=watching,
+        outputs=watching.outputs,
+        shared=shared,
+        given=given,
+        admission=admission,
+        languages=languages,
+        replacing=None if words is None else read_glossary(Path(words).expanduser(), MASKED),
+        is_over=(lambda _stream: False) if rooms is None else rooms.has_left,
     )
-
-
-def _check_recognizer(settings: Settings, rooms: RoomRegistry | None) -> None:
-    spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
-    for one in spoken:
-        check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
-
-
-def _never(_stream: str) -> bool:
-    """Streams of other inputs may always come back."""
-    return False
-
-
-def _admission(settings: Settings) -> AdmissionControl | None:
-    """The admission of live streams; other streams wait for the model and are never refused."""
-    rooms = settings.translate.rooms
-    # The server admits the rooms of its speakers itself.
-    if rooms is None or not settings.is_live or settings.input.rooms:
-        return None
-    return AdmissionControl(rooms, monotonic, lambda sentence: tell("room_refused", sentence))

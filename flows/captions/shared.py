@@ -18,7 +18,6 @@ from flows.engine.marian import open_judge
 from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.sessions import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
-from flows.observe.observer import Observe
 from flows.settings.schema import SentencesSettings, Settings
 from flows.settings.terminology import parted as parted_files
 from operators.decoding.decoder import Decoder
@@ -27,7 +26,7 @@ from operators.decoding.translator_of_each import TranslatorOfEach
 from operators.events import parted
 from operators.languages import ENGLISH, Direction, Language, direction_to, language
 from operators.models.pool import Usage
-from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
+from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observe
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState

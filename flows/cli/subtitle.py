@@ -22,7 +22,6 @@ from connectors.sinks.part import in_language
 from flows.captions.runner import caption
 from flows.captions.shared import Shared, StreamLanguages
 from flows.cli.refusals import check_command, check_text
-from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
@@ -41,7 +40,7 @@ from flows.settings.options import (
 from flows.settings.schema import RecoverySettings, Settings
 from operators.errors import DamagedInputError, InputError, OutputError, SurtitleError, UsageError, printable
 from operators.languages import Language, language
-from operators.notifications import Progress
+from operators.notifications import Observe, Progress
 from operators.subtitles.writer import Shown
 
 Recordings = Annotated[

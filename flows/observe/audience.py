@@ -77,21 +77,18 @@ TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
 
 
 class Audience:
-    """Publishes captions, their figures and the status of the run to viewers in browsers."""
+    """Publishes captions, their figures and the status of the run to viewers in browsers.
 
-    takes = frozenset(
-        {RunBegan, SoundRecognized, SpeechEnded, CaptionShown, UpdateMeasured, SoundLost, RunEnded}
-    )
+    Nothing listens before `served`.
+
+    Args:
+        files: What is written of each room, if that is wanted.
+
+    Raises:
+        UsageError: for an invalid token, or languages of rooms; for more rooms than files can be opened.
+    """
 
     def __init__(self, settings: Settings, files: RoomFiles | None = None) -> None:
-        """Prepare the hub; nothing listens before `served`.
-
-        Args:
-            files: What is written of each room, if that is wanted.
-
-        Raises:
-            UsageError: for an invalid token, or languages of rooms; for more rooms than files can be opened.
-        """
         web = settings.web
         self._lost_s = 0.0
         self._address = ""
@@ -100,14 +97,24 @@ class Audience:
         self._shows_code = settings.output.terminal and settings.messages.format == "text"
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
-        languages = languages_of(settings.translate.directions)
+        streams = []
+        if settings.input.microphone is not None:
+            streams = [live_stream(settings.input.microphone)]
+        elif settings.input.audio:
+            streams = [stream_of(settings.input.audio)]
         self._hub = Hub(
-            languages,
-            _streams(settings),
+            languages_of(settings.translate.directions),
+            streams,
             max_clients=web.max_clients,
             max_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
             is_private=self.rooms is not None,
         )
+        speaking: dict[str, Any] = {}
+        if self.rooms is not None:
+            # Imported here: few runs need them.
+            with needs_extra("web", "surtitle serve"):
+                from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
+            speaking = {"front": SPEAK_PAGE, "more": RoomSpeakers(self.rooms, self._hub).routes()}
         self._server = WebServer(
             self._hub,
             host=web.host,
@@ -115,9 +122,9 @@ class Audience:
             token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
             names=web.names,
             max_clients=web.max_clients,
-            **_speaking(self.rooms, self._hub),
             # Few rooms ask for several languages; what cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
+            **speaking,
         )
 
     @contextmanager
@@ -199,20 +206,3 @@ class Audience:
     def status(self, status: Status, sentence: str | None) -> None:
         """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)
-
-
-def _speaking(rooms: RoomRegistry | None, hub: Hub) -> dict[str, Any]:
-    """What a web server is given for the speakers of rooms, if there are any."""
-    if rooms is None:
-        return {}
-    # Imported here: few runs need them.
-    with needs_extra("web", "surtitle serve"):
-        from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
-    return {"front": SPEAK_PAGE, "more": RoomSpeakers(rooms, hub).routes()}
-
-
-def _streams(settings: Settings) -> list[str]:
-    """The names of the streams, as far as they are known in advance."""
-    if settings.input.microphone is not None:
-        return [live_stream(settings.input.microphone)]
-    return [stream_of(settings.input.audio)] if settings.input.audio else []

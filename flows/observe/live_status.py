@@ -6,7 +6,6 @@ from threading import Lock
 from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.audience import Audience
-from operators.events import ErasureRecord
 from operators.notifications import (
     Observed,
     OutputChanged,
@@ -19,11 +18,14 @@ from operators.notifications import (
 )
 from operators.sound import peak_dbfs
 
+# Seconds after a partial during which somebody counts as speaking.
+_SPEECH_S = 1.5
+# The meter falls by this much per second, so that peaks stay visible.
+_FALL_DB_PER_S = 30.0
+
 
 class RecordingProgress:
     """Shows the position in a recording as the status of a screen."""
-
-    takes = frozenset({RecordingAt})
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -35,22 +37,18 @@ class RecordingProgress:
             self._screen.status(Status(state=state, elapsed_s=event.position_s, duration_s=duration_s))
 
 
-# Seconds after a partial during which somebody counts as speaking.
-_SPEECH_S = 1.5
-# The meter falls by this much per second, so that peaks stay visible.
-_FALL_DB_PER_S = 30.0
+class StatusLine:
+    """Shows the status on the screen and to viewers whenever there is sound or its source changes.
 
+    Args:
+        absent: The state while nothing is connected.
+    """
 
-class LiveStatus:
-    """Derives the status from the events so far. Pure: events carry their times."""
-
-    takes = frozenset(
-        {SoundHeard, SoundLost, SourceChanged, RecognizerChanged, UpdateMeasured, OutputChanged}
-    )
-
-    def __init__(self, absent: str = "no microphone") -> None:
-        """``absent`` is the state while nothing is connected."""
+    def __init__(self, screen: Screen, audience: Audience | None, absent: str = "no microphone") -> None:
+        self._screen = screen
+        self._audience = audience
         self._absent = absent
+        self._lock = Lock()
         self._now_s = 0.0
         self._wrong = ""
         self._lost_s = 0.0
@@ -65,12 +63,22 @@ class LiveStatus:
         self._overtaken = 0
 
     def observe(self, event: Observed) -> None:
-        """Record an event."""
+        """Record an event, and show the new status."""
+        with self._lock:
+            self._record(event)
+            status, sentence = self.status, self.sentence
+        if isinstance(event, SoundHeard | SourceChanged):
+            self._screen.status(status)
+            if self._audience is not None:
+                self._audience.status(status, sentence)
+
+    def _record(self, event: Observed) -> None:
         match event:
             case SoundHeard(chunk, at_s):
-                self._is_absent = False
-                self._now_s = at_s
-                self._meter(peak_dbfs(chunk.pcm), chunk.start_s + chunk.duration_s)
+                self._is_absent, self._now_s = False, at_s
+                end_s = chunk.start_s + chunk.duration_s
+                fallen = self._level_dbfs - _FALL_DB_PER_S * max(0.0, end_s - self._heard_s)
+                self._level_dbfs, self._heard_s = max(peak_dbfs(chunk.pcm), fallen), end_s
             case SoundLost(lost_s):
                 self._lost_s = lost_s
             case SourceChanged(sentence, at_s):
@@ -78,19 +86,12 @@ class LiveStatus:
             case RecognizerChanged(sentence):
                 self._wrong, self._is_troubled = sentence, True
             case UpdateMeasured(record, at_s):
-                self._caption(record, at_s)
+                self._is_troubled = False
+                self._spoken_s = -math.inf if record.is_final else at_s
+                self._lag_s = record.latency_from_speech_s
+                self._overtaken += record.overtaken
             case OutputChanged(path, _, is_late):
                 (self._late_files.add if is_late else self._late_files.discard)(path)
-
-    def _meter(self, peak_dbfs: float, end_s: float) -> None:
-        fallen = self._level_dbfs - _FALL_DB_PER_S * max(0.0, end_s - self._heard_s)
-        self._level_dbfs, self._heard_s = max(peak_dbfs, fallen), end_s
-
-    def _caption(self, record: ErasureRecord, at_s: float) -> None:
-        self._is_troubled = False
-        self._spoken_s = -math.inf if record.is_final else at_s
-        self._lag_s = record.latency_from_speech_s
-        self._overtaken += record.overtaken
 
     @property
     def status(self) -> Status:
@@ -116,25 +117,3 @@ class LiveStatus:
             return self._wrong
         # Remote viewers need not know the names of files on this machine.
         return "a file of this run cannot be written for now" if self._late_files else None
-
-
-class StatusLine:
-    """Shows the status on the screen and to viewers whenever there is sound or its source changes."""
-
-    takes = LiveStatus.takes
-
-    def __init__(self, screen: Screen, audience: Audience | None, live: LiveStatus | None = None) -> None:
-        self._screen = screen
-        self._audience = audience
-        self._lock = Lock()
-        self._live = live or LiveStatus()
-
-    def observe(self, event: Observed) -> None:
-        """Record an event, and show the new status."""
-        with self._lock:
-            self._live.observe(event)
-            status, sentence = self._live.status, self._live.sentence
-        if isinstance(event, SoundHeard | SourceChanged):
-            self._screen.status(status)
-            if self._audience is not None:
-                self._audience.status(status, sentence)

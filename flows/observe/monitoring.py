@@ -8,7 +8,7 @@ from threading import Lock, Thread
 from time import monotonic
 
 from connectors.messages import tell
-from connectors.metrics.counters import CountMessages, RunMetrics
+from connectors.metrics.counters import RunMetrics
 from flows.settings.schema import Settings
 from operators.extras import needs_extra
 from operators.metrics.health import Health, Rule, Verdict
@@ -33,24 +33,16 @@ from operators.sound import peak_dbfs
 
 
 class Monitoring:
-    """Counts the events of a run, and judges whether the run is healthy."""
+    """Counts the events of a run, and judges whether the run is healthy; nothing listens before `served`.
 
-    takes = frozenset(
-        {
-            RunBegan, RunEnded, LoadingBegan, LoadingEnded, ModelLoaded, SoundHeard, SoundLost,
-            SourceChanged, RecognizerChanged, SpeechCut, PartialHeard, UpdateMeasured, MessageSkipped,
-        }
-    )  # fmt: skip
+    Args:
+        viewers: Returns the number of viewers in browsers, on any thread.
+
+    Raises:
+        UsageError: for an invalid address; without the packages of the extra ``web``.
+    """
 
     def __init__(self, settings: Settings, viewers: Callable[[], int]) -> None:
-        """Prepare the metrics; nothing listens before `served`.
-
-        Args:
-            viewers: Returns the number of viewers in browsers, on any thread.
-
-        Raises:
-            UsageError: for an invalid address; without the packages of the extra ``web``.
-        """
         # Imported here: few runs need them.
         with needs_extra("web", "metrics.listen"):
             from connectors.metrics.server import parse_address, served_metrics
@@ -84,15 +76,14 @@ class Monitoring:
         Raises:
             OutputError: when the address cannot be listened on.
         """
-        counting = CountMessages(self.metrics)
-        logging.getLogger().addHandler(counting)
+        logging.getLogger().addHandler(self.metrics)
         try:
             with self._serve() as (address, is_open_to_others):
                 others = " for every machine that can reach this one" if is_open_to_others else ""
                 tell("metrics_opened", f"metrics at {address}{others}", address=address)
                 yield address
         finally:
-            logging.getLogger().removeHandler(counting)
+            logging.getLogger().removeHandler(self.metrics)
 
     def verdict(self) -> Verdict:
         """The health of the run. A change is reported on another thread, as the caller must not block."""

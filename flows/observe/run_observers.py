@@ -1,26 +1,26 @@
 """The observers of a captions run, chosen by its settings; one of them reports to the user in sentences."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import Protocol
 
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.messages import tell
 from connectors.terminal import Screen
 from flows.observe.audience import Audience
-from flows.observe.live_status import LiveStatus, StatusLine
+from flows.observe.live_status import RecordingProgress, StatusLine
 from flows.observe.monitoring import Monitoring
-from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
 from operators.addresses import is_address
 from operators.languages import is_language, language
 from operators.notifications import (
     MessageSkipped,
-    ModelAnswered,
     Observed,
     OutputChanged,
     RecognizerChanged,
@@ -30,24 +30,44 @@ from operators.notifications import (
     SpeechCut,
 )
 from operators.text import cleaned
-from operators.trouble import TroubleWatch
+from operators.trouble import Trouble, TroubleWatch
+
+
+class Observer(Protocol):
+    """Observes a run without changing it."""
+
+    def observe(self, event: Observed, /) -> None:
+        """Handle an event, or ignore it; called from any thread, so it must not block."""
+        ...
+
+
+class Observers:
+    """Passes each event to all observers, in their order.
+
+    An observer that raises must not end the captions: the error is reported with its traceback, and the
+    observer gets no more events.
+    """
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+        #: Whether an observer has failed.
+        self.have_failed = False
+
+    def observe(self, event: Observed) -> None:
+        """Pass on an event; thread-safe, never raises."""
+        for one in self._observers:
+            try:
+                one.observe(event)
+            except Exception as error:  # noqa: BLE001 - whatever it is, captions continue
+                self._observers = tuple(other for other in self._observers if other is not one)
+                self.have_failed = True
+                name = type(one).__name__
+                sentence = f"{name} failed and is not used any more; captions continue"
+                tell("observer_failed", sentence, level=logging.ERROR, error=error, observer=name)
 
 
 class Messages:
     """Reports events to the user in sentences."""
-
-    takes = frozenset(
-        {
-            SourceChanged,
-            RecognizerChanged,
-            SpeechCut,
-            OutputChanged,
-            ModelAnswered,
-            RecordingTruncated,
-            MessageSkipped,
-            RunEnded,
-        }
-    )
 
     def __init__(self) -> None:
         self._model = TroubleWatch()
@@ -69,9 +89,6 @@ class Messages:
                 tell("speech_cut", f"{sentence}; further cases are only counted")
             case OutputChanged(path, sentence, is_late):
                 tell("write_failed" if is_late else "write_recovered", sentence, output=path)
-            case ModelAnswered(trouble, why):
-                for sentence in self._model.note(trouble, why):
-                    tell("model_trouble", sentence)
             case MessageSkipped("language", code):
                 with self._lock:
                     self._left_out[code] += 1
@@ -79,6 +96,11 @@ class Messages:
                 self._tell_left_out()
             case RecordingTruncated(sentence):
                 self._truncated.append(sentence)
+
+    def model_answered(self, trouble: Trouble | None, why: str) -> None:
+        """Report what was wrong with a translation, if anything was; ``why`` says which one, with details."""
+        for sentence in self._model.note(trouble, why):
+            tell("model_trouble", sentence)
 
     def _tell_left_out(self) -> None:
         """Tell how many there were since this was last told."""
@@ -96,19 +118,18 @@ class Messages:
 
 
 class RunObservers(Observers):
-    """Messages and the summary always; all others only if their output is wanted."""
+    """Messages and the summary always; all others only if their output is wanted.
+
+    Args:
+        has_files: Whether the output files are this process's.
+
+    Raises:
+        UsageError: for an invalid address or token.
+    """
 
     def __init__(
         self, settings: Settings, screen: Screen, others: Iterable[Observer] = (), *, has_files: bool = True
     ) -> None:
-        """Prepare the observers; nothing listens before `served`.
-
-        Args:
-            has_files: Whether the output files are this process's.
-
-        Raises:
-            UsageError: for an invalid address or token.
-        """
         self.messages = Messages()
         self.summary = RunSummary(settings)
         #: Measures the sound, if the input is sound.
@@ -117,12 +138,16 @@ class RunObservers(Observers):
         self.outputs = OutputWatch(self.observe, is_here=has_files)
         self.audience = audience = self._audience(settings) if settings.web.enabled else None
         self.monitoring = None if settings.metrics.listen is None else Monitoring(settings, self._viewers)
-        live = LiveStatus("no broadcast") if is_address(settings.input.microphone or "") else LiveStatus()
-        line = StatusLine(screen, audience, live) if settings.input.microphone else None
         given = settings.input
-        heard = self.heard if given.audio or given.microphone or given.rooms else None
-        asked = [one for one in (heard, self.monitoring, line, audience) if one is not None]
-        super().__init__(self.messages, self.summary, *asked, *others)
+        absent = "no broadcast" if is_address(given.microphone or "") else "no microphone"
+        asked = (
+            self.heard if given.audio or given.microphone or given.rooms else None,
+            self.monitoring,
+            StatusLine(screen, audience, absent) if given.microphone else None,
+            RecordingProgress(screen) if given.audio and settings.output.terminal else None,
+            audience,
+        )
+        super().__init__(self.messages, self.summary, *(one for one in asked if one is not None), *others)
 
     def _audience(self, settings: Settings) -> Audience:
         folder = settings.rooms.folder if settings.input.rooms else None

@@ -29,8 +29,6 @@ from operators.sound import peak_dbfs
 class SoundLevels:
     """Measures the sound of a run."""
 
-    takes = frozenset({SoundHeard})
-
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._seconds = 0.0
@@ -79,8 +77,6 @@ def _louder(path: Path) -> str:
 class Profile:
     """Measures the seconds between two updates that no forward pass accounts for."""
 
-    takes = frozenset({UpdateMeasured})
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._last_s: float | None = None
@@ -100,8 +96,6 @@ class Profile:
 
 class RunSummary:
     """Accumulates updates and losses for the closing summary."""
-
-    takes = frozenset({UpdateMeasured, SoundLost, SpeechCut})
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

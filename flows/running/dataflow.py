@@ -52,23 +52,16 @@ def this_process(settings: Settings) -> Process:
     Raises:
         UsageError: when the settings do not fit together.
     """
+    addresses, number = settings.run.addresses, settings.run.process
     if is_bytewax_job():
         # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
         program = sys.modules["__main__"]
-        addresses: str | None = getattr(program, "addresses", None)
-        number: int | None = getattr(program, "kwargs", {}).get("process_id")
-        process = Process(tuple(addresses.split(";")) if addresses else (), number or 0)
-    else:
-        process = Process(settings.run.addresses, settings.run.process)
-    _check(process, settings)
-    return process
-
-
-def _check(process: Process, settings: Settings) -> None:
-    addresses = process.addresses
-    if process.number >= max(1, len(addresses)):
+        given: str | None = getattr(program, "addresses", None)
+        addresses = tuple(given.split(";")) if given else ()
+        number = getattr(program, "kwargs", {}).get("process_id") or 0
+    if number >= max(1, len(addresses)):
         raise UsageError(
-            f"there is no process {process.number} among {len(addresses)} addresses; "
+            f"there is no process {number} among {len(addresses)} addresses; "
             "name all processes in run.addresses, and count them from 0 in run.process"
         )
     if len(set(addresses)) < len(addresses):
@@ -78,6 +71,7 @@ def _check(process: Process, settings: Settings) -> None:
             "a cluster divides streams of events among its processes, and speech of one stream cannot be "
             "divided; leave out run.addresses"
         )
+    return Process(addresses, number)
 
 
 class Recovery(NamedTuple):
@@ -104,43 +98,36 @@ def run(
     in any case. ``process`` says which one of a cluster this is. Raises the `SurtitleError` that a stage
     raised, without Bytewax's wrappers, and `ClusterError` when another process of the cluster is lost.
     """
-    options = {}
+    options: dict[str, Any] = {}
     if recovery is not None:
         interval = timedelta(seconds=recovery.interval_s)
         options = {"epoch_interval": interval, "recovery_config": recovery.config}
+    addresses = list(process.addresses)
     # While Bytewax waits for the other processes of a cluster, the main thread reacts to no signal. The flow
     # has not begun then, so nothing is lost.
-    interrupts = interrupt_sets(stop, ends_deaf=bool(process.addresses))
-    with interrupts, _no_panic_text():
+    with interrupt_sets(stop, ends_deaf=bool(addresses)), _no_panic_text():
         try:
-            if process.addresses:
-                _run_cluster(dataflow, process, workers, options)
-            elif workers == 1:
+            if workers == 1 and not addresses:
                 # Not a cluster of one: its thread that waits for the worker costs a third of the speed.
                 run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
             else:
-                cluster_main(dataflow, [], 0, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
+                options["worker_count_per_proc"] = workers
+                cluster_main(dataflow, addresses, process.number, **options)  # type: ignore[no-untyped-call]  # as above
         except Exception as error:
             user_error = _cause(error) or (store_error(error, recovery.config) if recovery else None)
             if user_error is not None:
                 raise user_error from None
             raise
+        except BaseException as error:
+            # Bytewax panics when a connection breaks; a panic is no `Exception`, and has no public type.
+            if type(error).__name__ != "PanicException" or not addresses:
+                raise
+            raise ClusterError(
+                f"process {process.number} of {len(addresses)} has lost another process of its cluster: "
+                "start all of them again; with a recovery folder, they go on from what was remembered"
+            ) from None
         finally:
             release()
-
-
-def _run_cluster(dataflow: Dataflow, process: Process, workers: int, options: dict[str, Any]) -> None:
-    addresses = list(process.addresses)
-    try:
-        cluster_main(dataflow, addresses, process.number, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
-    except BaseException as error:
-        # Bytewax panics when a connection breaks; a panic is no `Exception`, and has no public type.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise ClusterError(
-            f"process {process.number} of {len(addresses)} has lost another process of its cluster: start "
-            "all of them again; with a recovery folder, they go on from what was remembered"
-        ) from None
 
 
 @contextmanager

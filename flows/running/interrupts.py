@@ -50,7 +50,7 @@ class _Listener:
         self._stop = stop
         self._ends_deaf = ends_deaf
         #: Whether the main thread has run a handler.
-        self._is_handleed = Flag()
+        self._is_handled = Flag()
         self._numbers = {signal.SIGINT, signal.SIGTERM}
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             self._numbers.add(signal.SIGHUP)
@@ -71,7 +71,7 @@ class _Listener:
         self._heard.close()
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self._is_handleed.set()
+        self._is_handled.set()
 
     def _listen(self) -> None:
         while number := self._heard.recv(1):
@@ -90,5 +90,5 @@ class _Listener:
             timer.start()
 
     def _end_if_deaf(self, number: int) -> None:
-        if not self._is_handleed.is_set():
+        if not self._is_handled.is_set():
             os._exit(128 + number)

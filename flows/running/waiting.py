@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -14,8 +13,6 @@ from operators.notifications import LoadingAt, Observed, RecordingAt
 
 class Waiting:
     """A progress line on stderr. It is silent if stderr is not a terminal or the user asked for quiet."""
-
-    takes = frozenset({LoadingAt, RecordingAt})
 
     def __init__(self, *, quiet: bool, captions: bool) -> None:
         """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
@@ -32,9 +29,7 @@ class Waiting:
     def __enter__(self) -> "Waiting":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.end()
 
     def doing(self, what: str, fraction: float | None) -> None:

@@ -215,30 +215,25 @@ class Sentences:
         """The finals that end because of a partial, and the sentence that it now belongs to."""
         state, done = self.state, list[Partial]()
         text = without_inner_stops(partial.text)
-        piece = Piece(partial.segment, text, partial.start_s, partial.end_s, partial.is_final)
         for sentence in state.open:
-            for at, known in enumerate(sentence.pieces):
-                if known.segment == piece.segment:
-                    sentence.pieces[at] = msgspec.structs.replace(
-                        piece, mark=known.mark, keeps_capital=known.keeps_capital, is_joined=known.is_joined
-                    )
+            for known in sentence.pieces:
+                if known.segment == partial.segment:
+                    known.text, known.is_final = text, partial.is_final
+                    known.start_s, known.end_s = partial.start_s, partial.end_s
                     return done, sentence
+        piece = Piece(partial.segment, text, partial.start_s, partial.end_s, partial.is_final)
         last = state.open[-1] if state.open else None
         if last is not None and last.waits:
-            if not self._ends_before(piece, last):
+            # Lower numbers than before are those of another recording or recogniser.
+            is_other = piece.segment < last.pieces[-1].segment
+            is_long = self._length(last.pieces, last.text) >= _TOO_LONG
+            if not (is_other or is_long or piece.start_s - last.end_s >= self._bounds.pause_s):
                 last.pieces.append(piece)
                 return done, last
             done += self.end(partial.arrival_s)
         del state.open[: -MAX_OPEN + 1]
         state.open.append(OpenSentence([piece]))
         return done, state.open[-1]
-
-    def _ends_before(self, piece: Piece, sentence: OpenSentence) -> bool:
-        """Whether a sentence ended before a new segment, whatever its words are."""
-        # Lower numbers than before are those of another recording or recogniser.
-        is_other = piece.segment < sentence.pieces[-1].segment
-        is_long = self._length(sentence.pieces, sentence.text) >= _TOO_LONG
-        return is_other or is_long or piece.start_s - sentence.end_s >= self._bounds.pause_s
 
     def _length(self, pieces: list[Piece], text: str) -> float:
         """The length of a sentence in parts of what is allowed."""
@@ -255,15 +250,11 @@ class Sentences:
             text = self._joined(pieces[:at])
             if at == len(pieces):
                 # Without a next segment, only rules can tell.
-                is_over = not text or self._is_over(text)
+                is_over = not text or by_rules(Seam(text, "", 0.0, self._language)) is Verdict.ENDS
                 return at if is_over else None
             if self._ends(text, pieces[:at], pieces[at]):
                 return at
         return None
-
-    def _is_over(self, text: str) -> bool:
-        """Whether a sentence has ended whatever follows."""
-        return by_rules(Seam(text, "", 0.0, self._language)) is Verdict.ENDS
 
     def _ends(self, text: str, before: list[Piece], after: Piece) -> bool:
         """Whether a sentence ends behind some pieces; if not, note how to join the next one."""
@@ -287,12 +278,13 @@ class Sentences:
     def _final(self, sentence: OpenSentence, count: int) -> Partial:
         """The final of the first pieces of a sentence; the others are another one."""
         state, pieces = self.state, sentence.pieces
-        final = self._partial(sentence, pieces[:count], self._spell(ended(self._joined(pieces[:count]))))
+        text = self._spell(ended(self._joined(pieces[:count])))
+        final = self._partial(sentence, pieces[:count], text, is_final=True)
         sentence.pieces, sentence.revision, sentence.text = pieces[count:], 0, ""
         if not sentence.pieces:
-            state.open = [one for one in state.open if one is not sentence]
+            state.open.remove(sentence)
         state.ended += 1
-        return msgspec.structs.replace(final, is_final=True)
+        return final
 
     def _update(self, sentence: OpenSentence) -> list[Partial]:
         """The update of an open sentence, if its words changed or are stable now.
@@ -307,20 +299,22 @@ class Sentences:
             # The model need not read the same text again.
             text = sentence.text
         update = self._partial(sentence, sentence.pieces, text)
-        update = msgspec.structs.replace(update, is_stable=sentence.waits)
         sentence.text = text
         sentence.revision += 1
         return [update]
 
-    def _partial(self, sentence: OpenSentence, pieces: list[Piece], text: str) -> Partial:
+    def _partial(
+        self, sentence: OpenSentence, pieces: list[Piece], text: str, *, is_final: bool = False
+    ) -> Partial:
         return Partial(
             stream=self.state.stream,
             segment=pieces[0].segment,
             revision=sentence.revision,
-            is_final=False,
+            is_final=is_final,
             text=text,
             start_s=pieces[0].start_s,
             end_s=max(piece.end_s for piece in pieces),
             arrival_s=self.state.arrival_s,
             is_sentence=True,
+            is_stable=sentence.waits and not is_final,
         )

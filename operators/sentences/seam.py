@@ -7,7 +7,6 @@ pause, the words at the seam and the opinion of a judge (`operators.sentences.pr
 
 from collections.abc import Callable
 from enum import Enum
-from math import inf
 from typing import NamedTuple
 
 from operators.languages import Language
@@ -79,54 +78,48 @@ class Decision(NamedTuple):
     """What is known about a seam. One that is not `Verdict.UNSURE` is final."""
 
     verdict: Verdict
-    #: Log odds that the sentence ends here; infinite where a rule decides.
-    log_odds: float
     #: A comma or nothing, between the two parts of a sentence that goes on.
     mark: str = ""
     #: Whether the first word after the seam is written with a capital within a sentence.
     keeps_capital: bool = True
 
 
-class Features(NamedTuple):
-    """What the score is computed from."""
+class _Weights(NamedTuple):
+    """What each hint adds to the log odds that a sentence ends."""
 
+    constant: float
     #: The mark before the seam is a comma; it is a question or exclamation mark.
     comma: float
     strong: float
-    #: Silence, up to a tenth of a second beyond what a recogniser counts as speech, from 0 to 1.
+    #: The pause, up to `_PAUSE_S`.
     pause: float
     #: The sentence so far has one or two words.
     short: float
     #: Small words at the seam.
     rarely_last: float
     rarely_first: float
-    #: The judge's opinion, a fifth of its log odds, from -1.5 to 1.5; 0 without a judge.
+    #: A fifth of the judge's log odds, from -1.5 to 1.5.
     opinion: float
-    constant: float = 1.0
 
 
-#: The weight of each feature with a judge and without one.
-WITH_JUDGE = Features(-2.4, 2.0, 3.0, -0.6, 0.0, 0.0, 4.8, -0.4)
-RULES_ALONE = Features(-2.1, 0.9, 2.8, -0.5, -0.7, -2.1, 0.0, 0.4)
+_WITH_JUDGE = _Weights(-0.4, -2.4, 2.0, 3.0, -0.6, 0.0, 0.0, 4.8)
+_RULES_ALONE = _Weights(0.4, -2.1, 0.9, 2.8, -0.5, -0.7, -2.1, 0.0)
 
 
 def decide(seam: Seam, judge: Judge | None, spellings: Spellings | None = None) -> Decision:
     """Decide about a seam; the judge is asked only where the rules leave a doubt."""
     clear = by_rules(seam)
     if clear is Verdict.ENDS:
-        return Decision(clear, inf)
+        return Decision(clear)
     if not seam.after.strip():
-        return Decision(Verdict.UNSURE, 0.0)
+        return Decision(Verdict.UNSURE)
     is_large = _is_large(seam, spellings)
     is_doubtful = seam.language.is_spaced and (clear is None or is_large is None)
     opinion = _opinion(judge, seam) if is_doubtful else None
-    log_odds = -inf
-    if clear is None:
-        log_odds = score(features(seam, opinion), is_told=opinion is not None) + _LONG * seam.is_long
     if is_large is None:
         # Without anybody's opinion a capital stays: a false one harms less than a name without its own.
         is_large = opinion is None or opinion.capital > 0
-    return Decision(clear or _verdict(log_odds, seam), log_odds, _mark(seam, opinion), is_large)
+    return Decision(clear or _scored(seam, opinion), _mark(seam, opinion), is_large)
 
 
 def by_rules(seam: Seam) -> Verdict | None:
@@ -137,8 +130,7 @@ def by_rules(seam: Seam) -> Verdict | None:
     if not seam.language.is_spaced:
         return Verdict.GOES_ON if mark and mark[-1] in COMMAS else Verdict.ENDS
     words = words_of(stem)
-    is_open = bool(words) and words[-1].casefold() in small_words(seam.language.code).open
-    if is_open:
+    if words and words[-1].casefold() in small_words(seam.language.code).open:
         return Verdict.GOES_ON
     first = seam.after.lstrip()[:1]
     # Some recognisers put capitals and marks only into finals.
@@ -147,25 +139,31 @@ def by_rules(seam: Seam) -> Verdict | None:
     return None
 
 
-def features(seam: Seam, opinion: Opinion | None) -> Features:
-    """What the score is computed from."""
+def _scored(seam: Seam, opinion: Opinion | None) -> Verdict:
+    """The verdict of the logistic score; the fewer words follow, the surer it has to be."""
     stem, mark, _ = parted(seam.before)
     before, after = words_of(stem), words_of(seam.after)
     small = small_words(seam.language.code)
     last, first = (words[at].casefold() if words else "" for words, at in ((before, -1), (after, 0)))
-    return Features(
-        comma=float(mark[:1] in COMMAS and mark != ""),
-        strong=float(mark[:1] in STRONG_STOPS and mark != ""),
-        pause=min(seam.pause_s, _PAUSE_S) / _PAUSE_S,
-        short=float(len(before) < 3),
-        rarely_last=float(last in small.rarely_last),
-        rarely_first=float(first in small.rarely_first),
-        opinion=0.0 if opinion is None else max(-1.5, min(1.5, opinion.ends / 5)),
+    weights = _RULES_ALONE if opinion is None else _WITH_JUDGE
+    log_odds = (
+        weights.constant
+        + weights.comma * mark.startswith(tuple(COMMAS))
+        + weights.strong * mark.startswith(tuple(STRONG_STOPS))
+        + weights.pause * min(seam.pause_s, _PAUSE_S) / _PAUSE_S
+        + weights.short * (len(before) < 3)
+        + weights.rarely_last * (last in small.rarely_last)
+        + weights.rarely_first * (first in small.rarely_first)
+        + weights.opinion * (0.0 if opinion is None else max(-1.5, min(1.5, opinion.ends / 5)))
+        + _LONG * seam.is_long
     )
+    missing = 0 if seam.is_whole else max(0, ENOUGH - len(after))
+    if abs(log_odds) < _SURE * missing:
+        return Verdict.UNSURE
+    return Verdict.ENDS if log_odds >= 0 else Verdict.GOES_ON
 
 
 def _opinion(judge: Judge | None, seam: Seam) -> Opinion | None:
-    """What the judge says; None without one, without words before the seam, or if it fails."""
     stem = parted(seam.before)[0]
     try:
         return None if judge is None or not stem else judge(stem, seam.after)
@@ -173,25 +171,11 @@ def _opinion(judge: Judge | None, seam: Seam) -> Opinion | None:
         return None
 
 
-def score(seen: Features, *, is_told: bool) -> float:
-    """Log odds that a sentence ends; ``is_told`` says whether a judge gave its opinion."""
-    weights = WITH_JUDGE if is_told else RULES_ALONE
-    return sum(weight * feature for weight, feature in zip(weights, seen, strict=True))
-
-
-def _verdict(log_odds: float, seam: Seam) -> Verdict:
-    missing = 0 if seam.is_whole else max(0, ENOUGH - len(words_of(seam.after)))
-    if abs(log_odds) < _SURE * missing:
-        return Verdict.UNSURE
-    return Verdict.ENDS if log_odds >= 0 else Verdict.GOES_ON
-
-
 def _mark(seam: Seam, opinion: Opinion | None) -> str:
     """A comma where the recogniser or the judge wants one."""
     has_comma = parted(seam.before)[1][:1] == ","
-    if opinion is None:
-        return "," if has_comma else ""
-    return "," if opinion.comma + _HEARD_COMMA * has_comma > 0 else ""
+    wants_one = has_comma if opinion is None else opinion.comma + _HEARD_COMMA * has_comma > 0
+    return "," if wants_one else ""
 
 
 def _is_large(seam: Seam, spellings: Spellings | None) -> bool | None:

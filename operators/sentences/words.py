@@ -50,110 +50,50 @@ class SmallWords(NamedTuple):
         return any(word.casefold() in words for words in self)
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
+def _small(*groups: str) -> SmallWords:
+    return SmallWords(*(frozenset(group.split()) for group in groups))
 
 
-_NONE = SmallWords(*[frozenset[str]()] * 4)
+_NONE = _small("", "", "", "")
 _SMALL_WORDS: Mapping[str, SmallWords] = {
-    "en": SmallWords(
-        _set(
-            """
-            a an the of and or but nor because which whose than my your our their its every into
-            from if as
-            """
-        ),
-        _set(
-            """
-            to in on at by for with that who whom when while where is are was were be been being
-            am will would can could should shall may might must have has had do does did not
-            very about after before between through during without under upon against until his
-            her this these those some any no each both either neither such like so what how
-            whether although though since unless we he she they
-            """
-        ),
-        _set(
-            """
-            which whose whom than nor of to from into that who is are was were be been being has
-            had have will would can could may might must shall should or by with as because
-            until upon through during without under at for in on
-            """
-        ),
-        _set(
-            """
-            you it there now then well yes okay why all many most more one two three first let
-            here just only also even us them me him
-            """
-        ),
+    "en": _small(
+        "a an the of and or but nor because which whose than my your our their its every into from if as",
+        "to in on at by for with that who whom when while where is are was were be been being am will would "
+        "can could should shall may might must have has had do does did not very about after before between "
+        "through during without under upon against until his her this these those some any no each both "
+        "either neither such like so what how whether although though since unless we he she they",
+        "which whose whom than nor of to from into that who is are was were be been being has had have will "
+        "would can could may might must shall should or by with as because until upon through during "
+        "without under at for in on",
+        "you it there now then well yes okay why all many most more one two three first let here just only "
+        "also even us them me him",
     ),
-    "de": SmallWords(
-        _set(
-            """
-            der die das den dem des ein eine einen einem einer eines und oder aber sondern weil
-            dass denn als von zum zur im am vom beim ins mein meine unser unsere ihre seine kein
-            keine
-            """
-        ),
-        _set(
-            """
-            in mit für durch gegen ohne um bei nach seit aus über unter vor zwischen wenn ob wie
-            zu sehr nicht ich wir er
-            """
-        ),
-        _set(
-            """
-            dass sondern weil oder als von mit zu deren dessen welche welcher welches ist sind
-            war waren hat haben wird
-            """
-        ),
-        _set(
-            """
-            du es dies da so nun also ja nein hier dann was warum man mir mich uns euch dir ihm
-            ihn auch nur noch schon viele alle einige jetzt heute
-            """
-        ),
+    "de": _small(
+        "der die das den dem des ein eine einen einem einer eines und oder aber sondern weil dass denn als "
+        "von zum zur im am vom beim ins mein meine unser unsere ihre seine kein keine",
+        "in mit für durch gegen ohne um bei nach seit aus über unter vor zwischen wenn ob wie zu sehr nicht "
+        "ich wir er",
+        "dass sondern weil oder als von mit zu deren dessen welche welcher welches ist sind war waren hat "
+        "haben wird",
+        "du es dies da so nun also ja nein hier dann was warum man mir mich uns euch dir ihm ihn auch nur "
+        "noch schon viele alle einige jetzt heute",
     ),
-    "fr": SmallWords(
-        _set(
-            """
-            le la les un une des du de au aux et ou mais car que qui dont mon ma mes son sa ses
-            notre nos leur leurs
-            """
-        ),
-        _set(
-            """
-            à en dans par pour sur avec sans sous entre vers chez si comme est sont était ne
-            très ce cet cette ces je nous il
-            """
-        ),
-        _set("dont que qui de du des ou est sont était a ont"),
-        _set(
-            """
-            vous tu elle ils elles on c'est y donc alors oui non voici voilà tout tous toutes
-            quand lorsque après avant aussi même
-            """
-        ),
+    "fr": _small(
+        "le la les un une des du de au aux et ou mais car que qui dont mon ma mes son sa ses notre nos leur "
+        "leurs",
+        "à en dans par pour sur avec sans sous entre vers chez si comme est sont était ne très ce cet cette "
+        "ces je nous il",
+        "dont que qui de du des ou est sont était a ont",
+        "vous tu elle ils elles on c'est y donc alors oui non voici voilà tout tous toutes quand lorsque "
+        "après avant aussi même",
     ),
-    "es": SmallWords(
-        _set(
-            """
-            el la los las un una unos unas de del al y e o u pero porque que cuyo mi mis su sus
-            nuestro nuestra
-            """
-        ),
-        _set(
-            """
-            a en con por para sin sobre entre hasta desde si como es son era no muy este esta
-            estos estas yo nosotros él
-            """
-        ),
-        _set("cuyo cuya cuyos cuyas que de del o es son era ha han"),
-        _set(
-            """
-            tú usted ella ellos esto eso así entonces bueno sí aquí se me te le nos les todo
-            todos muchas muchos cuando después antes también sólo solo
-            """
-        ),
+    "es": _small(
+        "el la los las un una unos unas de del al y e o u pero porque que cuyo mi mis su sus nuestro nuestra",
+        "a en con por para sin sobre entre hasta desde si como es son era no muy este esta estos estas yo "
+        "nosotros él",
+        "cuyo cuya cuyos cuyas que de del o es son era ha han",
+        "tú usted ella ellos esto eso así entonces bueno sí aquí se me te le nos les todo todos muchas "
+        "muchos cuando después antes también sólo solo",
     ),
 }
 

@@ -7,17 +7,16 @@ words; a final shows everything.
 """
 
 from collections.abc import Callable
-from datetime import datetime
 
 import msgspec
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
-from bytewax.operators import KeyedStream, StatefulBatchLogic
+from bytewax.operators import KeyedStream
 from typing_extensions import override
 
 from operators.events import Caption, Translation, moment_of
 from operators.languages import SENTENCE_MARKS
-from operators.stages.snapshots import Silence, pack, unpack
+from operators.stages.snapshots import StreamLogic, unpack
 from operators.stages.translation import MAX_OPEN
 from operators.text import settled, word_end
 
@@ -51,58 +50,43 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
     of_stream = mask_k if callable(mask_k) else lambda _stream: mask_k
 
     def build(resume: bytes | None) -> _Stream:
-        return _Stream(of_stream, ShownState() if resume is None else unpack(resume, ShownState))
+        return _Stream(of_stream, DisplayState() if resume is None else unpack(resume, DisplayState))
 
     keyed: KeyedStream[Translation] = op.key_on("key", up, lambda translation: translation.channel)
     return op.key_rm("unkey", op.stateful_batch("mask", keyed, build))
 
 
-class ShownState(msgspec.Struct, array_like=True):
+class DisplayState(msgspec.Struct, array_like=True):
     """The state of a stream: the shown text of its open segments, the most recently updated last."""
 
     open: dict[int, str] = {}
 
 
-class _Stream(StatefulBatchLogic[Translation, Caption, bytes]):
-    def __init__(self, mask_k: Callable[[str], int], state: ShownState) -> None:
+class _Stream(StreamLogic[Translation, Caption, DisplayState]):
+    def __init__(self, mask_k: Callable[[str], int], state: DisplayState) -> None:
+        super().__init__(state)
         self._mask_k = mask_k
-        self._state = state
-        self._silence = Silence()
 
     @override
-    def on_batch(self, values: list[Translation]) -> tuple[list[Caption], bool]:
-        self._silence.broken()
-        return [self._caption(one) for one in values], not self._state.open
-
-    @override
-    def on_notify(self) -> tuple[list[Caption], bool]:
-        return [], self._silence.is_long()
-
-    @override
-    def notify_at(self) -> datetime | None:
-        return self._silence.look_at
-
-    @override
-    def snapshot(self) -> bytes:
-        return pack(self._state)
-
-    def _caption(self, translation: Translation) -> Caption:
-        shown = self._state.open
-        before = shown.pop(translation.segment, "")
-        made = caption(translation, self._mask_k(translation.channel), before)
+    def take(self, event: Translation) -> list[Caption]:
+        shown = self.state.open
+        before = shown.pop(event.segment, "")
+        made = caption(event, self._mask_k(event.channel), before)
         if not made.is_final:
             shown[made.segment] = made.shown
             if len(shown) > MAX_OPEN:
                 del shown[next(iter(shown))]
-        return made
+        return [made]
+
+    @override
+    def is_done(self) -> bool:
+        return not self.state.open
 
 
 def caption(translation: Translation, mask_k: int, before: str = "") -> Caption:
     """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final or stable.
 
     Args:
-        translation: The translation.
-        mask_k: Tokens to withhold.
         before: What was shown of the segment's last update: words that still stand are not withheld again.
     """
     text = translation.text

@@ -1,23 +1,22 @@
 """The measure stage: what each caption erased, how much of the draft was accepted, how late it came."""
 
 from collections.abc import Callable
-from datetime import datetime
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
-from bytewax.operators import KeyedStream, StatefulBatchLogic
+from bytewax.operators import KeyedStream
 from typing_extensions import override
 
 from operators.events import Caption, ErasureRecord
 from operators.metrics.erasure import ErasureMeter, ErasureState
-from operators.stages.snapshots import Silence, pack, unpack
+from operators.stages.snapshots import StreamLogic, unpack
 
 
 @operator
 def measure(
     step_id: str,
     up: Stream[Caption],
-    meter: Callable[[str, ErasureState | None], ErasureMeter],
+    meter: Callable[[str, ErasureState], ErasureMeter],
     is_over: Callable[[str], bool] = lambda _stream: False,
 ) -> Stream[ErasureRecord]:
     """Measure each caption against the previous one of the same segment.
@@ -26,7 +25,7 @@ def measure(
 
     Args:
         up: Captions of any number of streams.
-        meter: Makes the meter of one stream (or of a language of it), given its name, from its saved state.
+        meter: Makes the meter of one stream (or of a language of it), given its name, on its state.
         is_over: Whether a stream is known to be over; asked once in a while.
 
     Example:
@@ -48,48 +47,34 @@ def measure(
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.channel)
 
     def build(resume: bytes | None) -> _Stream:
-        return _Stream(meter, is_over, None if resume is None else unpack(resume, ErasureState))
+        return _Stream(meter, is_over, ErasureState() if resume is None else unpack(resume, ErasureState))
 
     return op.key_rm("unkey", op.stateful_batch("meter", keyed, build))
 
 
-class _Stream(StatefulBatchLogic[Caption, ErasureRecord, bytes]):
+class _Stream(StreamLogic[Caption, ErasureRecord, ErasureState]):
     def __init__(
         self,
-        make_meter: Callable[[str, ErasureState | None], ErasureMeter],
+        make_meter: Callable[[str, ErasureState], ErasureMeter],
         is_over: Callable[[str], bool],
-        resume: ErasureState | None,
+        state: ErasureState,
     ) -> None:
+        super().__init__(state)
         self._make_meter = make_meter
         self._is_over = is_over
-        self._resume = resume
         # Known with the first caption.
         self._stream: str | None = None
         self._meter: ErasureMeter | None = None
-        self._silence = Silence()
 
     @override
-    def on_batch(self, values: list[Caption]) -> tuple[list[ErasureRecord], bool]:
-        self._stream = values[0].channel
-        meter = self._meter = self._meter or self._make_meter(self._stream, self._resume)
-        self._silence.broken()
-        return [meter.record(caption) for caption in values], StatefulBatchLogic.RETAIN
+    def take(self, event: Caption) -> list[ErasureRecord]:
+        self._stream = event.channel
+        self._meter = self._meter or self._make_meter(self._stream, self.state)
+        return [self._meter.record(event)]
 
     @override
     def on_notify(self) -> tuple[list[ErasureRecord], bool]:
-        # What was measured is in the records; only the sums are forgotten.
-        return [], self._silence.is_long() or self._has_ended()
-
-    def _has_ended(self) -> bool:
-        # With an open segment, its last caption is still on its way.
-        if self._stream is None or self._meter is None or self._meter.state.open:
-            return False
-        return self._is_over(self._stream)
-
-    @override
-    def notify_at(self) -> datetime | None:
-        return self._silence.look_at
-
-    @override
-    def snapshot(self) -> bytes:
-        return pack(self._meter.state if self._meter is not None else self._resume or ErasureState())
+        # What was measured is in the records; only the sums are forgotten. With an open segment, its last
+        # caption is still on its way.
+        is_over = self._stream is not None and not self.state.open and self._is_over(self._stream)
+        return [], self._silence.is_long() or is_over

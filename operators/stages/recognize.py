@@ -24,19 +24,6 @@ class Pause(NamedTuple):
     is_last: bool
 
 
-class Listening(NamedTuple):
-    """How the speech of streams is recognised."""
-
-    #: Makes the recogniser of a stream, given its name, at the stream's first chunk.
-    make_recognizer: Callable[[str], Recognizer]
-    #: The present on the clock of a stream, given its name, in seconds, for audio that comes as it is
-    #: spoken. Without it, a partial arrives when its audio ends plus the seconds that the recogniser took:
-    #: recognition as if live, without queueing.
-    now: Callable[[str], float] | None = None
-    #: Called after each chunk.
-    processed: Callable[[AudioChunk], None] = lambda _chunk: None
-
-
 @operator
 def recognize(
     step_id: str,
@@ -55,8 +42,10 @@ def recognize(
 
     Args:
         up: Chunks of any number of streams; those of one stream in order.
-        make_recognizer: As of `Listening`.
-        now: The same.
+        make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
+        now: The present on the clock of a stream, given its name, in seconds, for audio that comes as it is
+            spoken. Without it, a partial arrives when its audio ends plus the seconds that the recogniser
+            took: recognition as if live, without queueing.
 
     Example:
         >>> from bytewax import operators as op
@@ -74,25 +63,42 @@ def recognize(
         >>> partials
         []
     """
-    heard = listen("listen", up, Listening(make_recognizer, now))
+    heard = listen("listen", up, make_recognizer, now)
     return op.filter_map("partials", heard, lambda one: one if isinstance(one, Partial) else None)
 
 
 @operator
-def listen(step_id: str, up: Stream[AudioChunk], how: Listening) -> Stream[Partial | Pause]:
-    """Recognise speech as `recognize` does, and say where the sound pauses, which ends a sentence."""
+def listen(
+    step_id: str,
+    up: Stream[AudioChunk],
+    make_recognizer: Callable[[str], Recognizer],
+    now: Callable[[str], float] | None = None,
+    processed: Callable[[AudioChunk], None] = lambda _chunk: None,
+) -> Stream[Partial | Pause]:
+    """Recognise speech as `recognize` does, and say where the sound pauses, which ends a sentence.
+
+    ``processed`` is called after each chunk.
+    """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 
     def build(resume: bytes | None) -> _Logic:
         state = None if resume is None else unpack(resume, NumberingState)
-        return _Logic(how, state)
+        return _Logic(make_recognizer, now, processed, state)
 
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
 class _Logic(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
-    def __init__(self, how: Listening, resume: NumberingState | None) -> None:
-        self._how = how
+    def __init__(
+        self,
+        make_recognizer: Callable[[str], Recognizer],
+        now: Callable[[str], float] | None,
+        processed: Callable[[AudioChunk], None],
+        resume: NumberingState | None,
+    ) -> None:
+        self._make_recognizer = make_recognizer
+        self._now = now
+        self._processed = processed
         self._recognizer: Recognizer | None = None
         self._numbering = PartialNumbering(resume) if resume else None
 
@@ -116,7 +122,7 @@ class _Logic(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
     def _recognize(self, chunk: AudioChunk) -> list[Partial | Pause]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))
         if self._recognizer is None and chunk.pcm:
-            self._recognizer = self._how.make_recognizer(chunk.stream)
+            self._recognizer = self._make_recognizer(chunk.stream)
         heard: list[Partial | Pause] = [*numbering.finish_resumed(self._arrival(numbering, 0.0))]
         numbering.heard_s = chunk.start_s + chunk.duration_s
         began = perf_counter()
@@ -129,7 +135,7 @@ class _Logic(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
             # Later chunks under the name of a stream that is over belong to another stream. After a pause,
             # they continue it, with a recogniser that counts its segments from 0.
             self._numbering = None if chunk.is_last else PartialNumbering(numbering.state)
-        self._how.processed(chunk)
+        self._processed(chunk)
         return heard
 
     def _finish(self, began: float | None = None) -> list[Partial]:
@@ -145,6 +151,4 @@ class _Logic(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
         return numbering.number(hypotheses, arrival_s) + numbering.finish(arrival_s)
 
     def _arrival(self, numbering: PartialNumbering, spent_s: float) -> float:
-        if self._how.now is None:
-            return numbering.heard_s + spent_s
-        return self._how.now(numbering.stream)
+        return numbering.heard_s + spent_s if self._now is None else self._now(numbering.stream)

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
-from bytewax.operators import KeyedStream, StatefulBatchLogic
+from bytewax.operators import KeyedStream
 from msgspec.structs import replace
 from typing_extensions import override
 
 from operators.events import Partial
 from operators.sentences.joining import Sentences, SentencesState
 from operators.stages.recognize import Pause
-from operators.stages.snapshots import Silence, pack, unpack
+from operators.stages.snapshots import StreamLogic, unpack
 
 # Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
 _LOOK_S = 0.25
@@ -45,21 +45,6 @@ def sentences(
         ended: Called with the name of a stream that is over, and the number of its sentences.
         goes_on_later: Whether the input ends only because a run was stopped that will be resumed: then
             sentences stay open.
-
-    Example:
-        >>> from bytewax import operators as op
-        >>> from bytewax.dataflow import Dataflow
-        >>> from bytewax.testing import TestingSink, TestingSource, run_main
-        >>> from operators import Partial
-        >>> from operators.stages.sentences import sentences
-        >>> one = Partial(stream="talk", segment=0, revision=0, is_final=True, text="It was.", start_s=0,
-        ...               end_s=1, arrival_s=1)
-        >>> flow, out = Dataflow("example"), []
-        >>> joined = sentences("sentences", op.input("in", flow, TestingSource([one])), None)
-        >>> op.output("out", joined, TestingSink(out))
-        >>> run_main(flow)
-        >>> [(partial.text, partial.is_sentence) for partial in out]
-        [('It was.', True)]
     """
 
     def build(resume: bytes | None) -> _Stream:
@@ -70,7 +55,7 @@ def sentences(
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
+class _Stream(StreamLogic[Partial | Pause, Partial, SentencesState]):
     def __init__(
         self,
         make: MakeSentences | None,
@@ -79,39 +64,54 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
         goes_on_later: Callable[[], bool],
         state: SentencesState | None,
     ) -> None:
+        # The stream of a new one is known with its first event.
+        super().__init__(state or SentencesState(""))
         self._make = make
         self._now = now
         self._ended = ended
         self._goes_on_later = goes_on_later
-        self._state = state
         self._sentences = make(state) if make and state else None
-        self._silence = Silence()
+        self._is_over = state is None
 
     @override
-    def on_batch(self, values: list[Partial | Pause]) -> tuple[list[Partial], bool]:
-        self._silence.broken()
-        done: list[Partial] = []
-        for value in values:
-            if self._state is None:
-                self._state = SentencesState(value.stream)
-                self._sentences = self._make(self._state) if self._make else None
-            done += self._pass(value) if isinstance(value, Partial) else self._pause(value)
-        return done, self._state is None
+    def take(self, event: Partial | Pause) -> list[Partial]:
+        if self._is_over:
+            # A stream that comes again under the name of one that is over is another one.
+            self.state, self._is_over = SentencesState(event.stream), False
+            self._sentences = self._make(self.state) if self._make else None
+        if isinstance(event, Pause):
+            done = [] if self._sentences is None else self._sentences.end(event.arrival_s)
+            if event.is_last:
+                self._ended(event.stream, self.state.ended)
+                self._is_over = True
+            return done
+        if event.is_sentence or self._sentences is None:
+            self.state.ended += event.is_final
+            return [replace(event, is_sentence=True)]
+        return self._sentences.hear(event)
+
+    @override
+    def is_done(self) -> bool:
+        return self._is_over
 
     @override
     def on_notify(self) -> tuple[list[Partial], bool]:
-        if self._sentences is None or self._now is None or self._sentences.due_s is None:
-            return [], self._silence.is_long()
-        stream = self._sentences.state.stream
-        is_due = self._now(stream) >= self._sentences.due_s
-        return self._sentences.end() if is_due else [], self.RETAIN
+        left_s = self._left_s()
+        if self._sentences is None or left_s is None:
+            return super().on_notify()
+        return self._sentences.end() if left_s <= 0 else [], self.RETAIN
 
     @override
     def notify_at(self) -> datetime | None:
-        if self._sentences is None or self._now is None or self._sentences.due_s is None:
-            return self._silence.look_at
-        left_s = self._sentences.due_s - self._now(self._sentences.state.stream)
+        left_s = self._left_s()
+        if left_s is None:
+            return super().notify_at()
         return datetime.now(UTC) + timedelta(seconds=min(max(left_s, 0.0), _LOOK_S))
+
+    def _left_s(self) -> float | None:
+        """Seconds until the last sentence ends unless speech goes on; None if none waits for that."""
+        due_s = self._sentences.due_s if self._sentences else None
+        return None if due_s is None or self._now is None else due_s - self._now(self.state.stream)
 
     @override
     def on_eof(self) -> tuple[list[Partial], bool]:
@@ -119,23 +119,3 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
         if self._sentences is None or self._goes_on_later():
             return [], self.RETAIN
         return self._sentences.end(), self.RETAIN
-
-    @override
-    def snapshot(self) -> bytes:
-        assert self._state is not None, "a logic is made for a value or from a snapshot"
-        return pack(self._state)
-
-    def _pass(self, partial: Partial) -> list[Partial]:
-        assert self._state is not None, "a logic is made for a value or from a snapshot"
-        if partial.is_sentence or self._sentences is None:
-            self._state.ended += partial.is_final
-            return [replace(partial, is_sentence=True)]
-        return self._sentences.hear(partial)
-
-    def _pause(self, pause: Pause) -> list[Partial]:
-        assert self._state is not None, "a logic is made for a value or from a snapshot"
-        done = [] if self._sentences is None else self._sentences.end(pause.arrival_s)
-        if pause.is_last:
-            self._ended(pause.stream, self._state.ended)
-            self._state = self._sentences = None
-        return done

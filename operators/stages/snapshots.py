@@ -4,11 +4,15 @@ import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
+from bytewax.operators import StatefulBatchLogic
+from typing_extensions import override
 
 S = TypeVar("S", bound=msgspec.Struct)
+X = TypeVar("X")
+Y = TypeVar("Y")
 
 
 def pack(state: msgspec.Struct) -> bytes:
@@ -53,3 +57,36 @@ class Silence:
 
     def _look_later(self) -> None:
         self._look_at = datetime.now(UTC) + _LOOK
+
+
+class StreamLogic(StatefulBatchLogic[X, Y, bytes], Generic[X, Y, S]):
+    """What a stage does with one stream; its state is kept until it is done, or silent for a day."""
+
+    def __init__(self, state: S) -> None:
+        self.state = state
+        self._silence = Silence()
+
+    def take(self, event: X) -> list[Y]:
+        """What leaves the stage because of an event."""
+        raise NotImplementedError
+
+    def is_done(self) -> bool:
+        """Whether the state can be forgotten after a batch."""
+        return False
+
+    @override
+    def on_batch(self, values: list[X]) -> tuple[list[Y], bool]:
+        self._silence.broken()
+        return [made for event in values for made in self.take(event)], self.is_done()
+
+    @override
+    def on_notify(self) -> tuple[list[Y], bool]:
+        return [], self._silence.is_long()
+
+    @override
+    def notify_at(self) -> datetime | None:
+        return self._silence.look_at
+
+    @override
+    def snapshot(self) -> bytes:
+        return pack(self.state)

@@ -1,8 +1,7 @@
 """The subtitle stage: turns the finals of all streams into one sequence of cues."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
-from time import monotonic, sleep
+from datetime import UTC, datetime, timedelta
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
@@ -13,11 +12,8 @@ from operators.events import Caption, Partial
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
 
-# For waits on the stream's clock. Bytewax compares this time with the wall clock, which may be set back. So
-# the stage is called in each turn of the worker, as often as live sources deliver.
-_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-# Seconds between two such calls at least: a worker that has no source would do nothing else.
-_PAUSE_S = 0.005
+# Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
+_LOOK_S = 0.25
 # Seconds that a caption may take to get here once it is ready, so that one ready in time is not too late.
 _MAX_UNDERWAY_S = 1.0
 
@@ -63,39 +59,34 @@ class _Cues(StatefulBatchLogic[Caption | Partial, Cue, WriterState]):
         self._writer = writer
         self._now = now
         self._due_s = writer.due_s
-        self._asked_s = 0.0
 
     @override
     def on_batch(self, values: list[Caption | Partial]) -> tuple[list[Cue], bool]:
         cues = self._writer.take(values)
         self._due_s = self._writer.due_s
-        return cues, StatefulBatchLogic.RETAIN
+        return cues, self.RETAIN
 
     @override
     def on_notify(self) -> tuple[list[Cue], bool]:
         wait_s = self._wait_s()
         if wait_s is None or wait_s > 0:
-            self._pause()
-            return [], StatefulBatchLogic.RETAIN
+            return [], self.RETAIN
         cues = self._writer.release()
         self._due_s = self._writer.due_s
-        return cues, StatefulBatchLogic.RETAIN
+        return cues, self.RETAIN
 
     @override
     def on_eof(self) -> tuple[list[Cue], bool]:
-        return self._writer.release(), StatefulBatchLogic.RETAIN
+        return self._writer.release(), self.RETAIN
 
     @override
     def notify_at(self) -> datetime | None:
-        return None if self._wait_s() is None else _AT_ONCE
+        wait_s = self._wait_s()
+        return None if wait_s is None else datetime.now(UTC) + timedelta(seconds=min(max(wait_s, 0), _LOOK_S))
 
     def _wait_s(self) -> float | None:
         due_s = self._due_s
         return None if due_s is None or self._now is None else due_s + _MAX_UNDERWAY_S - self._now()
-
-    def _pause(self) -> None:
-        sleep(max(0.0, min(_PAUSE_S, self._asked_s + _PAUSE_S - monotonic())))
-        self._asked_s = monotonic()
 
     @override
     def snapshot(self) -> WriterState:

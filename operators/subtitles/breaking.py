@@ -22,26 +22,13 @@ from operators.text import Piece, pieces, width
 _RLE, _LRE, _PDF = "\u202b", "\u202a", "\u202c"
 
 
-class Marks(NamedTuple):
-    """The marks before and after each line of a text."""
-
-    before: str = ""
-    after: str = ""
-
-    @classmethod
-    def of(cls, text: str) -> "Marks":
-        """The marks for a text: empty unless it contains a right-to-left letter."""
-        if text.isascii():
-            return cls()
-        classes = [unicodedata.bidirectional(char) for char in text]
-        right_to_left = classes.count("R") + classes.count("AL")
-        if right_to_left == 0:
-            return cls()
-        return cls(_RLE if right_to_left >= classes.count("L") else _LRE, _PDF)
-
-    def around(self, line: str) -> str:
-        """The line between its marks."""
-        return self.before + line + self.after
+def _marks(text: str) -> tuple[str, str]:
+    """The marks before and after each line of a text: empty unless it contains a right-to-left letter."""
+    classes = [] if text.isascii() else [unicodedata.bidirectional(char) for char in text]
+    right_to_left = classes.count("R") + classes.count("AL")
+    if right_to_left == 0:
+        return "", ""
+    return (_RLE if right_to_left >= classes.count("L") else _LRE), _PDF
 
 
 # The end of a sentence or a clause, with the quotes and brackets after it.
@@ -74,7 +61,7 @@ class BreakableText:
     """A text as pieces, and the quality of a break before each of them."""
 
     def __init__(self, text: str, columns: int, lines: int) -> None:
-        self.marks = Marks.of(text)
+        self.marks = _marks(text)
         self.columns = columns
         self._lines = lines
         # White space that takes space but shows nothing must not become a line.
@@ -84,10 +71,7 @@ class BreakableText:
         self._at = [0, *accumulate(sizes)]
         self._costs = [0.0, *(_cost(*pair) for pair in pairwise(self._pieces)), 0.0]
 
-    @property
-    def all(self) -> Span:
-        """All pieces."""
-        return Span(0, len(self._pieces))
+        self.all = Span(0, len(self._pieces))
 
     def width(self, span: Span) -> int:
         """Columns of pieces in one line."""
@@ -123,8 +107,8 @@ class BreakableText:
         """The share of the pieces before a place."""
         return self.width(Span(span.begin, at)) / max(1, self.width(span))
 
-    def set(self, span: Span) -> list[str]:
-        """The lines of pieces that fit into one block of at most two lines."""
+    def lines(self, span: Span) -> list[str]:
+        """The lines of pieces that fit into one block of at most two lines, without their marks."""
         if span.begin == span.end:
             return []
         if self.width(span) <= self.columns:
@@ -231,12 +215,14 @@ def _cut(broken: list[BreakableText], spans: list[Span], part: float) -> tuple[l
     part = broken[leading].part(spans[leading], at)
     cuts = [one.cut(span, part) for one, span in zip(broken, spans, strict=True)]
     cuts[leading] = at
-    earlier = [Span(span.begin, at) for span, at in zip(spans, cuts, strict=True)]
-    later = [Span(at, span.end) for span, at in zip(spans, cuts, strict=True)]
-    return earlier, later
+    both = list(zip(spans, cuts, strict=True))
+    return [Span(span.begin, at) for span, at in both], [Span(at, span.end) for span, at in both]
 
 
 def _block(broken: list[BreakableText], spans: list[Span]) -> CueText:
-    texts = [one.set(span) for one, span in zip(broken, spans, strict=True)]
-    lines = [one.marks.around(line) for one, text in zip(broken, texts, strict=True) for line in text]
-    return CueText(tuple(lines), max(sum(map(width, text)) for text in texts))
+    lines, columns = [], 0
+    for one, span in zip(broken, spans, strict=True):
+        before, after = one.marks
+        lines += [before + line + after for line in one.lines(span)]
+        columns = max(columns, sum(map(width, one.lines(span))))
+    return CueText(tuple(lines), columns)

@@ -29,7 +29,7 @@ class Cue(NamedTuple):
     lines: tuple[str, ...]
 
 
-class Spoken(NamedTuple):
+class SpeechProgress(NamedTuple):
     """How much of a text had been said at a time, in any unit that is the same for the whole text."""
 
     amount: int
@@ -42,7 +42,7 @@ class Speech(NamedTuple):
     start_ms: int
     end_ms: int
     #: How much of it had been said when: both rise, and the last amount is the whole. At most one if unknown.
-    heard: tuple[Spoken, ...] = ()
+    heard: tuple[SpeechProgress, ...] = ()
 
     @classmethod
     def at(cls, start_s: float, end_s: float) -> "Speech":
@@ -63,7 +63,7 @@ class Speech(NamedTuple):
         """When a share of the text had been said, between two times in proportion."""
         amount = share * self.heard[-1].amount
         at = bisect_left(self.heard, amount, key=lambda one: one.amount)
-        before = self.heard[at - 1] if at else Spoken(0, self.start_ms)
+        before = self.heard[at - 1] if at else SpeechProgress(0, self.start_ms)
         after = self.heard[at]
         part = (amount - before.amount) / max(1, after.amount - before.amount)
         return round(before.at_ms + part * (after.at_ms - before.at_ms))

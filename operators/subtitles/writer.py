@@ -7,7 +7,7 @@ import msgspec
 
 from operators.events import Caption, Partial
 from operators.subtitles.breaking import CueText, Text, split
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, Spoken, place
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, SpeechProgress, place
 from operators.text import cleaned
 
 Shown = Literal["source", "target", "both"]
@@ -35,7 +35,7 @@ class Final(msgspec.Struct, frozen=True):
     start_s: float
     end_s: float
     #: How much of it was heard when.
-    heard: tuple[Spoken, ...] = ()
+    heard: tuple[SpeechProgress, ...] = ()
 
     @property
     def speech(self) -> Speech:
@@ -51,7 +51,7 @@ class WriterState(msgspec.Struct, frozen=True):
     #: The final that waits for the next caption.
     held: Final | None = None
     #: How much of each unfinished segment was heard when, by its stream and number.
-    heard: dict[str, tuple[Spoken, ...]] = {}
+    heard: dict[str, tuple[SpeechProgress, ...]] = {}
 
 
 class SubtitleWriter:
@@ -68,10 +68,16 @@ class SubtitleWriter:
     """
 
     def __init__(self, shown: Shown, columns: Columns, state: WriterState | None = None) -> None:
+        state = state or WriterState()
         self._shown = shown
         self._columns = columns
-        self.state = state or WriterState()
-        self._blocks = self._blocks_of(self.state.held)
+        self._free_ms, self._held, self._heard = state.free_ms, state.held, dict(state.heard)
+        self._blocks = self._blocks_of(self._held)
+
+    @property
+    def state(self) -> WriterState:
+        """What a later writer needs to go on."""
+        return WriterState(self._free_ms, self._held, dict(self._heard))
 
     def take(self, captions: Iterable[Caption | Partial]) -> list[Cue]:
         """The cues that further captions of any stream settle; partials only tell what was spoken when."""
@@ -84,60 +90,55 @@ class SubtitleWriter:
     @property
     def due_s(self) -> float | None:
         """When silence settles the held final, in seconds on the stream's clock; None if none is held."""
-        if self.state.held is None:
+        if self._held is None:
             return None
-        last = self._cues(self.state.held, None)[-1]
-        heard = (times[-1].at_ms for times in self.state.heard.values())
-        return (max(last.end_ms, self.state.held.speech.end_ms, *heard) + _SILENCE_MS) / 1000
+        speech = self._held.speech
+        last = place(self._blocks, speech, self._free_ms, None)[-1]
+        heard = (times[-1].at_ms for times in self._heard.values())
+        return (max(last.end_ms, speech.end_ms, *heard) + _SILENCE_MS) / 1000
 
     def _take(self, caption: Caption | Partial) -> list[Cue]:
         if isinstance(caption, Partial):
-            self._heard(caption, caption.text)
+            self._hear(caption, caption.text)
             return []
         final = Final(
             source=cleaned(caption.source) if self._shown != "target" else "",
             target=cleaned(caption.text) if self._shown != "source" else "",
             start_s=caption.start_s,
             end_s=caption.end_s,
+            heard=self._hear(caption, caption.source),
         )
-        heard = self._heard(caption, caption.source)
         if not (final.source.strip() or final.target.strip()):
             return []
         settled = self._settle(final.speech.start_ms)
         if caption.is_final:
-            self.state = msgspec.structs.replace(self.state, held=msgspec.structs.replace(final, heard=heard))
-            self._blocks = self._blocks_of(self.state.held)
+            self._held, self._blocks = final, self._blocks_of(final)
         return settled
 
-    def _heard(self, caption: Caption | Partial, source: str) -> tuple[Spoken, ...]:
+    def _hear(self, caption: Caption | Partial, source: str) -> tuple[SpeechProgress, ...]:
         """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(source)
         # Not `caption.key`: of several languages, only captions have one, and partials are of the speech.
         key = f"{caption.stream}/{caption.segment}"
-        open_ones = dict(self.state.heard)
         known = [
             one
-            for one in open_ones.pop(key, ())
+            for one in self._heard.pop(key, ())
             if 0 < amount - one.amount <= _FASTEST * (speech.end_ms - one.at_ms) / 1000
             and speech.start_ms <= one.at_ms
         ]
-        heard = (*known[-_TIMES:], Spoken(amount, speech.end_ms))
+        heard = (*known[-_TIMES:], SpeechProgress(amount, speech.end_ms))
         if not caption.is_final:
-            for oldest in list(open_ones)[: 1 - _OPEN]:
-                del open_ones[oldest]
-            open_ones[key] = heard
-        self.state = msgspec.structs.replace(self.state, heard=open_ones)
+            for oldest in list(self._heard)[: 1 - _OPEN]:
+                del self._heard[oldest]
+            self._heard[key] = heard
         return heard
 
     def _settle(self, next_ms: int | None) -> list[Cue]:
-        if self.state.held is None:
+        if self._held is None:
             return []
-        cues = self._cues(self.state.held, next_ms)
-        self.state = msgspec.structs.replace(self.state, free_ms=cues[-1].end_ms + GAP_MS, held=None)
+        cues = place(self._blocks, self._held.speech, self._free_ms, next_ms)
+        self._free_ms, self._held = cues[-1].end_ms + GAP_MS, None
         return cues
-
-    def _cues(self, held: Final, next_ms: int | None) -> list[Cue]:
-        return place(self._blocks, held.speech, self.state.free_ms, next_ms)
 
     def _blocks_of(self, final: Final | None) -> list[CueText]:
         """The blocks of a final: as many as the duration of the speech and the length of the text allow."""

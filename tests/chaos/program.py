@@ -18,13 +18,12 @@ if __name__ == "__main__":
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.protocol import Hypothesis
+from operators.events import SAMPLE_RATE
 from tests.fake_sound import FakeSound, device
 
 _BLOCK = SAMPLE_RATE // 10
@@ -53,63 +52,20 @@ class Microphone(FakeSound):
         return SimpleNamespace(start=start, abort=end, close=end, active=True)
 
 
-class Counting:
-    """A recogniser that hears a word in every half second of sound, and a segment in every four words."""
-
-    def __init__(self) -> None:
-        self._samples = 0
-        self._segment, self._words = 0, 0
-        self._start_s = self._end_s = 0.0
-
-    def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
-        made = []
-        self._samples += len(chunk.pcm) // 2
-        while self._samples >= SAMPLE_RATE // 2:
-            self._samples -= SAMPLE_RATE // 2
-            made.append(self._hear(chunk))
-        return made
-
-    def _hear(self, chunk: AudioChunk) -> Hypothesis:
-        if not self._words:
-            self._start_s = chunk.start_s
-        self._words += 1
-        self._end_s = chunk.start_s + chunk.duration_s
-        made = self._said(is_final=self._words == 4)
-        if made.is_final:
-            self._segment, self._words = self._segment + 1, 0
-        return made
-
-    def _said(self, *, is_final: bool) -> Hypothesis:
-        text = " ".join("abcdef"[(self._segment + word) % 6] for word in range(self._words))
-        return Hypothesis(
-            segment=self._segment, text=text, is_final=is_final, start_s=self._start_s, end_s=self._end_s
-        )
-
-    def finish(self) -> Sequence[Hypothesis]:
-        return [self._said(is_final=True)] if self._words else []
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
 def with_toys() -> None:
     """Put toys where the models and the microphone are."""
     import flows.captions.parts
-    import flows.captions.runner
     from connectors.microphone import devices
-    from operators.recognizers.protocol import Recognizer
+    from flows.captions.runner import caption
     from tests.recovering import ToyShared
-
-    class _Shared(ToyShared):
-        def recognizer(self, _stream: str) -> Recognizer:
-            return Counting()
 
     sound = Microphone()
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
-        (flows.captions.runner, "Shared", _Shared),
         (flows.captions.parts, "check_recognizer", lambda *_given, **_how: None),
         (devices, "_sounddevice", lambda: sound),
     ]
+    assert caption.__kwdefaults__ is not None
+    caption.__kwdefaults__["make_shared"] = ToyShared
     for module, name, toy in replaced:
         assert hasattr(module, name)
         setattr(module, name, toy)

@@ -10,12 +10,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import srt
 import webvtt
@@ -107,12 +106,11 @@ class Trial:
             # A stream that the trial writes to a file is None here.
             stdout, stderr = (text or "" for text in process.communicate(timeout=within_s))
         except subprocess.TimeoutExpired:
-            where = _stack(process.pid)
             process.send_signal(signal.SIGUSR2)
             time.sleep(1.0)
             process.kill()
             told = process.communicate()[1]
-            raise Broken(f"it did not end within {within_s:.0f} s: {where}\n{told}") from None
+            raise Broken(f"it did not end within {within_s:.0f} s:\n{told}") from None
         see(process.returncode != 70 and "Traceback" not in stderr, f"a defect:\n{stderr}")
         self.see_nothing_left(process)
         return Ended(process.returncode, stdout, stderr)
@@ -149,15 +147,6 @@ def _group(group: int) -> list[str]:
     return found
 
 
-def _stack(process: int) -> str:
-    """What the threads of a process wait for."""
-    found = []
-    for task in Path(f"/proc/{process}/task").glob("*"):
-        with contextlib.suppress(OSError):
-            found.append(f"{(task / 'comm').read_text().strip()}: {(task / 'wchan').read_text()}")
-    return ", ".join(found)
-
-
 def heed_signals() -> None:
     """Heed the signals that a shell lets background programs ignore, as nohup does.
 
@@ -166,42 +155,6 @@ def heed_signals() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
-
-
-class Said:
-    """What a run says on standard error, while it says it."""
-
-    def __init__(self, pipe: IO[str] | None) -> None:
-        self._lines: list[str] = []
-        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
-        self._thread.start()
-
-    @property
-    def text(self) -> str:
-        return "".join(self._lines)
-
-    def _read(self, pipe: IO[str]) -> None:
-        with contextlib.suppress(ValueError, OSError):
-            for line in pipe:
-                self._lines.append(line)
-
-    def wait(self, what: str) -> int:
-        """Until it says at which port it serves captions, or metrics."""
-        self.wait_until(f"{what} at ")
-        found = port(self.text, what)
-        assert found is not None
-        return found
-
-    def wait_until(self, words: str, within_s: float = 120.0) -> None:
-        deadline = time.monotonic() + within_s
-        while words not in self.text:
-            see(time.monotonic() < deadline, f"it never said {words!r}:", self.text)
-            see(self._thread.is_alive(), f"it ended before it said {words!r}:", self.text)
-            time.sleep(0.02)
-
-    def close(self) -> None:
-        """Wait until it has said all."""
-        self._thread.join(60)
 
 
 def port(stderr: str, what: str) -> int | None:
@@ -252,11 +205,6 @@ def finals(events: Sequence[dict[str, Any]]) -> list[int]:
 def follow(numbers: Sequence[int], *, is_joined: bool) -> bool:
     """Whether the numbers of what ended rise from 0; they have gaps where segments were joined."""
     return list(numbers) == (sorted({0, *numbers}) if is_joined and numbers else list(range(len(numbers))))
-
-
-def records(path: Path) -> list[Any]:
-    """What a file holds, which is whole, whatever it is."""
-    return cues(path) if path.suffix in (".srt", ".vtt") else list(lines(path))
 
 
 def see_same_finals(

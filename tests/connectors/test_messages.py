@@ -5,12 +5,13 @@ import logging
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
 import pytest
 
-from connectors.messages import NOTICE, JsonMessages, TextMessages
+from connectors.messages import NOTICE, Messages
 from connectors.terminal import open_screen
 from connectors.view import Status
 
@@ -32,15 +33,20 @@ thread.join()
 """
 
 
-def written(**said: Any) -> dict[str, Any]:
-    lines: list[str] = []
-    record = logging.makeLogRecord({"name": "flows.running", "levelname": "ERROR", "levelno": 40, **said})
-    JsonMessages(lines.append).emit(record)
-    assert lines[0].isascii()
-    assert lines[0].endswith("}\n")
-    assert lines[0].count("\n") == 1
-    made: dict[str, Any] = json.loads(lines[0])
-    return made
+@pytest.fixture
+def written(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """What is written of a message."""
+
+    def write(**said: Any) -> dict[str, Any]:
+        record = {"name": "flows.running", "levelname": "ERROR", "levelno": 40, "event": "progress", **said}
+        Messages("json").emit(logging.makeLogRecord(record))
+        line = capsys.readouterr().err
+        assert line.isascii()
+        assert line.count("\n") == 1
+        made: dict[str, Any] = json.loads(line)
+        return made
+
+    return write
 
 
 @pytest.fixture(scope="module")
@@ -79,40 +85,36 @@ def test_libraries_and_warnings_and_threads_are_told_apart(objects: list[dict[st
     assert died["traceback"].startswith("Traceback (most recent call last):\n")
 
 
-def test_no_text_breaks_the_line_or_the_terminal() -> None:
+def test_no_text_breaks_the_line_or_the_terminal(written: Callable[..., dict[str, Any]]) -> None:
     hostile = "a\nb\r\x1b[2J\x9b\u202e\u2028 \ud83d\x00"
     said = written(msg="%s", args=(hostile,), event="input_error", file=hostile, many={hostile: hostile})
     assert said["message"] == said["file"] == hostile.replace("\ud83d", "?")
 
 
 def test_what_an_error_quotes_is_neither_obeyed_nor_shows_a_secret(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], written: Callable[..., dict[str, Any]]
 ) -> None:
     error = ValueError("a defect\x1b[2J\nat http://user:hunter2@host/x?token=5ec2")
     record = {"name": "flows.cli", "msg": "sorry", "exc_info": (ValueError, error, None)}
-    TextMessages().emit(logging.makeLogRecord(record))
+    Messages("text").emit(logging.makeLogRecord(record))
     for told in (capsys.readouterr().err, written(**record)["traceback"]):
         assert "a defect\\x1b[2J\nat http://host/x" in told
         assert "hunter2" not in told
         assert "5ec2" not in told
 
 
-def test_what_is_long_is_cut_in_its_middle() -> None:
+def test_what_is_long_is_cut_in_its_middle(written: Callable[..., dict[str, Any]]) -> None:
     said = written(msg="a" + 10**6 * "b" + "c", event="input_error")
     assert len(said["message"]) < 10_000
     assert (said["message"][0], said["message"][-1]) == ("a", "c")
 
 
-def test_a_message_that_cannot_be_made_is_not_lost_without_a_word() -> None:
-    said = written(msg="%d of %d", args=("one",), event="progress")
-    assert said["message"].startswith("this message could not be written: ")
-
-
-def test_nobody_reading_ends_no_run() -> None:
-    def broken(_line: str) -> None:
-        raise BrokenPipeError
-
-    JsonMessages(broken).emit(logging.makeLogRecord({"name": "flows.running.dataflow", "msg": "hello"}))
+def test_nobody_reading_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = StringIO()
+    monkeypatch.setattr(closed, "write", lambda _text: (_ for _ in ()).throw(BrokenPipeError))
+    monkeypatch.setattr(sys, "stderr", closed)
+    for format in ("json", "text"):
+        Messages(format).emit(logging.makeLogRecord({"name": "flows.running.dataflow", "msg": "hello"}))
 
 
 def test_where_messages_are_json_the_screen_has_captions_alone(caplog: pytest.LogCaptureFixture) -> None:

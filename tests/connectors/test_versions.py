@@ -20,7 +20,7 @@ from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.protocol import NumberingState
 from operators.sentences.joining import SentencesState
-from operators.stages.display import ShownState
+from operators.stages.display import DisplayState
 from operators.stages.snapshots import unpack
 from operators.stages.translation import OpenSegment, StageState
 from operators.subtitles.writer import WriterState
@@ -64,7 +64,7 @@ STATES = {
     "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
     "SegmentState": "windows pivot",
     "SentencesState": "stream open arrival_s ended spellings",
-    "ShownState": "open",
+    "DisplayState": "open",
     "Spellings": "is_capital",
     "StageState": "open pending",
     "Final": "source target start_s end_s heard",
@@ -103,7 +103,7 @@ def test_states_change_only_with_the_schema_of_the_folder() -> None:
     found: dict[str, str] = {}
     for state in (
         AudioPosition, ErasureState, FileState, JsonlPosition, MicrophonePosition, NumberingState,
-        SentencesState, ShownState, StageState, WriterState,
+        SentencesState, DisplayState, StageState, WriterState,
     ):  # fmt: skip
         _collect(state, found)
     assert (SCHEMA, found) == (9, STATES), (

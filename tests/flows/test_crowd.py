@@ -14,8 +14,8 @@ import pytest
 
 from connectors.jsonl.files import validate
 from operators.events import Caption
-from tests.chaos.talk import talk
 from tests.connectors.web.serving import soon
+from tests.flows.talk import write_paced_talk
 from tests.program import SURTITLE
 
 SEGMENTS = 3
@@ -84,7 +84,7 @@ def is_well(port: int) -> bool:
 def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path, said: tuple[str, ...]) -> None:
     captions = tmp_path / "captions.jsonl"
     # A second apart, so that the crowd comes between them.
-    talk(captions, seconds=float(SEGMENTS), segments=SEGMENTS)
+    write_paced_talk(captions, seconds=float(SEGMENTS), segments=SEGMENTS)
     captioned, titled, logged = (tmp_path / name for name in ("out.jsonl", "out.srt", "log.jsonl"))
     command = [
         "replay", captions, "--realtime", "--quiet", "--web", "--port", 0, "--set", "metrics.listen=0",

@@ -13,7 +13,7 @@ from typing import Any
 import srt as srt_reader
 import webvtt
 
-from tests.chaos.talk import talk
+from tests.flows.talk import write_paced_talk
 from tests.program import SURTITLE, surtitle
 
 SEGMENTS = 120
@@ -60,7 +60,7 @@ def records(path: Path) -> list[Any]:
 
 
 def test_captions_go_on_and_the_summary_and_the_exit_code_tell_what_files_lack(tmp_path: Path) -> None:
-    talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS)
+    write_paced_talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS)
     process = start(tmp_path, LIMIT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 4
@@ -83,7 +83,7 @@ def test_captions_go_on_and_the_summary_and_the_exit_code_tell_what_files_lack(t
 
 
 def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp_path: Path) -> None:
-    talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS, is_endless=True)
+    write_paced_talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS, is_endless=True)
     (tmp_path / "often.toml").write_text("[recovery]\ninterval_s = 0.01\n")
     options = ["--realtime", "--recovery", "run", "--settings", "often.toml"]
     process = start(tmp_path, NO_LIMIT, *options)
@@ -109,7 +109,7 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
 
 def test_a_report_goes_on_with_the_lines_before_the_one_that_a_crash_cut(tmp_path: Path) -> None:
     captions = tmp_path / "talk.jsonl"
-    talk(captions, seconds=1.0, segments=3)
+    write_paced_talk(captions, seconds=1.0, segments=3)
     with captions.open("a") as lines:
         lines.write('{"event":"caption","str')
     done = surtitle("report", captions, "-o", tmp_path / "report.html", "--simulstream", tmp_path / "log")

@@ -220,7 +220,11 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
         "input": {"partials": str(tmp_path / "in")}, "sentences": {"method": sentences}, "output": output,
     }  # fmt: skip
     settings = load_settings(None, given)
-    parts = make_parts(settings, screen=open_screen(42, terminal := Tty()))
+    terminal = Tty()
+    monkeypatch.setattr(
+        "flows.captions.parts.open_screen", lambda columns, **_: open_screen(columns, terminal)
+    )
+    parts = make_parts(settings)
     run(build(parts), parts.shared.stop)
 
     assert is_harmless(OURS.sub("", terminal.getvalue()))

@@ -1,41 +1,32 @@
-"""Files of text that runs read: settings, JSON lines, references."""
+"""Files of text that runs read: settings, templates, terms, events and messages, folders of runs."""
 
 import contextlib
-import io
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-import operators.prompts
 from connectors.jsonl.files import event_type_of, read_events, validate
 from connectors.jsonl.source import JsonlSource
-from connectors.terminology import read_dictionary, read_glossary
+from connectors.recovery import RecoveryFolder
+from connectors.terminology import read_glossary
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
-from flows.cli.report import report
-from flows.engine.translation import read_template
-from flows.measuring.corpus import load_corpus
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.output import OutputSettings
 from flows.settings.schema import InputSettings, Settings
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
-from operators.glossary import Dictionary, times_said, words_of
-from operators.metrics.erasure import ErasureMeter
-from operators.metrics.report import Report
+from operators.glossary import times_said
 from operators.metrics.summary import Summary
-from operators.prompts.select import select_prompt
 from operators.text import cleaned
 from tests.flows.talk import captions
 from tests.fuzz.correct import Subject, refused_clearly, written
-from tests.toy import SpellingVocabulary
 
-TEMPLATES = Path(operators.prompts.__file__).parent / "templates"
 _FIELDS = sorted({name for kind in (Partial, Translation, Caption) for name in kind.__struct_fields__})
 _NUMBERS = ("-1", "0", "1.5", "1e9", "1e308", "1e999", "NaN", "9007199254740993", "18446744073709551616")
 _JSON = tuple(
@@ -50,7 +41,6 @@ _JSON = tuple(
 )  # fmt: skip
 _encoded = msgspec.json.Encoder().encode_lines
 _CAPTIONS = _encoded(captions()[:5])
-_LOG = _encoded([ErasureMeter("13a").record(one) for one in captions()[:2]])
 _PARTIALS = b"".join(
     b'{"stream":"talk","segment":%d,"revision":0,"is_final":true,"text":"It was","start_s":0,"end_s":1,'
     b'"arrival_s":1}\n' % segment
@@ -68,30 +58,6 @@ def check_settings(data: bytes, folder: Path) -> None:
     for overrides in (None, {"translate": {"to": "German"}, "input": {"audio": "talk.wav"}}):
         with refused_clearly(path):
             msgspec.json.encode(load_settings(path, overrides))
-
-
-def check_template(data: bytes, folder: Path) -> None:
-    """A template is read, and asks a model, or is not for it."""
-    path = written(folder, "mine.toml", data)
-    with refused_clearly(path):
-        template = read_template(path)
-        model = SpellingVocabulary("<start_of_turn>", "<end_of_turn>")
-        with contextlib.suppress(UsageError):
-            prompt = select_prompt(model, template, "English", "German")
-            assert "hello" in model.spell(prompt.build(prompt.source("hello"), is_final=True))
-
-
-def check_dictionary(data: bytes, folder: Path) -> None:
-    """A dictionary is read, and its words are found in a text."""
-    path = written(folder, "words", data)
-    with refused_clearly(path):
-        lexicon = read_dictionary(path)
-        said = words_of(data.decode("utf-8", "replace"))
-        for wanted in Dictionary([lexicon], copies_names=True).occurring(said):
-            assert wanted.times > 0
-            for text, probability in wanted.translations:
-                assert text == cleaned(text) != ""
-                assert 0.0 <= probability <= 1.0
 
 
 def check_glossary(data: bytes, folder: Path) -> None:
@@ -157,24 +123,15 @@ def check_replay(data: bytes, folder: Path) -> None:
     assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
 
 
-def check_report(data: bytes, folder: Path) -> None:
-    """A report tells of a file, with its page and its figures."""
-    path = written(folder, "events.jsonl", data)
-    with refused_clearly(path), contextlib.redirect_stdout(io.StringIO()):
-        log = folder / "out.log" if event_type_of(path) is Caption else None
-        report([path], output=folder / "out.html", json=folder / "out.json", simulstream=log)
-        msgspec.json.decode((folder / "out.json").read_bytes(), type=Report)
-
-
-def check_bench(data: bytes, folder: Path) -> None:
-    """A benchmark's source, and references, are read."""
-    path = written(folder, "source.txt", data)
-    with refused_clearly(path):
-        corpus = load_corpus(path, lag=3, chosen=slice(0, None))
-        assert corpus.segments
-        assert len(corpus.sha256) == 64
-    with refused_clearly(path):
-        load_corpus(path, path, lag=3, chosen=slice(0, 10))
+def check_run(data: bytes, folder: Path) -> None:
+    """A folder of a run is gone on from, or refused."""
+    path = folder / "talk.run"
+    if not path.exists():
+        with RecoveryFolder(path, {"translate": {"to": "de"}}):
+            pass
+    written(path, "run.json", data)
+    with refused_clearly(path), RecoveryFolder(path, {"translate": {"to": "de"}}) as recovery:
+        assert recovery.is_resumed
 
 
 _SETTINGS = b"""[input]
@@ -215,17 +172,6 @@ SETTINGS = Subject(
         "more bytes than settings have": b"\n" * 100_000,
     },
 )
-TEMPLATE = Subject(
-    check_template,
-    tuple((TEMPLATES / f"{name}.toml").read_bytes() for name in ("tower", "chat", "few-shot-german")),
-    (*_TOML, b"{source}", b"{source_language}", b"prompt", b"pairs", b"message", b"controls", b"models"),
-    {
-        "a template in two kinds": b'prompt = "{source}"\npairs = []',
-        "a language that is none": b'source_label = ""\ntarget_label = ""\nlanguage = "x"\n'
-        b'source_language = "y"\npairs = [{source = "a", target = "b"}]',
-        "control tokens that are empty": b'prompt = "{source}"\ncontrols = [""]',
-    },
-)
 GLOSSARY = Subject(
     check_glossary,
     (b"token\tToken\r\nF1 score\tF1-Score\tnote\n", "深層学習\tDeep Learning\nAT&T\tAT&T\n".encode()),
@@ -241,18 +187,14 @@ GLOSSARY = Subject(
 )  # fmt: skip
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
 REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
-REPORT = Subject(check_report, (_CAPTIONS, _LOG), _JSON, {})
-DICTIONARY = Subject(
-    check_dictionary,
-    (b"# mine\nferal\twild\t70\nharvest\ternten\n",),
-    (b"\t", b"\n", b"#", b"100", b"1000", b"\x1f\x8b"),
-    {},
-)
-BENCH = Subject(
-    check_bench,
-    (_PARTIALS, b"One sentence.\nAnd another one, that is longer.\n"),
-    _JSON,
+RUN = Subject(
+    check_run,
+    (b'{"schema":1,"settings":{"translate":{"to":"de"}}}',),
+    (*_JSON, b"\xff", b'"settings":'),
     {
-        "a line of many words": b"a " * 200_000,
+        "a stage that is a number": b'{"schema":1,"settings":{"translate":3}}',
+        "text that is not UTF-8": b'{"schema":1,"settings":{"translate":{"to":"\xff"}}}',
+        "brackets nested too deeply": b'{"schema":' + b"[" * 20_000,
+        "keys that control a terminal": b'{"schema":1,"settings":{"translate":{"\\u001b[2J":1}}}',
     },
 )

@@ -9,15 +9,11 @@ from threading import Event, Thread
 from time import monotonic
 from typing import NamedTuple, Self
 
-#: By what share each quantity may grow from the first third of a scenario to its last.
-MAY_GROW: dict[str, dict[str, float]] = {
-    "replay": {"resident MiB": 0.03, "descriptors": 0.0, "threads": 0.0, "CPU ms an update": 0.10},
-    "rooms": {"resident MiB": 0.05, "p50 ms": 0.25},
-    "microphone": {"resident MiB": 0.10, "descriptors": 0.0, "threads": 0.0},
-}
+#: By what share each quantity may grow from the first third of a run to its last.
+MAY_GROW = {"resident MiB": 0.03, "descriptors": 0.0, "threads": 0.0, "CPU ms an update": 0.10}
 #: Share of a run that may be needed to become warm.
 WARM = 0.1
-#: Values without which nothing can be said, and at how many moments of all runs they are taken at most.
+#: Values without which nothing can be said, and at how many moments they are taken at most.
 MIN_VALUES, MAX_VALUES = 3, 120
 _EVERY_S = 1.0
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -98,24 +94,18 @@ def _row(first: Sample, now: Sample) -> str:
     )
 
 
-def series(runs: Sequence[Sequence[Sample]]) -> dict[str, list[float]]:
-    """What was seen of runs one after the other, each when it was warm, by quantity."""
-    seen: list[Sample] = []
-    costs: list[float] = []
-    step = max(1, sum(map(len, runs)) // MAX_VALUES)
-    for samples in runs:
-        warm = samples[int(WARM * len(samples)) :: step]
-        seen += warm
-        costs += [
+def series(samples: Sequence[Sample]) -> dict[str, list[float]]:
+    """What was seen of a run when it was warm, by quantity."""
+    warm = samples[int(WARM * len(samples)) :: max(1, len(samples) // MAX_VALUES)]
+    return {
+        "resident MiB": [one.resident_mib for one in warm],
+        "descriptors": [one.descriptors for one in warm],
+        "threads": [one.threads for one in warm],
+        "CPU ms an update": [
             1000 * (after.cpu_s - before.cpu_s) / (after.updates - before.updates)
             for before, after in pairwise(warm)
             if after.updates > before.updates
-        ]
-    return {
-        "resident MiB": [one.resident_mib for one in seen],
-        "descriptors": [one.descriptors for one in seen],
-        "threads": [one.threads for one in seen],
-        "CPU ms an update": costs,
+        ],
     }
 
 
@@ -129,10 +119,10 @@ def growth(values: Sequence[float]) -> float:
     return last / first - 1
 
 
-def faults(scenario: str, seen: Mapping[str, Sequence[float]]) -> list[str]:
+def faults(seen: Mapping[str, Sequence[float]]) -> list[str]:
     """What grew by more than it may, in sentences; what did not is printed."""
     found = []
-    for name, most in MAY_GROW[scenario].items():
+    for name, most in MAY_GROW.items():
         values = seen[name]
         if len(values) < MIN_VALUES:
             found.append(f"{len(values)} values are too few to tell whether {name} grew")

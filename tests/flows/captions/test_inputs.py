@@ -12,7 +12,7 @@ import soundfile
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from flows.captions.inputs import Input, make_input
-from flows.captions.job import job
+from flows.captions.runner import job
 from flows.running.dataflow import ALONE
 from flows.settings.loading import load_settings
 from operators.clock import VirtualClock, WallClock

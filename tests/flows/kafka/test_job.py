@@ -181,27 +181,6 @@ def test_a_job_that_is_killed_again_and_again_loses_nothing_and_writes_its_files
         assert {json.dumps(one) for one in job.published(name)} == kept
 
 
-def test_updates_that_pile_up_are_overtaken_and_each_final_comes_once(
-    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]]
-) -> None:
-    job = Job(tmp_path / "job", broker)
-    job.path.write_text(job.path.read_text().replace("keep_up = false", ""))
-    job.send(partials)
-    finals = [(one["stream"], one["segment"]) for one in partials if one["is_final"]]
-
-    def log() -> list[dict[str, Any]]:
-        path = job.folder / "log.jsonl"
-        return read(path) if path.exists() else []
-
-    def is_done() -> bool:
-        return len([one for one in log() if one["is_final"]]) == len(finals)
-
-    job.run_until(is_done)
-    assert sorted((one["stream"], one["segment"]) for one in log() if one["is_final"]) == sorted(finals)
-    assert len(log()) + sum(one["overtaken"] for one in log()) == len(partials)
-    assert len(log()) < len(partials)
-
-
 @pytest.mark.skipif(IS_FOREIGN, reason="the broker is not the test's own to kill")
 def test_a_topic_that_is_made_again_ends_the_job_and_the_next_one_reads_it_with_more_partitions(
     tmp_path: Path, partials: list[dict[str, Any]], replayed: Path

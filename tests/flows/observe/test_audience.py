@@ -10,7 +10,7 @@ from msgspec import structs
 from connectors.messages import NOTICE
 from connectors.view import Status
 from flows.observe.audience import Audience
-from flows.observe.observer import Observers
+from flows.observe.run_observers import Observers
 from flows.settings.loading import load_settings
 from operators.metrics.erasure import ErasureMeter
 from operators.notifications import CaptionShown, RunBegan, RunEnded, SoundLost, UpdateMeasured

@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from connectors.terminal import Screen
 from connectors.view import Status
-from flows.observe.live_status import LiveStatus, RecordingProgress, StatusLine
-from flows.observe.observer import Observers
+from flows.observe.live_status import RecordingProgress, StatusLine
+from flows.observe.run_observers import Observers
 from flows.running.waiting import Waiting
 from operators.events import AudioChunk, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
@@ -65,13 +65,17 @@ def test_each_wait_is_said_once_however_often_it_goes_on(caplog: pytest.LogCaptu
     assert caplog.messages == ["loading the model", "translating the recording"]
 
 
+def status_line() -> StatusLine:
+    return StatusLine(SeenStatus(), None)
+
+
 def heard(at_s: float, amplitude: int = 16384) -> SoundHeard:
     """A chunk that has just been spoken."""
     pcm = np.full(1600, amplitude, np.int16).tobytes()
     return SoundHeard(AudioChunk(stream="microphone", start_s=at_s - 0.1, pcm=pcm), at_s)
 
 
-def told(live: LiveStatus) -> tuple[str, str | None]:
+def told(live: StatusLine) -> tuple[str, str | None]:
     return live.status.state, live.sentence
 
 
@@ -81,7 +85,7 @@ def record(*, is_final: bool, overtaken: int = 0) -> ErasureRecord:
 
 
 def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_again() -> None:
-    live = LiveStatus()
+    live = status_line()
     live.observe(heard(0.1))
     assert told(live) == ("listening", None)
     assert live.status.level_dbfs == pytest.approx(-6.0, abs=0.1)
@@ -94,7 +98,7 @@ def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_a
 
 
 def test_trouble_of_the_recogniser_is_told_until_there_is_a_caption() -> None:
-    live = LiveStatus()
+    live = status_line()
     live.observe(RecognizerChanged("the connection is lost; trying again"))
     live.observe(heard(0.1))
     assert told(live) == ("waiting for the recogniser", "the connection is lost; trying again")
@@ -103,7 +107,7 @@ def test_trouble_of_the_recogniser_is_told_until_there_is_a_caption() -> None:
 
 
 def test_somebody_speaks_for_a_while_after_a_partial_and_no_longer_after_a_final() -> None:
-    live = LiveStatus()
+    live = status_line()
     for is_final, states in ((False, ["speech", "listening"]), (True, ["listening", "listening"])):
         live.observe(UpdateMeasured(record(is_final=is_final, overtaken=2), 10.0))
         for at_s, state in zip((11.4, 11.6), states, strict=True):
@@ -114,7 +118,7 @@ def test_somebody_speaks_for_a_while_after_a_partial_and_no_longer_after_a_final
 
 
 def test_the_meter_falls_slowly_and_lost_sound_is_told_but_no_absence() -> None:
-    live = LiveStatus()
+    live = status_line()
     live.observe(heard(0.1))
     live.observe(heard(0.2, amplitude=0))
     assert live.status.level_dbfs == pytest.approx(-9.0, abs=0.1)
@@ -123,7 +127,7 @@ def test_the_meter_falls_slowly_and_lost_sound_is_told_but_no_absence() -> None:
 
 
 def test_viewers_are_told_of_a_late_file_but_not_of_which() -> None:
-    live = LiveStatus()
+    live = status_line()
     live.observe(OutputChanged("/talks/secret.jsonl", "it cannot be written", True))
     assert told(live)[1] == "a file of this run cannot be written for now"
     live.observe(OutputChanged("/talks/secret.jsonl", "it can be written again", False))

@@ -25,7 +25,7 @@ from typing_extensions import override
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.observe.monitoring import Monitoring
-from flows.observe.observer import Observers
+from flows.observe.run_observers import Observers
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
@@ -156,7 +156,7 @@ def test_a_run_tells_its_begin_its_figures_and_what_was_wrong(told: dict[str, To
 
 
 def test_a_job_tells_in_json_where_its_settings_say_so(told: dict[str, Told]) -> None:
-    assert (told["job"].code, told["job"].events) == (0, ["metrics_opened"])
+    assert (told["job"].code, told["job"].events) == (0, ["metrics_opened", "run_started"])
 
 
 # Metrics

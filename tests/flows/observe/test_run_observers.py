@@ -4,28 +4,21 @@ import logging
 import sys
 from io import StringIO
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from connectors.messages import NOTICE
 from connectors.terminal import Screen
-from flows.observe.observer import Observers
-from flows.observe.run_observers import Messages, RunObservers
+from flows.observe.run_observers import Messages, Observers, RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from operators.notifications import (
-    CaptionShown,
-    ModelAnswered,
     Observed,
     OutputChanged,
-    PartialHeard,
     RecognizerChanged,
     RecordingTruncated,
     RunBegan,
-    RunEnded,
-    SoundHeard,
-    SoundLost,
     SourceChanged,
     SpeechCut,
 )
@@ -36,22 +29,6 @@ from tests.program import completed
 def observers(**raw: dict[str, Any]) -> RunObservers:
     settings = load_settings(None, {"input": {"captions": "talk.jsonl"}, **raw})
     return RunObservers(settings, Screen(StringIO()))
-
-
-@pytest.mark.parametrize(
-    ("raw", "wanted"),
-    [
-        ({}, []),
-        ({"metrics": {"listen": 0}}, [SoundHeard, PartialHeard]),
-        ({"web": {"enabled": True, "port": 0}}, [CaptionShown]),
-        ({"input": {"microphone": "default"}}, [SoundHeard]),
-    ],
-)
-def test_no_stage_of_the_flow_is_looked_at_for_nobody(
-    raw: dict[str, dict[str, Any]], wanted: list[type]
-) -> None:
-    made = observers(**raw)
-    assert [kind for kind in (SoundHeard, PartialHeard, CaptionShown) if made.wants(kind)] == wanted
 
 
 def test_what_nobody_asked_for_is_not_served() -> None:
@@ -96,60 +73,34 @@ cli.main()
 """
 
 
-class Remembering:
-    """Remembers what it was told."""
+class Recorder:
+    """Records the events; fails at each if it is to."""
 
-    def __init__(self, *takes: type) -> None:
-        self.takes = frozenset(takes)
-        self.told: list[Observed] = []
-
-    def observe(self, event: Observed) -> None:
-        self.told.append(event)
-
-
-class Failing(Remembering):
-    """Fails at each event."""
+    def __init__(self, *, fails: bool = False) -> None:
+        self.events: list[Observed] = []
+        self._fails = fails
 
     def observe(self, event: Observed) -> None:
-        super().observe(event)
-        raise KeyError("a defect")
-
-
-def test_each_is_told_the_events_that_it_takes_in_their_order() -> None:
-    both, one, none = Remembering(RunBegan, SoundLost), Remembering(RunBegan), Remembering()
-    observers = Observers(both, one, none)
-    lost = SoundLost(1.0)
-    for event in (RunBegan(), lost, RunEnded()):
-        observers.observe(event)
-    assert both.told == [RunBegan(), lost]
-    assert one.told == [RunBegan()]
-    assert none.told == []
-
-
-def test_what_nobody_takes_is_wanted_by_nobody() -> None:
-    observers = Observers(Remembering(SoundHeard), Remembering(SoundLost))
-    assert [kind for kind in get_args(Observed) if observers.wants(kind)] == [SoundHeard, SoundLost]
+        self.events.append(event)
+        if self._fails:
+            raise KeyError("a defect")
 
 
 def test_one_that_fails_is_told_of_once_and_left_out_and_the_others_are_told_all(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    before, failing, after = (
-        Remembering(RecognizerChanged),
-        Failing(RecognizerChanged),
-        Remembering(RecognizerChanged),
-    )
+    before, failing, after = Recorder(), Recorder(fails=True), Recorder()
     observers = Observers(before, failing, after)
     assert not observers.have_failed
     events: list[Observed] = [RecognizerChanged("lost"), RecognizerChanged("connected again")]
     for event in events:
         observers.observe(event)
     assert observers.have_failed
-    assert before.told == after.told == events
-    assert failing.told == events[:1]
+    assert before.events == after.events == events
+    assert failing.events == events[:1]
     (message,) = caplog.records
     assert message.levelno == logging.ERROR
-    assert message.getMessage() == "Failing failed and is not used any more; captions continue"
+    assert message.getMessage() == "Recorder failed and is not used any more; captions continue"
     assert message.exc_info is not None
     assert isinstance(message.exc_info[1], KeyError)
 
@@ -163,29 +114,20 @@ def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run
     assert done.stderr.endswith("please report the lines above\n")
 
 
-def told(caplog: pytest.LogCaptureFixture, *events: Observed) -> Messages:
+def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     messages = Messages()
-    observers = Observers(messages)
-    for event in events:
-        observers.observe(event)
-    return messages
-
-
-def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
-    messages = told(
-        caplog,
+    for event in (
         SourceChanged("the microphone is gone", 1.0),
         RecognizerChanged("the connection is lost"),
         SpeechCut("a text was cut"),
         SpeechCut("another text was cut"),
         OutputChanged("log.jsonl", "log.jsonl cannot be written", True),
         OutputChanged("log.jsonl", "log.jsonl can be written again", False),
-        ModelAnswered(None, "segment talk/0"),
-        ModelAnswered(Trouble.EMPTY, "segment talk/1"),
-        ModelAnswered(Trouble.EMPTY, "segment talk/2"),
-        ModelAnswered(None, "segment talk/3"),
-    )
+    ):
+        messages.observe(event)
+    for number, trouble in enumerate((None, Trouble.EMPTY, Trouble.EMPTY, None)):
+        messages.model_answered(trouble, f"segment talk/{number}")
     assert [vars(record)["event"] for record in caplog.records] == [
         "source_changed", "recognizer_changed", "speech_cut", "write_failed",
         "write_recovered", "model_trouble",
@@ -202,11 +144,9 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
 
 
 def test_what_was_wrong_with_what_came_in_is_kept_for_the_end(caplog: pytest.LogCaptureFixture) -> None:
-    messages = told(
-        caplog,
-        RecordingTruncated("talk.wav ends after 3.2 s"),
-        ModelAnswered(Trouble.FAILED_PASS, "segment talk/0"),
-    )
+    messages = Messages()
+    messages.observe(RecordingTruncated("talk.wav ends after 3.2 s"))
+    messages.model_answered(Trouble.FAILED_PASS, "segment talk/0")
     truncated, broken = messages.complaints()
     assert truncated == "talk.wav ends after 3.2 s"
     assert "no answer to the last update" in broken

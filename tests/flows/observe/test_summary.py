@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from flows.observe.observer import Observers
+from flows.observe.run_observers import Observers
 from flows.observe.summary import Profile, RunSummary, SoundLevels
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk, Effort, ErasureRecord

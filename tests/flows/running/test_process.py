@@ -1,23 +1,17 @@
 """Which process of a cluster a run is, and settings of clusters and topics that cannot be."""
 
-import threading
 from pathlib import Path
-from threading import Event as Flag
 from typing import Any
 
 import pytest
-from bytewax import operators as op
-from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, cluster_main
 
 from flows.captions.files import _identity
-from flows.captions.inputs import given_input, given_type
+from flows.captions.inputs import given_input
 from flows.captions.kafka import check_topics
-from flows.running.dataflow import ALONE, Process, run, this_process
+from flows.running.dataflow import ALONE, Process, this_process
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 from operators.errors import UsageError
-from operators.events import Caption
 from operators.secret import to_plain
 
 
@@ -58,7 +52,6 @@ def test_speech_is_not_divided_among_processes() -> None:
 def test_a_topic_is_an_input_and_is_kept_up_with(tmp_path: Path) -> None:
     settings = of(tmp_path, '[input.kafka]\ntopic = "said"\nevents = "captions"\n')
     assert given_input(settings) == "kafka"
-    assert given_type(settings) is Caption
     assert settings.keeps_up
     with pytest.raises(UsageError, match=r"exactly one input: .*input\.kafka\.topic"):
         given_input(Settings())
@@ -90,30 +83,3 @@ def test_properties_of_the_client_are_shown_and_stored_nowhere(tmp_path: Path) -
     # What a resumed job may have otherwise: other brokers of the same topic.
     other = of(tmp_path, '[input.kafka]\ntopic = "said"\nbrokers = ["other:9092"]\n')
     assert _identity(settings) == _identity(other)
-
-
-def noting(seen: set[int]) -> Dataflow:
-    """A noting that notes the threads in which its stages run."""
-
-    def note(item: int) -> int:
-        seen.add(threading.get_native_id())
-        return item
-
-    made = Dataflow("threads")
-    items = op.map("note", op.input("in", made, TestingSource(range(5))), note)
-    op.output("out", items, TestingSink([]))
-    return made
-
-
-def test_one_worker_runs_in_the_thread_that_called() -> None:
-    seen: set[int] = set()
-    run(noting(seen), Flag())
-    assert seen == {threading.get_native_id()}
-
-
-def test_a_cluster_of_one_would_run_in_another_thread_for_which_this_one_waits() -> None:
-    # The day that this fails `run` needs no case of its own for one worker.
-    seen: set[int] = set()
-    cluster_main(noting(seen), [], 0, worker_count_per_proc=1)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
-    assert len(seen) == 1
-    assert threading.get_native_id() not in seen

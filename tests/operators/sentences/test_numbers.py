@@ -187,11 +187,6 @@ def test_a_number_is_done_three_words_later(said: str, more: str) -> None:
     assert digits(before + more, ENGLISH).startswith(digits(before, ENGLISH))
 
 
-@given(st.text())
-def test_text_without_number_words_is_returned_as_it_is(text: str) -> None:
-    assert digits(text, ENGLISH) == text
-
-
 @given(SPEECH)
 def test_words_that_spell_no_number_keep_their_places(said: str) -> None:
     kept = [

@@ -1,13 +1,11 @@
 """A sentence ends where speakers end it, not where they pause."""
 
-from math import inf
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.languages import language
-from operators.sentences.seam import Decision, Opinion, Seam, Verdict, decide, features
+from operators.sentences.seam import Decision, Opinion, Seam, Verdict, decide
 from operators.sentences.words import Spellings
 from operators.trouble import ModelTrouble, Trouble
 
@@ -32,14 +30,6 @@ class _Says:
 
 def _fails(_before: str, _after: str) -> Opinion:
     raise ModelTrouble(Trouble.FAILED_PASS, "no memory")
-
-
-def test_a_score_is_of_the_marks_the_pause_the_small_words_and_an_opinion_within_bounds() -> None:
-    seams = ("He came with", "Which was"), ("Oh yes,", "Nobody"), ("Why now?", "")
-    seen = [features(_seam(*seam, 0.05), None)[:-1] for seam in seams]
-    assert seen == [(0, 0, 0.5, 0, 1, 1, 0), (1, 0, 0.5, 1, 0, 0, 0), (0, 1, 0.5, 1, 0, 0, 0)]
-    said = [features(_seam("So", "it"), Opinion(ends, 0, 0)).opinion for ends in (-20, -5, 5, 20)]
-    assert said == [-1.5, -1, 1, 1.5]
 
 
 def test_without_a_judge_small_words_weigh_more() -> None:
@@ -130,7 +120,4 @@ def test_languages_without_spaces_end_at_their_full_stop_and_go_on_behind_a_comm
 def test_every_text_gets_a_decision(
     before: str, after: str, pause_s: float, code: str, is_whole: bool
 ) -> None:
-    decision = decide(Seam(before, after, pause_s, language(code), is_whole), _Says(1))
-    assert isinstance(decision, Decision)
-    assert decision.verdict is not Verdict.ENDS or decision.log_odds > 0
-    assert decision.verdict is not Verdict.GOES_ON or -inf <= decision.log_odds <= 0
+    assert isinstance(decide(Seam(before, after, pause_s, language(code), is_whole), _Says(1)), Decision)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.events import Partial
-from operators.stages.deduplicate import Seen, deduplicate
+from operators.stages.deduplicate import UpdateHistory, deduplicate
 
 #: How many updates each segment of a stream has.
 streams = st.dictionaries(
@@ -51,7 +51,7 @@ def test_of_updates_that_are_sent_again_each_comes_once_and_in_order(
 
 
 def test_nothing_comes_after_a_final_and_what_is_remembered_of_a_stream_stays_small() -> None:
-    seen = Seen()
+    seen = UpdateHistory()
     for segment in range(0, 20_000, 2):
         assert seen.is_new(segment, 3, is_final=True)
         assert not seen.is_new(segment, 4, is_final=True)
@@ -59,7 +59,7 @@ def test_nothing_comes_after_a_final_and_what_is_remembered_of_a_stream_stays_sm
         assert not seen.is_new(segment + 1, 0, is_final=True)
     packed = msgspec.msgpack.encode(seen)
     assert len(packed) < 20_000
-    resumed = msgspec.msgpack.decode(packed, type=Seen)
+    resumed = msgspec.msgpack.decode(packed, type=UpdateHistory)
     assert not resumed.is_new(19_998, 4, is_final=True)
     assert not resumed.is_new(0, 4, is_final=True)
     assert resumed.is_new(19_999, 1, is_final=True)

@@ -42,9 +42,7 @@ def translation(pieces: tuple[str, ...], *, is_final: bool = False, is_stable: b
 def test_the_last_tokens_of_an_unfinished_translation_are_withheld() -> None:
     shown = caption(translation(("Das", " ist", " ein", " Haus")), 3)
     assert (shown.shown, shown.withheld) == ("Das", " ist ein Haus")
-
-
-def test_a_final_shows_everything() -> None:
+    assert caption(translation(("Das", " ist")), 0).withheld == ""
     assert caption(translation(("Das", " ist"), is_final=True), 3).shown == "Das ist"
 
 
@@ -71,10 +69,6 @@ def test_of_two_updates_the_second_shows_the_masked_text_and_each_word_that_stan
     assert shown == masked or before.startswith(shown)
     longer = caption(translation((*first, " ", *second)), 99, before).shown
     assert longer == before.rstrip()
-
-
-def test_with_mask_zero_everything_is_shown() -> None:
-    assert caption(translation(("Das", " ist")), 0).withheld == ""
 
 
 def test_a_word_is_never_cut_in_half() -> None:

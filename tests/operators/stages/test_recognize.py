@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from operators.events import AudioChunk, Partial
 from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering, Recognizer, clean
-from operators.stages.recognize import Listening, Pause, listen, recognize
+from operators.stages.recognize import Pause, listen, recognize
 
 CHUNK_S = 0.1
 
@@ -92,35 +92,16 @@ def test_revisions_count_from_zero_in_each_segment() -> None:
     ]
 
 
-def test_the_end_of_a_stream_finishes_its_recogniser_once_and_its_segments_all() -> None:
+@pytest.mark.parametrize("is_last", [True, False])
+def test_the_end_of_a_stream_finishes_its_recogniser_once_and_its_segments_all(*, is_last: bool) -> None:
     recognizer = Scripted([[says(0, "Hello")]], at_finish=[says(0, "Hello there")])
 
-    assert brief(run(chunks(2), recognizer)) == [
+    assert brief(run(chunks(2, is_last=is_last), recognizer)) == [
         (0, 0, "Hello", False),
         (0, 1, "Hello there", False),
         (0, 2, "Hello there", True),
     ]
     assert recognizer.calls == ["finish", "close"]
-
-
-def test_input_that_ends_without_a_last_chunk_is_finished_all_the_same() -> None:
-    recognizer = Scripted([[says(0, "Hello")]], at_finish=[says(0, "Hello.", is_final=True)])
-
-    assert brief(run(chunks(2, is_last=False), recognizer)) == [
-        (0, 0, "Hello", False),
-        (0, 1, "Hello.", True),
-    ]
-    assert recognizer.calls == ["finish", "close"]
-
-
-def test_streams_are_numbered_on_their_own() -> None:
-    scripts = [[[says(0, name, is_final=True)]] for name in ("one", "two")]
-    partials = run(chunks(1, "a") + chunks(1, "b"), *map(Scripted, scripts))
-
-    assert [(partial.stream, partial.segment, partial.text) for partial in partials] == [
-        ("a", 0, "one"),
-        ("b", 0, "two"),
-    ]
 
 
 def test_a_stream_that_begins_again_after_its_last_chunk_is_another_one() -> None:
@@ -148,10 +129,10 @@ def test_a_pause_follows_the_finals_of_what_was_said_before_it() -> None:
     flow, heard, processed = Dataflow("listen"), list[Partial | Pause](), list[float]()
     up: Stream[AudioChunk] = op.input("in", flow, TestingSource([said, last]))
     recognizer = Scripted([[says(0, "one")], []], at_finish=[says(0, "one.", is_final=True)])
-    how = Listening(
-        lambda _stream: recognizer, lambda _stream: 3.0, lambda chunk: processed.append(chunk.start_s)
-    )
-    both = listen("asr", up, how)
+    both = listen(
+        "asr", up, lambda _stream: recognizer, lambda _stream: 3.0,
+        lambda chunk: processed.append(chunk.start_s),
+    )  # fmt: skip
     op.output("out", both, TestingSink(heard))
     run_main(flow)  # type: ignore[no-untyped-call] # Bytewax's
     assert [one.text if isinstance(one, Partial) else one for one in heard] == [
@@ -198,17 +179,6 @@ def test_a_doubtful_final_takes_back_what_the_viewer_has_read() -> None:
     assert [(one.segment, one.text, one.is_final) for one in heard] == [
         (0, "Their", False), (0, "", True), (1, "Go", True)
     ]  # fmt: skip
-
-
-def test_what_says_nothing_new_is_not_passed_on() -> None:
-    script = [
-        [says(0, "Oh")],
-        [says(0, " Oh ")],
-        [says(0, "Oh", is_final=True)],
-        [says(0, "Oh", is_final=True)],
-    ]
-
-    assert brief(run(chunks(4), Scripted(script))) == [(0, 0, "Oh", False), (0, 1, "Oh", True)]
 
 
 def test_what_a_recogniser_says_of_a_segment_after_its_final_is_named(

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import CueText
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech, Spoken, needed_ms, place
+from operators.subtitles.timing import (
+    GAP_MS,
+    MAX_CUE_MS,
+    MIN_CUE_MS,
+    Cue,
+    Speech,
+    SpeechProgress,
+    needed_ms,
+    place,
+)
 
 
 def blocks(*columns: int) -> list[CueText]:
@@ -54,7 +63,7 @@ def test_each_cue_stays_until_it_is_read_when_two_speak_at_once() -> None:
 
 
 def test_a_text_that_was_heard_once_on_the_way_is_timed_by_that() -> None:
-    speech = Speech(1000, 10_000, (Spoken(36, 7000), Spoken(80, 10_000)))
+    speech = Speech(1000, 10_000, (SpeechProgress(36, 7000), SpeechProgress(80, 10_000)))
     assert speech.lasted(blocks(18, 18, 44)) == [3000, 3000, 3000]
 
 
