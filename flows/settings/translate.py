@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from connectors.models.firefox import REGISTRY
-from flows.settings.stage import ELSEWHERE, NotNegative, Positive, Probability, Stage
+from flows.settings.stage import NotNegative, Positive, Probability, Stage
 from flows.settings.terminology import Named, of_direction, parted
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
@@ -17,9 +17,6 @@ from operators.prompts.template import NAMES as TEMPLATE_NAMES
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = rf"^({'|'.join(map(re.escape, TEMPLATE_NAMES))}|.+\.toml)$"
 TEMPLATES = f"{', '.join(TEMPLATE_NAMES)} or the path of a .toml file"
-#: The same for the acceptance rule.
-ACCEPT = rf"^(auto|{acceptance.pattern()}|{ELSEWHERE}(-[0-9.]+)?)$"
-ACCEPTED = f"auto, {acceptance.description()}"
 
 Method = Literal[
     "ssbd", "heads", "jacobi", "gs-jacobi", "hybrid-jacobi", "recycle", "retranslate", "continuous"
@@ -69,10 +66,10 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     #: Bias (beta) towards the last output, 0 to 1. By default 0.2.
     bias: Probability | None = None
     #: Bias at the last update of a segment; 0 translates it as from scratch. By default the rule
-    #: worth-0.6, or the same bias if the model was trained on such.
+    #: utility-0.6, or the same bias if the model was trained on such.
     final_bias: Probability | None = None
     #: Which draft tokens are accepted; ``auto`` is the bias if one is given, otherwise what suits the model.
-    accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED)] = "auto"
+    accept: Annotated[str, Meta(description=f"auto, {', '.join(acceptance.RULES)}")] = "auto"
     #: Maximum number of hypotheses in the search after the divergence (ssbd, no draft model); 1:
     #: greedy. By default 4 if the model was
     #: trained on unfinished text, otherwise 1.
@@ -129,6 +126,11 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     rooms: Annotated[int, Meta(ge=1, le=255)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
     max_source: Annotated[int, Meta(ge=16, le=100_000)] = 192
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for an acceptance rule that does not exist."""
+        if self.accept != "auto":
+            acceptance.acceptance(self.accept)
 
     @property
     def direction(self) -> Direction:

@@ -34,7 +34,7 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     With a ``beam`` of more than one, what follows the first rejected token, or no draft at all, is the result
     of a beam search of that width, where the session can hold as many continuations.
 
-    If all drafts use `ExactAcceptance`, the result is that of greedy decoding, whatever is drafted, in no
+    If all drafts are accepted exactly, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
     endlessly is cut there, even inside ``known``. Where a search finds nothing but the last phrase of the
     accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.

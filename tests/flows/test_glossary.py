@@ -65,7 +65,7 @@ def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     ]
     assert found == [("retranslate", None, 0.0), ("ssbd", None, 0.0), ("ssbd", "terms.tsv", 1.0)]
     assert results["signature"]["glossary"].startswith("terms.tsv|")
-    assert "ssbd accept=worth-0.6 beam=4 glossary=terms.tsv" in done.stdout
+    assert "ssbd accept=utility-0.6 beam=4 glossary=terms.tsv" in done.stdout
 
 
 def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(folder: Path) -> None:

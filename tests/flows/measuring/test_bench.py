@@ -99,7 +99,7 @@ def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
     prompts = set()
     for template in ("few-shot", "mine.toml"):
         done = bench(
-            "text.txt", "--vary", "method=ssbd", "--vary", "accept=bias,worth-0.6", "--likelihood",
+            "text.txt", "--vary", "method=ssbd", "--vary", "accept=bias,utility-0.6", "--likelihood",
             "--repeat", 1,
             "--set", f"translate.template={template}", *small,
             "--json", "out.json", cwd=tmp_path, cache=cache,
@@ -108,7 +108,7 @@ def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
         results = json.loads((tmp_path / "out.json").read_text())
         prompts.add(results["signature"]["prompt"])
         assert [(row["settings"]["accept"], row["settings"]["bias"]) for row in results["rows"]] == [
-            (None, None), ("bias", 0.2), ("worth-0.6", None)
+            (None, None), ("bias", 0.2), ("utility-0.6", None)
         ]  # fmt: skip
         nats = [
             row["metrics"][f"nats_of_{which}"] for row in results["rows"] for which in ("finals", "partials")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import EXACT, WorthAcceptance
+from operators.decoding.acceptance import EXACT, UtilityAcceptance
 from operators.decoding.adjustment import adjusted, whole
 from operators.decoding.decoder import Decode
 from operators.decoding.drive import drive
@@ -72,8 +72,8 @@ def test_what_follows_the_accepted_draft_is_the_result_of_the_search(
     for prompt, draft, limit in given_tasks:
         task = make_task(prompt, draft, limit)
         with pool.session("a") as session:
-            greedy, _ = drive(ssbd(task, WorthAcceptance(0.6)), PrefixSession(ToyCache()))
-            got, _ = drive(ssbd(task, WorthAcceptance(0.6), beam=width), session)
+            greedy, _ = drive(ssbd(task, UtilityAcceptance(0.6)), PrefixSession(ToyCache()))
+            got, _ = drive(ssbd(task, UtilityAcceptance(0.6), beam=width), session)
         if got.cut is Trouble.REPETITION or greedy.cut is Trouble.REPETITION:
             continue
         kept = list(got.tokens[: got.accepted])
@@ -234,7 +234,7 @@ def test_a_draft_that_the_model_would_say_again_gives_way(committed: int) -> Non
         store = ToyStore(4)
         store.caches = [Insisting() for _ in store.caches]
         with pool_of(store, 1, 2).session("a") as session:
-            return drive(ssbd(task._replace(source=source), WorthAcceptance(20.0), beam=2), session)[0]
+            return drive(ssbd(task._replace(source=source), UtilityAcceptance(20.0), beam=2), session)[0]
 
     got = decoded([6])
     assert got.tokens == (5, 3, 4, 2)

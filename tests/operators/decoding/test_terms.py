@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
+from operators.decoding.acceptance import BiasedAcceptance, UtilityAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Method, Task
@@ -81,7 +81,7 @@ def test_a_draft_that_is_verified_in_one_pass_gives_what_decoding_token_by_token
 ) -> None:
     one = task(prompt, draft)
     want = leaning(retranslate(one), one, wanted, lean)
-    for exact in (BiasedAcceptance(0.0), WorthAcceptance(0.0)):
+    for exact in (BiasedAcceptance(0.0), UtilityAcceptance(0.0)):
         assert leaning(ssbd(one, exact), one, wanted, lean).tokens == want.tokens
     for drafter in (recycling(one, BlockLength(FLAT)), Jacobi(one, 3)):
         assert (
