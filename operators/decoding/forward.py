@@ -130,8 +130,6 @@ class Decoded(NamedTuple):
     #: Where the last phrase of the accepted tokens begins if the model could only say it again: decoding
     #: stopped behind it. None otherwise.
     doubted: int | None = None
-    #: The number of passes after which the answer was known, if later ones looked for another in vain.
-    passes: int | None = None
 
 
 Method = Generator[Request, Logits, Decoded]

@@ -26,7 +26,7 @@ from operators.decoding.forward import (
     TreeForward,
 )
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.recorder import See, Took, watched
+from operators.decoding.recorder import Observe, SessionCost, watched
 from operators.decoding.tree import TokenTree
 
 
@@ -119,14 +119,14 @@ def record(
     return decoded, tuple(rounds)
 
 
-def _watcher(known_prompt: Sequence[int], passes: list[_Pass], *, is_draft: bool) -> See:
+def _watcher(known_prompt: Sequence[int], passes: list[_Pass], *, is_draft: bool) -> Observe:
     prompt = len(known_prompt)
 
-    def see(request: ModelRequest, logits: Logits, took: Took) -> None:
+    def see(request: ModelRequest, logits: Logits, cost: SessionCost) -> None:
         end = request.logits_from + len(logits)
         known = request.logits_from + 1 - prompt
         # The prompt's last token is always evaluated.
-        passes.append(_Pass(is_draft, min(took.evaluated, end - prompt + 1), known, end - prompt - known))
+        passes.append(_Pass(is_draft, min(cost.evaluated, end - prompt + 1), known, end - prompt - known))
 
     return see
 
