@@ -143,7 +143,7 @@ def bench_drafts(
     from flows.measuring.draft_tables import results_of
     from flows.measuring.drafts import SpeechPair, Sweep, run_drafts, run_speech_drafts
     from flows.measuring.results import publish
-    from operators.research.prediction import Prediction
+    from operators.research.draft_model import Prediction
 
     settings = load_settings(None, given_in(context)).translate
     sweep = Sweep(

@@ -32,8 +32,7 @@ from operators.prompts.prompt import Prompt
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed import Samples, Segmenter, silero
-from operators.research.draft_model import ModelDrafts, TwoBeams
-from operators.research.prediction import Prediction
+from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
 from operators.research.trajectory import Memory, Remembered, Trajectory, record
 from operators.text import cleaned
 

@@ -15,7 +15,7 @@ from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine import bundled_model
-from operators.research.prediction import Prediction
+from operators.research.draft_model import Prediction
 from tests.flows.engine.segments import outputs as outputs_of
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model

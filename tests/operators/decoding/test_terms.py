@@ -19,9 +19,8 @@ from operators.decoding.terms import Lean, Leaning, Spelling, Term, with_terms
 from operators.glossary import Glossary, said_at
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
-from operators.research.draft_model import ModelDrafts
+from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
-from operators.research.prediction import Prediction
 from operators.trouble import Trouble
 from tests.toy import END, SpellingVocabulary, ToyCache, ToyStore, ToyVocabulary
 

@@ -18,10 +18,9 @@ from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
 from operators.models.pool import SessionPool
-from operators.research.draft_model import ModelDrafts
-from operators.research.prediction import Prediction, tree_draft, tree_of
+from operators.research.draft_model import ModelDrafts, Prediction, TreeDraft
 from operators.trouble import ModelTrouble, Trouble
-from tests.operators.decoding.test_session import grown, spelled, texts
+from tests.operators.decoding.test_session import spelled, texts
 from tests.toy import END, ToyCache, ToyStore
 
 tokens = st.lists(st.integers(1, 6), max_size=12)
@@ -93,8 +92,7 @@ class AnyTree:
     def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the protocol
         nodes = self.drafts.pop() if self.drafts else []
         parents = [parent % (number + 1) - 1 for number, (parent, _) in enumerate(nodes)]
-        tree = TokenTree(tuple(token for _, token in nodes), tuple(parents))
-        return at_once(tree_draft(tree))
+        return at_once(TreeDraft(tuple(token for _, token in nodes), parents=tuple(parents)))
 
 
 @given(prompts, limits, st.lists(trees, max_size=9), spare)
@@ -150,8 +148,8 @@ def test_a_draft_model_that_fails_costs_its_drafts_and_no_output(
 
 @given(texts, st.integers(0, 3), st.integers(0, 6))
 def test_what_may_stand_has_all_that_comes_before_it(paths: list[list[int]], token: int, deep: int) -> None:
-    tree = grown(paths)
-    kept = tree_of(tree_draft(tree).within(deep, {token}))
+    tree = TokenTree.merged(paths)
+    kept = TreeDraft(tree.tokens, parents=tree.parents).within(deep, {token}).tree
     left = [path for path in (spelled(tree, node) for node in range(tree.size)) if token not in path]
     assert [spelled(kept, node) for node in range(kept.size)] == [path for path in left if len(path) <= deep]
 
@@ -159,7 +157,7 @@ def test_what_may_stand_has_all_that_comes_before_it(paths: list[list[int]], tok
 def test_a_tree_under_a_lenient_rule_goes_on_with_what_that_lets_stand() -> None:
     rows = np.zeros((4, 5), np.float32)
     rows[:, 4] = 9.0
-    draft = tree_draft(TokenTree((1, 2, 3), (-1, 0, 0)), (), BiasedAcceptance(1.0))
+    draft = TreeDraft((1, 2, 3), acceptance=BiasedAcceptance(1.0), parents=(-1, 0, 0))
     verified = draft.verified(0, rows)
     assert (list(verified.path), verified.own) == ([0, 1], 4)
     rows[1, 3] = 10.0  # the model's own choice comes first

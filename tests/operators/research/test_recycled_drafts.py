@@ -8,8 +8,7 @@ from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Origin, Task
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
-from operators.research.draft_model import ModelDrafts
-from operators.research.prediction import Prediction
+from operators.research.draft_model import ModelDrafts, Prediction
 from tests.says import END, Said, Says, script
 
 PROMPT = [30, 31]

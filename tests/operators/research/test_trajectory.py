@@ -14,8 +14,7 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.models.pool import SessionPool
-from operators.research.draft_model import ModelDrafts, TwoBeams
-from operators.research.prediction import Prediction
+from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
 from operators.research.trajectory import (
     Memory,
     Remembered,

@@ -17,9 +17,8 @@ from operators.decoding.translator import Output, SegmentState, Translator, Tran
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Noted, Prompt
-from operators.research.draft_model import ModelDrafts
+from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
-from operators.research.prediction import Prediction
 from operators.serving.rooms import Done, Rooms, Update
 from operators.serving.scheduler import Scheduler
 from operators.trouble import ModelTrouble, Trouble
