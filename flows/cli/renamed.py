@@ -16,7 +16,6 @@ RENAMED = {
     "--close-unfinished": "translate.close_unfinished=true",
     "--commit": "translate.commit",
     "--context": "translate.context",
-    "--dictionary": "translate.dictionary",
     "--draft-length": "translate.draft_length",
     "--draft-model": "translate.draft_model",
     "--draft-threshold": "translate.draft_threshold",
@@ -63,7 +62,7 @@ RENAMED = {
     "--workers": "run.workers",
     "--youtube": "output.youtube",
 }
-_LISTS = ("--addresses", "--dictionary", "--sink")
+_LISTS = ("--addresses", "--sink")
 
 
 def in_new_form(arguments: Sequence[str], known: Collection[str]) -> list[str]:

@@ -66,7 +66,6 @@ def record(
         recorder.method,
         translator_settings(settings, engine.prompt),
         engine.terms(settings),
-        engine.dictionary(settings),
     )
     state, updates = SegmentState(), list[UpdateTrace]()
     for number, partial in enumerate(partials):

@@ -177,7 +177,7 @@ def benchmark(job: BenchJob, plan: Plan) -> None:
             likelihood = Likelihood(engine.prompt, engine.pool, plan.variants[0].max_source)
         signature = sign(
             **of_engine(engine, plan.engine),
-            **of_texts(corpus, engine, plan.variants)
+            **of_texts(corpus)
             | {"comet": comet, "likelihood": Likelihood.signature if job.likelihood else None},
             tokenizer=tokenizer_on_disk(language(plan.variants[0].target).tokenizer),
             # The paper's mask also withholds words that were shown and still stand.

@@ -104,9 +104,7 @@ def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Dra
             with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as second:
                 first = Memory(session, task.prompt)
                 made += _compared(text, task, first, Memory(second, task.prompt), sweep.ways())
-        signature = sign(
-            **of_engine(engine, settings), **of_texts(corpus, engine, [settings]), drafting=sweep.signature
-        )
+        signature = sign(**of_engine(engine, settings), **of_texts(corpus), drafting=sweep.signature)
     return Drafts(signature, costs, made)
 
 

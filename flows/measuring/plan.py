@@ -46,7 +46,7 @@ SETTINGS: dict[str, Sequence[str]] = {
     "heads": ("heads",),
     **dict.fromkeys(("draft_model", "draft_length", "draft_threshold", "draft_tree"), DRAFTED),
     **dict.fromkeys(("hold_back", "strip_punctuation", "close_unfinished"), METHOD_NAMES),
-    **dict.fromkeys(("glossary", "dictionary"), METHOD_NAMES),
+    "glossary": METHOD_NAMES,
 }
 #: Values of these settings, and of the display's mask, which costs no run.
 Grid = Mapping[str, Sequence[Any]]

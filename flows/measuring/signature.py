@@ -3,7 +3,7 @@
 import hashlib
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +16,6 @@ from connectors.machine.resources import cpu_name
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.corpus import Clip, Corpus
 from flows.settings.translate import TranslateSettings
-from operators.glossary import Lexicon
 
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -62,10 +61,9 @@ def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
     }
 
 
-def of_texts(corpus: Corpus, engine: Engine, variants: Iterable[TranslateSettings]) -> dict[str, Any]:
-    """The texts, the dictionaries that translate them, and the scores, which are not yet known."""
+def of_texts(corpus: Corpus) -> dict[str, Any]:
+    """The texts, and the scores, which are not yet known."""
     return {
-        "dictionary": _name_dictionaries(engine, variants),
         "corpus": corpus.name,
         "corpus_sha256": corpus.sha256[:12],
         **dict.fromkeys(("chrf", "bleu", "comet", "likelihood")),
@@ -99,21 +97,6 @@ def identify(path: Path, files: Sequence[Path] = ()) -> dict[str, Any]:
 
 def _identify_model(engine: Engine) -> dict[str, Any]:
     return identify(engine.path, getattr(engine.model, "files", ()))
-
-
-def _name_dictionaries(engine: Engine, variants: Iterable[TranslateSettings]) -> str | None:
-    """The dictionaries, each with the hashes of its lexicons."""
-    opened = {one.words: engine.dictionary(one) for one in variants}
-    named = [
-        "|".join([Path(name).name, *(_hash_of_lexicon(one) for one in each.lexicons)])
-        for name, each in opened.items()
-        if each is not None
-    ]
-    return " ".join(named) or None
-
-
-def _hash_of_lexicon(lexicon: Lexicon) -> str:
-    return hashlib.sha256(msgspec.json.encode(sorted(lexicon.items()))).hexdigest()[:12]
 
 
 def _hash_of_prompt(engine: Engine) -> str:

@@ -58,9 +58,6 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     #: Terms and their translations, which captions lean towards: a line each, a tab between. Of
     #: several languages: fr=FILE, again for each.
     glossary: Named = None
-    #: Translations of rarer words: auto (those of the model for captions), none, or a file of
-    #: ``term<TAB>translation[<TAB>percent]``; ``fr=FILE`` as for ``glossary``.
-    dictionary: str | tuple[str, ...] = "auto"
     #: Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).
     context: Annotated[int, Meta(ge=0, le=16)] = 0
     #: Bias (beta) towards the last output, 0 to 1. By default 0.2.
@@ -153,14 +150,9 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         return of_direction(self.glossary, self.direction, self.direction)
 
     @property
-    def words(self) -> str:
-        """The dictionary of the first language: auto, none or a file."""
-        return of_direction(self.dictionary, self.direction, self.direction) or "auto"
-
-    @property
     def terminology(self) -> list[str]:
-        """The glossaries and dictionaries of all languages."""
-        return [file for _, file in parted(self.glossary) + parted(self.dictionary)]
+        """The glossaries of all languages."""
+        return [file for _, file in parted(self.glossary)]
 
     @property
     def is_shared(self) -> bool:

@@ -101,8 +101,9 @@ class _Row(NamedTuple):
     def decided(self, token: int | None, *, ends: bool) -> LogitsRow:
         """The row, with the ``token`` that was decided there; None if it decided nothing."""
         offered = token if token in self.offered else next(iter(self.offered), None)
-        p = dict[int | None, float](self.p)
-        return LogitsRow(self.choice, p[self.choice], offered, p.get(offered), token, p.get(token), ends)
+        p_offered = None if offered is None else self.p[offered]
+        p_token = None if token is None else self.p.get(token)
+        return LogitsRow(self.choice, self.p[self.choice], offered, p_offered, token, p_token, ends)
 
 
 def _row(logits: Logits, output: tuple[int, ...], offered: tuple[int, ...]) -> _Row:
@@ -139,7 +140,7 @@ def _offered(request: ModelRequest, task: Task) -> dict[int, tuple[int, ...]]:
     if isinstance(request, BeamForward):
         return {}
     tokens, first = list(request.tokens), request.logits_from
-    offered = {number: (token,) for number, token in enumerate(tokens[first + 1 :])}
+    offered: dict[int, tuple[int, ...]] = {n: (token,) for n, token in enumerate(tokens[first + 1 :])}
     end = len(tokens) - 1 - first
     if isinstance(request, TreeForward):
         for token, parent in zip(request.tree.tokens, request.tree.parents, strict=True):

@@ -16,9 +16,9 @@ from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
-from operators.decoding.terms import Leaning, with_terms
+from operators.decoding.terms import SourceTerms, with_terms
 from operators.events import Effort
-from operators.glossary import Dictionary, Glossary
+from operators.glossary import Glossary
 from operators.prompts.prompt import Prompt
 from operators.text import cleaned
 from operators.trouble import ModelTrouble, Trouble, judge
@@ -130,14 +130,13 @@ class Translator:
         method: Callable[[Task], Method],
         settings: TranslatorSettings,
         glossary: Glossary | None = None,
-        dictionary: Dictionary | None = None,
     ) -> None:
-        """Translations lean towards what ``glossary`` and ``dictionary`` say about words of the source."""
+        """Translations are biased towards what ``glossary`` says about words of the source."""
         self._prompt = prompt
         self._decoder = decoder
         self._method = method
         self._settings = settings
-        self._leaning = Leaning(prompt, glossary, dictionary)
+        self._terms = SourceTerms(prompt, glossary)
         self._glossary = glossary if prompt.terms is not None else None
         # Recent outputs and sources by stream: what is said in other streams does not affect a stream.
         self._recent: dict[str, deque[tuple[int, ...]]] = {}
@@ -193,7 +192,7 @@ class Translator:
         try:
             for number, part in enumerate(self._split(text)):
                 before = state.windows[number] if number < len(state.windows) else Window((), ())
-                source = self._leaning.source(part, before.source)
+                source = self._terms.source(part, before.source)
                 if source == before.source and (is_long or left == 0):
                     answers.append(_Answer(before))
                     continue
@@ -252,7 +251,7 @@ class Translator:
         )
         task = self._task(key, prompt, source, before, is_final=is_final)
         method = self._method(task)
-        if terms := self._leaning.terms(text, source):
+        if terms := self._terms.terms(text, source):
             method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
         method = ending_figures(method, task, text)
         if must_speak:
@@ -295,14 +294,14 @@ class Translator:
     ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
         """The answer, or one to a source in which the terms that it lacks are translated."""
         window, effort, trouble = answer
-        lacking = self._leaning.lacking(text, window.text)
-        source = self._leaning.source(text, window.source, lacking)
+        lacking = self._terms.lacking(text, window.text)
+        source = self._terms.source(text, window.source, lacking)
         if trouble or source == window.source:
             return answer
         # Not drafted: what was said around another word seldom fits the term.
         before = Window((), ())
         again = yield from self._translate(key, text, source, before, is_final=is_final)
-        if again.trouble or len(self._leaning.lacking(text, again.window.text)) >= len(lacking):
+        if again.trouble or len(self._terms.lacking(text, again.window.text)) >= len(lacking):
             again = answer
         return again._replace(effort=effort + again.effort)
 

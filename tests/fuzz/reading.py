@@ -10,7 +10,7 @@ import msgspec
 import operators.prompts
 from connectors.jsonl.files import event_type_of, read_events, validate
 from connectors.jsonl.source import JsonlSource
-from connectors.terminology import read_dictionary, read_glossary
+from connectors.terminology import read_glossary
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from flows.captions.files import begin_outputs, held_outputs
@@ -25,7 +25,7 @@ from flows.settings.output import OutputSettings
 from flows.settings.schema import InputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
-from operators.glossary import Dictionary, times_said, words_of
+from operators.glossary import times_said
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.report import Report
 from operators.metrics.summary import Summary
@@ -79,19 +79,6 @@ def check_template(data: bytes, folder: Path) -> None:
         with contextlib.suppress(UsageError):
             prompt = select_prompt(model, template, "English", "German")
             assert "hello" in model.spell(prompt.build(prompt.source("hello"), is_final=True))
-
-
-def check_dictionary(data: bytes, folder: Path) -> None:
-    """A dictionary is read, and its words are found in a text."""
-    path = written(folder, "words", data)
-    with refused_clearly(path):
-        lexicon = read_dictionary(path)
-        said = words_of(data.decode("utf-8", "replace"))
-        for wanted in Dictionary([lexicon], copies_names=True).occurring(said):
-            assert wanted.times > 0
-            for text, probability in wanted.translations:
-                assert text == cleaned(text) != ""
-                assert 0.0 <= probability <= 1.0
 
 
 def check_glossary(data: bytes, folder: Path) -> None:
@@ -242,12 +229,6 @@ GLOSSARY = Subject(
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
 REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
 REPORT = Subject(check_report, (_CAPTIONS, _LOG), _JSON, {})
-DICTIONARY = Subject(
-    check_dictionary,
-    (b"# mine\nferal\twild\t70\nharvest\ternten\n",),
-    (b"\t", b"\n", b"#", b"100", b"1000", b"\x1f\x8b"),
-    {},
-)
 BENCH = Subject(
     check_bench,
     (_PARTIALS, b"One sentence.\nAnd another one, that is longer.\n"),

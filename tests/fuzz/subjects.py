@@ -7,7 +7,6 @@ SUBJECTS: dict[str, Subject] = {
     "access": requests.ACCESS,
     "bench": reading.BENCH,
     "connection": requests.CONNECTION,
-    "dictionary": reading.DICTIONARY,
     "glossary": reading.GLOSSARY,
     "journal": remembered.JOURNAL,
     "lines": reading.LINES,

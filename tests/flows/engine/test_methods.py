@@ -137,9 +137,3 @@ def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> 
     }  # fmt: skip
     biases = {row_settings(one)["proposal_bias"] for one in variants if one.method == "recycle"}
     assert biases == {0.0, 0.2}
-
-
-def test_a_benchmark_of_dictionaries_begins_with_the_first_one() -> None:
-    plan = make_plan({}, [dict[str, Any](method=("ssbd",), dictionary=("none", "auto"))])
-    rows = [(one.method, one.dictionary) for one in plan.variants]
-    assert rows == [("retranslate", "none"), ("ssbd", "none"), ("ssbd", "auto")]

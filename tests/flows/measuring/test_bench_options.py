@@ -84,6 +84,6 @@ def test_rules_without_a_bias_are_not_crossed_with_biases_of_any_kind(asked: Any
 
 
 def test_values_are_those_of_their_settings_and_none_is_no_value(asked: Any) -> None:
-    plan = asked("--vary", "translate.block=auto,8", "--vary", "method=recycle", "--vary", "dictionary=none")
-    assert [(one.block, one.dictionary) for one in plan.variants] == [(None, "none")] * 2 + [(8, "none")]
+    plan = asked("--vary", "translate.block=auto,8", "--vary", "method=recycle", "--vary", "glossary=none")
+    assert [(one.block, one.glossary) for one in plan.variants] == [(None, None)] * 2 + [(8, None)]
     assert asked("--vary", "display.mask_k=0,3").masks == (0, 3)

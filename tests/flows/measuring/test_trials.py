@@ -121,7 +121,7 @@ def test_a_run_can_be_ended_between_two_updates_and_its_translators_used_again()
     assert texts(list(again)) == texts(list(fresh))
 
 
-FIELDS = ("code", "model", "heads", "glossary", "dictionary", "prompt", "corpus", "cells", "cpu")
+FIELDS = ("code", "model", "heads", "glossary", "prompt", "corpus", "cells", "cpu")
 SIGNATURE: dict[str, object] = {**dict.fromkeys(FIELDS, "same"), "repeats": 1, "comet": None}
 
 
