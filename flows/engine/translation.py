@@ -272,7 +272,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         max_output=output_limit(settings.max_source),
         scripts=language(settings.target).scripts,
         conditioning=conditioning(settings, prompt),
-        commit=CommitRule(settings.commit if commits else 0, 0.0),
+        commit=CommitRule(settings.commit if commits else 0),
         keep=settings.keep,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and rules.finals_differ,

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 
 from operators.decoding.adjustment import ending_figures, lacks_end, nonempty, whole
-from operators.decoding.commit import CommitRule
+from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
@@ -38,7 +38,7 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     source: tuple[int, ...]
     #: The output, which is the draft of the next update.
     output: tuple[int, ...]
-    #: For each token of the output, the number of passes that accepted it by a clear margin.
+    #: For each token of the output, the number of passes that accepted it.
     stood: tuple[int, ...] = ()
     #: What the output spells: a resumed run may have a model of another vocabulary.
     text: str = ""
@@ -285,7 +285,7 @@ class Translator:
         tokens = decoded.tokens if cleaned(answer) else ()
         # Fewer where the draft gave way.
         committed = min(task.committed, decoded.accepted)
-        counts = settings.commit.count(before.stood, committed, decoded.gaps, len(tokens))
+        counts = count_passes(before.stood, committed, decoded.accepted, len(tokens))
         window = Window(source, tokens, counts, self._spelled(tokens))
         return _Answer(window, effort, decoded.cut)
 
@@ -339,7 +339,6 @@ class Translator:
             limit=min(settings.max_output, output_limit(length)),
             committed=committed,
             kept=committed if settings.keep else 0,
-            want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),

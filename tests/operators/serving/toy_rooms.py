@@ -90,7 +90,7 @@ def translator(decoder: Decoder, method: str, *, max_source: int = 100, context:
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary), context=Noted((6,), (6,), (7,)))
     settings = TranslatorSettings(
-        max_source=max_source, max_output=12, commit=CommitRule(1, 0.0), finals_differ=True, context=context
+        max_source=max_source, max_output=12, commit=CommitRule(1), finals_differ=True, context=context
     )
     return Translator(prompt, decoder, METHODS[method], settings)
 
