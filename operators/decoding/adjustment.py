@@ -59,6 +59,12 @@ def outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | Non
             yield (*tokens[first:], *(tree.tokens[one] for one in tree.path(node)))
 
 
+def forbid(row: Logits, is_forbidden: Callable[[int], bool]) -> None:
+    """Let no forbidden token be the most probable one of a row; only those that would be are looked at."""
+    while np.isfinite(row[best := int(row.argmax())]) and is_forbidden(best):
+        row[best] = -np.inf
+
+
 def nonempty(method: Method, task: Task) -> Method:
     """The method on the same task, with no token that ends the output while it is blank.
 
@@ -75,12 +81,8 @@ def nonempty(method: Method, task: Task) -> Method:
     def forbid_nothing(row: Logits, output: tuple[int, ...]) -> None:
         if not all(map(is_space, output)):
             return
-        hesitates = bool(output)
-        # Only tokens that would be chosen are checked: whether one ends a line is asked one by one.
-        while np.isfinite(row[best := int(row.argmax())]):
-            if best not in task.stop and not (hesitates and is_space(best)):
-                return
-            row[best], hesitates = -np.inf, True
+        hesitates = bool(output) or int(row.argmax()) in task.stop
+        forbid(row, lambda token: token in task.stop or (hesitates and is_space(token)))
 
     return adjusted(method, task, forbid_nothing)
 
@@ -111,8 +113,7 @@ def whole(method: Method, task: Task, text: str) -> Method:
             return
         if _ENDED.search(spelled(output, task.piece)):
             return
-        while np.isfinite(row[best := int(row.argmax())]) and best in task.stop:
-            row[best] = -np.inf
+        forbid(row, lambda token: token in task.stop)
 
     return adjusted(method, task, forbid_end)
 
@@ -144,8 +145,7 @@ def ending_figures(method: Method, task: Task, text: str) -> Method:
         is_long = [len(figure) >= most for figure in figures]
         # A model that begins another one is lost; its answer is cut like any repetition.
         if is_long.count(True) == 1 and is_long[-1] and _REPEATED.search(figures[-1][-_REPEATED_DIGITS:]):
-            while np.isfinite(row[best := int(row.argmax())]) and _has_digit(spelled([best], task.piece)):
-                row[best] = -np.inf
+            forbid(row, lambda token: _has_digit(spelled([token], task.piece)))
 
     return adjusted(method, task, forbid_digits)
 
