@@ -138,9 +138,9 @@ def prompt(*, knows_unfinished: bool = False) -> Prompt:
 
 
 def test_without_bias_nothing_is_committed_so_that_the_result_is_that_of_retranslation() -> None:
-    assert translator_settings(TranslateSettings(commit=1, bias=0.2), prompt()).commit.is_on
-    assert not translator_settings(TranslateSettings(commit=1, bias=0.0), prompt()).commit.is_on
-    assert not translator_settings(TranslateSettings(commit=0, bias=0.2), prompt()).commit.is_on
+    assert translator_settings(TranslateSettings(commit=1, bias=0.2), prompt()).commit.passes
+    assert not translator_settings(TranslateSettings(commit=1, bias=0.0), prompt()).commit.passes
+    assert not translator_settings(TranslateSettings(commit=0, bias=0.2), prompt()).commit.passes
 
 
 @pytest.mark.parametrize(
