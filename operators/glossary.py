@@ -60,18 +60,19 @@ class Glossary:
 
         Where several terms begin, the longest counts; terms do not overlap.
         """
-        times = Counter(target for target, _ in self._scan(words_of(text)) if target is not None)
+        times = Counter(target for _, _, target in self._scan(words_of(text)) if target is not None)
         return tuple(Occurrence(target, count) for target, count in times.items())
 
     def pairs(self, text: str) -> list[tuple[str, str]]:
         """The terms in a text as it spells them, but for marks, and their translations; each once."""
-        words, place = words_of(text), 0
+        words = words_of(text)
         pairs: dict[str, tuple[str, str]] = {}
-        for target, length in self._scan(words):
+        for place, length, target in self._scan(words):
             if target is not None:
-                term = _together(words[place : place + length])
+                said = words[place : place + length]
+                # Characters of scripts without spaces have none between them.
+                term = ("" if any(map(_IS_UNSPACED, said)) else " ").join(said)
                 pairs.setdefault(term.casefold(), (term, target))
-            place += length
         return list(pairs.values())
 
     def mixed(self, text: str, targets: Container[str]) -> str:
@@ -94,46 +95,42 @@ class Glossary:
         """
         words = list(_WORD.finditer(text))
         parts: list[str] = []
-        end = place = 0
-        for target, length in self._scan([_normal(word[0]) for word in words]):
+        end = 0
+        for place, length, target in self._scan([_normal(word[0]) for word in words]):
             if target is not None:
                 start, last = words[place].start(), words[place + length - 1].end()
                 parts += text[end:start], put(text[start:last], target, text[:start])
                 end = last
-            place += length
         return "".join(parts) + text[end:]
 
     def settled(self, text: str) -> int:
         """The length of a text without its last words if these may be the beginning of a longer term."""
         words = list(_WORD.finditer(text))
-        said, place = [_normal(word[0]) for word in words], 0
-        for _, length in self._scan(said):
-            if _folded(said[place:]) in self._beginnings:
-                return words[place].start()
-            place += length
-        return len(text)
+        said = [_normal(word[0]) for word in words]
+        begun = (place for place, _, _ in self._scan(said) if _folded(said[place:]) in self._beginnings)
+        place = next(begun, None)
+        return len(text) if place is None else words[place].start()
 
     @cached_property
     def _beginnings(self) -> frozenset[tuple[str, ...]]:
         return frozenset(term[:length] for term in self._targets for length in range(1, len(term)))
 
-    def _scan(self, words: Sequence[str]) -> Iterator[tuple[str | None, int]]:
-        """The translation of each term and its length; None and 1 for each word in between."""
+    def _scan(self, words: Sequence[str]) -> Iterator[tuple[int, int, str | None]]:
+        """The place, the length and the translation of each term; 1 and None for each word in between."""
         place = 0
         while place < len(words):
-            target, length = self._longest(words, place)
-            yield target, length
+            length, target = self._longest(words, place)
+            yield place, length, target
             place += length
 
-    def _longest(self, words: Sequence[str], place: int) -> tuple[str | None, int]:
-        """The translation of the longest term at a place, and its length; None and 1 if there is no term."""
+    def _longest(self, words: Sequence[str], place: int) -> tuple[int, str | None]:
         for length in self._lengths_from(words[place]):
             said = words[place : place + length]
             if len(said) == length:
                 target = self._target(said) or self._target(_singular(said))
                 if target is not None:
-                    return target, length
-        return None, 1
+                    return length, target
+        return 1, None
 
     def _lengths_from(self, first: str) -> Iterator[int]:
         yield from self._lengths.get(first.casefold(), ())
@@ -194,12 +191,6 @@ def words_of(text: str) -> list[str]:
 
 def _normal(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’", "'")
-
-
-def _together(words: Sequence[str]) -> str:
-    """Words as one text, in which characters of scripts without spaces have none between them."""
-    joint = "" if any(map(_IS_UNSPACED, words)) else " "
-    return joint.join(words)
 
 
 def _folded(words: Iterable[str]) -> tuple[str, ...]:
