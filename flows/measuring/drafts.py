@@ -33,7 +33,7 @@ from operators.recognizers.whisper.model import Encoded, WhisperModel, load_mode
 from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed import Samples, Segmenter, silero
 from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
-from operators.research.trajectory import Memory, Remembered, Trajectory, record
+from operators.research.trajectory import Memory, RememberedSession, Trajectory, record
 from operators.text import cleaned
 
 _KEY = "drafts"
@@ -120,11 +120,15 @@ def _compared(text: str, task: Task, memory: Memory, second: Memory, ways: Ways)
 
     Raises `RuntimeError` if a way does not give the output of greedy decoding.
     """
-    greedy, _ = drive(retranslate(task), Remembered(memory))
+    greedy, _ = drive(retranslate(task), RememberedSession(memory))
     made = []
     for name, drafter in ways.items():
         decoded, rounds = record(
-            decode(task, drafter(task)), task, Remembered(memory), Remembered(second), second.prompt
+            decode(task, drafter(task)),
+            task,
+            RememberedSession(memory),
+            RememberedSession(second),
+            second.prompt,
         )
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{name} gave another output than greedy decoding of {text[:40]!r}")
@@ -186,7 +190,7 @@ def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
             heard = [model.encode(audio) for model in models]
             task = speech_task(heard[0], (), is_final=True)
             first, second = (Memory(PrefixSession(one), one.prompt) for one in heard)
-            greedy, _ = drive(retranslate(task), Remembered(first))
+            greedy, _ = drive(retranslate(task), RememberedSession(first))
             made += _compared(models[0].vocabulary.text(greedy.tokens), task, first, second, sweep.ways())
     signature = of_clips(
         pair.model,
