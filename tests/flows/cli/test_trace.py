@@ -137,13 +137,6 @@ def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
     assert str(graph(one, a_trace(one)).parts).count('class="arc"') == waited > 0
 
 
-def test_a_picture_of_an_update_says_what_was_translated() -> None:
-    trace = a_trace(decoded([3, 1], [1, 2, 3, 4, 5, 6]), pieces=dict(enumerate("abcdefg")))
-    made = dict(pictures(trace))
-    assert {"segment", "update-0000-grid", "update-0000-graph"} == set(made)
-    assert all(trace.updates[0].source in picture for picture in made.values())
-
-
 def test_a_segment_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     log = write(tmp_path / "p.jsonl", [partial(0), partial(1), partial(2), partial(5)])
     with pytest.raises(InputError, match=r"no segment 3; choose from 0 of 'talk', 1 of 'talk', 2 of"):

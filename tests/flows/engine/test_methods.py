@@ -11,7 +11,7 @@ from flows.engine.translation import translator_settings
 from flows.measuring.plan import make_plan, row_settings
 from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
-from operators.decoding.acceptance import BIAS, UTILITY, Rules, acceptance
+from operators.decoding.acceptance import BIAS, UTILITY, Rules
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
@@ -77,13 +77,6 @@ def test_a_rule_that_is_none_is_refused(accept: str) -> None:
         load_settings(None, {"translate": {"accept": accept}})
 
 
-def test_every_rule_can_be_had() -> None:
-    for accept in ("bias", "exact", "top-3", "within-0.1", "within-1", "utility-0.6", "utility-2"):
-        settings = load_settings(None, {"translate": {"accept": accept}}).translate
-        rule = acceptance(settings.rules(knows_unfinished=True).accept, 0.2)
-        assert rule.is_exact == (accept == "exact")
-
-
 def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_rule_is_given() -> None:
     def rules(**given: Any) -> tuple[Rules, Rules]:
         settings = TranslateSettings(**given)
@@ -97,17 +90,6 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
     assert rules(final_bias=0.0) == (Rules("bias", BIAS, "bias", 0.0),) * 2
     assert rules(bias=0.3, accept="exact") == (Rules("exact", None, "exact", None),) * 2
     assert not any(one.finals_differ for one in rules(accept="utility-2"))
-
-
-def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
-    grid = dict[str, Any](
-        method=("ssbd",), bias=(0.1, 0.2), mask_k=(0,), accept=("bias", "top-2"), final_bias=(0.0, "same")
-    )
-    columns = [row_settings(variant) for variant in make_plan({}, [grid]).variants]
-    assert [(row["accept"], row["bias"], row["final_bias"]) for row in columns] == [
-        (None, None, None), ("bias", 0.1, 0.0), ("bias", 0.1, 0.1), ("top-2", None, None),
-        ("bias", 0.2, 0.0), ("bias", 0.2, 0.2),
-    ]  # fmt: skip
 
 
 def test_a_benchmark_with_a_glossary_has_each_method_with_and_without_it() -> None:

@@ -106,19 +106,6 @@ def test_any_tree_gives_greedy_decoding_in_no_more_passes(
     assert cost.passes <= most.passes
 
 
-@given(prompts, st.integers(2, 30))
-def test_a_model_that_drafts_for_itself_needs_a_pass_for_each_full_draft(
-    prompt: list[int], limit: int
-) -> None:
-    task = make_task(prompt, limit=limit)
-    want, _ = run(retranslate(task))
-    plain = Prediction(length=5, threshold=0.0)
-    got, cost = run(decode(task, ModelDrafts(task, plain)))
-    assert got.tokens == want.tokens
-    # Five of its tokens and the model's own in each pass; what repeats itself is cut after the fact.
-    assert got.cut is not None or cost.passes == len(want.tokens) // 6 + 1
-
-
 class Broken(ToyCache):
     """Answers so many passes and then fails, or computes no numbers."""
 
