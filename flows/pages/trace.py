@@ -1,9 +1,8 @@
 """A trace for a person: tables on the terminal, and pictures (Santilli et al. 2023).
 
-The overview of a segment has a row of tokens for each update. The grid of an update (figure 6) has a row for
-each pass and a column for each place: what the pass decided there, and below it what was offered or more
-probable instead. In the graph (figure 4), an arc leads to each token from the last one of the pass before,
-which it had to wait for.
+The grid of an update (figure 6) has a row for each pass and a column for each place: what the pass decided
+there, and below it what was offered or more probable instead. In the graph (figure 4), an arc leads to each
+token from the last one of the pass before, which it had to wait for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -131,7 +130,7 @@ def label(trace: Trace, token: int) -> str:
 
 
 def write_pictures(trace: Trace, folder: Path) -> int:
-    """Write an SVG of the segment, and two of each update; return their number. Raises `OutputError`."""
+    """Write two SVGs of each update; return their number. Raises `OutputError`."""
     made = dict(pictures(trace))
     for stem, svg in made.items():
         write_atomically(folder / f"{stem}.svg", svg.encode())
@@ -141,14 +140,13 @@ def write_pictures(trace: Trace, folder: Path) -> int:
 def pictures(trace: Trace) -> Iterator[tuple[str, str]]:
     """The pictures, with the names of their files."""
     title = f"Segment {trace.segment} of {_safe(trace.stream)}"
-    yield "segment", _file(overview(trace), title, trace, trace.updates)
     for update in trace.updates:
         for number, window in enumerate(update.windows):
             part = f"-{number + 1}" if len(update.windows) > 1 else ""
             stem, heading = f"update-{update.revision:04d}{part}", f"{title}, {_name(update)}"
             if window.passes:
-                yield f"{stem}-grid", _file(grid(window, trace), heading, trace, [update])
-                yield f"{stem}-graph", _file(graph(window, trace), heading, trace, [update])
+                yield f"{stem}-grid", _file(grid(window, trace), heading, trace, update)
+                yield f"{stem}-graph", _file(graph(window, trace), heading, trace, update)
 
 
 class Picture(NamedTuple):
@@ -165,10 +163,10 @@ _MIN_WIDTH, _LEFT, _MARGIN = 620.0, 96.0, 16.0
 _LETTER, _SMALL, _MIN_CELL, _CELL, _GAP = 7.6, 5.8, 30.0, 24.0, 3.0
 
 
-def _file(inner: Picture, title: str, trace: Trace, updates: Sequence[UpdateTrace]) -> str:
+def _file(inner: Picture, title: str, trace: Trace, update: UpdateTrace) -> str:
     """The file of a picture: with its style, heading, the text that was translated, and a legend."""
     how = f"{inner.words}; {_safe(str(trace.settings.get('method', '')))}, {_safe(trace.model)}"
-    source = _safe(updates[-1].source)[-_MAX_SOURCE:] if updates else ""
+    source = _safe(update.source)[-_MAX_SOURCE:]
     parts = [
         text(_MARGIN, 20, title, class_="token head"),
         text(_MARGIN, 36, how, class_="small"),
@@ -176,7 +174,7 @@ def _file(inner: Picture, title: str, trace: Trace, updates: Sequence[UpdateTrac
         tag("g", Markup("").join(inner.parts), transform=f"translate({_MARGIN:g} 64)"),
     ]
     y = inner.height + 78
-    for origin in _occurring(updates):
+    for origin in _occurring([update]):
         parts += [_box(_MARGIN, y, 20, 14, origin, None), text(_MARGIN + 26, y + 11, KINDS[origin].meaning)]
         y += 20
     letters = max(width(how), width(source), width(title))
@@ -208,36 +206,14 @@ def _lefts(begin: float, widths: Sequence[float]) -> list[float]:
     return list(accumulate((wide + _GAP for wide in widths), initial=begin))
 
 
-def _token(x: float, y: float, token: Token, trace: Trace, number: int, wide: float = 0.0) -> Markup:
+def _token(x: float, y: float, wide: float, token: Token, trace: Trace, number: int) -> Markup:
     """A token of an output, which says to a pointer where it comes from."""
     words = label(trace, token.id)
-    wide = wide or _cell_width(words)
     where = f" in pass {token.decided}" if token.decided else ""
     p = "" if token.p is None else f", probability {token.p:.2f}"
     tip = tag("title", f"{number}: “{words}”, {KINDS[token.origin].meaning}{where}{p}")
     shown = text(x + wide / 2 + 3, y + 16.5, words, class_="token", text_anchor="middle")
     return tag("g", tip + _box(x, y, wide, _CELL, token.origin, token.p) + shown)
-
-
-def overview(trace: Trace) -> Picture:
-    """The output of each update of a segment."""
-    parts: list[Markup] = []
-    y, wide = 0.0, _MIN_WIDTH
-    for update in trace.updates:
-        source = _safe(update.source)[-_MAX_SOURCE:]
-        lefts = _lefts(_LEFT, [_cell_width(label(trace, token.id)) for token in update.tokens])
-        parts += [
-            text(0, y + 15, _name(update), class_="head"),
-            text(0, y + 38, f"passes: {len(update.passes)}"),
-            text(_LEFT, y + 15, source, class_="said"),
-            *(
-                _token(left, y + 22, token, trace, number)
-                for number, (left, token) in enumerate(zip(lefts, update.tokens, strict=False), 1)
-            ),
-        ]
-        y, wide = y + 34 + _CELL, max(wide, lefts[-1], _LEFT + _SMALL * width(source))
-    words = f"{len(trace.updates)} updates, and the origins of their tokens"
-    return Picture(wide, y, parts, words)
 
 
 class Cell(NamedTuple):
@@ -293,7 +269,7 @@ def grid(window: Decoding, trace: Trace) -> Picture:
         y += high + 4
     parts.append(text(0, y + 15, "output", class_="head"))
     for place, token in enumerate(output):
-        parts.append(_token(lefts[place], y, token, trace, place + 1, widths[place]))
+        parts.append(_token(lefts[place], y, widths[place], token, trace, place + 1))
     words = f"Iterations: {len(cells)} passes over {len(output)} tokens"
     return Picture(max(_MIN_WIDTH, lefts[-1]), y + _CELL, parts, words)
 
@@ -333,7 +309,7 @@ def graph(window: Decoding, trace: Trace) -> Picture:
         parts += [tag("path", d=path, class_="arc"), tag("path", d=tip, class_="tip")]
     parts.append(text(middles[0], y + 17, "▶", class_="token", text_anchor="middle"))
     for number, token in enumerate(window.output, 1):
-        parts.append(_token(lefts[number], y, token, trace, number))
+        parts.append(_token(lefts[number], y, widths[number], token, trace, number))
     words = f"{len(window.output)} tokens were decided in {len(window.passes)} passes"
     return Picture(max(_MIN_WIDTH, lefts[-1]), y + _CELL + 24, parts, f"Decoding dependency graph: {words}")
 
