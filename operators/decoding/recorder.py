@@ -1,22 +1,21 @@
 """Observes a translator: its method's tasks and results, and every pass that its sessions answer.
 
 The methods and the translator are unchanged. Logits are recorded as the method gets them, for instance with a
-bias towards terms. The cost of observing is not part of a pass's time.
+bias towards terms.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from operators.decoding.adjustment import outputs
 from operators.decoding.decoder import Sessions
 from operators.decoding.forward import (
-    NO_ROWS,
+    AskDraftModel,
     BeamForward,
-    BeamSession,
     Decoded,
     Forward,
     Logits,
@@ -26,63 +25,9 @@ from operators.decoding.forward import (
     Session,
     Task,
     TreeForward,
-    TreeSession,
-    observed,
 )
 from operators.decoding.trace import Decoding, LogitsRow, Pass, Token
 from operators.decoding.tree import ROOT
-
-
-class SessionCost(NamedTuple):
-    """The cost of an answer."""
-
-    #: Tokens evaluated for it, and tokens found in the cache.
-    evaluated: int
-    reused: int
-    #: Of these, tokens behind the source that were kept although it has changed.
-    kept: int
-    ms: float
-
-
-#: Receives a request, its answer, and their cost.
-Observe = Callable[[ModelRequest, Logits, SessionCost], None]
-
-
-def watched(session: Session, observe: Observe) -> Session:
-    """``session``, with each answer passed to ``observe`` before anyone else gets it and may overwrite it."""
-    kind = _WatchedTrees if isinstance(session, TreeSession) else _Watched
-    return kind(session, observe)
-
-
-class _Watched:
-    def __init__(self, session: Any, observe: Observe) -> None:
-        self._session = session
-        self._observe = observe
-        self.reused = self.kept = 0
-
-    def forward(self, request: Forward) -> Logits:
-        return self._answer(request, self._session.forward)
-
-    def forward_beams(self, request: BeamForward) -> Logits:
-        if not isinstance(self._session, BeamSession):
-            return NO_ROWS
-        return self._answer(request, self._session.forward_beams)
-
-    def _answer(self, request: ModelRequest, answer: Callable[[Any], Logits]) -> Logits:
-        began = perf_counter()
-        logits = answer(request)
-        ms = round(1000 * (perf_counter() - began), 3)
-        self.reused, self.kept = self._session.reused, self._session.kept
-        if len(logits):  # none if the session cannot hold so many continuations
-            evaluated = request.logits_from + len(logits) - self.reused
-            self._observe(request, logits, SessionCost(evaluated, self.reused, self.kept, ms))
-        return logits
-
-
-class _WatchedTrees(_Watched):
-    def forward_tree(self, request: TreeForward) -> Logits:
-        return self._answer(request, self._session.forward_tree)
-
 
 #: Probable tokens of a row that are remembered: as many as the widest search looks at.
 _LIKELY = 32
@@ -122,17 +67,10 @@ class _Pass(NamedTuple):
     rows: tuple[_Row, ...]
     #: Whether the rows follow each other.
     is_chain: bool
-    cost: SessionCost
-
-
-def _observed_pass(request: ModelRequest, logits: Logits, task: Task, cost: SessionCost) -> _Pass:
-    before = [one or () for one in outputs(request, len(task.prompt))]
-    offered = _offered(request, task)
-    rows = (
-        _row(row, output, offered.get(number, ()))
-        for number, (row, output) in enumerate(zip(logits, before, strict=False))
-    )
-    return _Pass(tuple(rows), isinstance(request, Forward), cost)
+    evaluated: int
+    ms: float
+    reused: int
+    kept: int
 
 
 def _offered(request: ModelRequest, task: Task) -> dict[int, tuple[int, ...]]:
@@ -195,7 +133,7 @@ def _decided(one: _Pass, output: Sequence[int], deciding: Mapping[int, _Row]) ->
             rows.append(row.decided(None if is_end else output[place], ends=is_end))
         elif one.is_chain and rows:
             rows.append(row.decided(None, ends=False))
-    return Pass(begin, tuple(rows), one.cost.evaluated, one.cost.ms, one.cost.reused, one.cost.kept)
+    return Pass(begin, tuple(rows), one.evaluated, one.ms, one.reused, one.kept)
 
 
 def unchanged(output: Sequence[int]) -> Decoding:
@@ -210,25 +148,33 @@ class Recorder:
     def __init__(self, method: Callable[[Task], Method], sessions: Sessions) -> None:
         self._method = method
         self._sessions = sessions
-        self._passes: list[_Pass] = []
-        # The last pass, until the method gets its logits.
-        self._answered: tuple[ModelRequest, SessionCost] | None = None
+        # What was lent last, and to whom.
         self._key = ""
+        self._session: Session | None = None
         self._decodings: dict[str, Decoding] = {}
 
     def method(self, task: Task) -> Method:
         """Decode like the observed method."""
-        self._passes, self._answered = [], None
-        decoded = yield from observed(self._method(task), lambda _, logits: self._record(task, logits))
-        self._decodings[self._key] = decoding(task, self._passes, decoded)
+        method, passes = self._method(task), list[_Pass]()
+        try:
+            request = next(method)
+            while True:
+                began = perf_counter()
+                logits = yield request
+                if len(logits) and not isinstance(request, AskDraftModel):
+                    passes.append(self._pass(task, request, logits, perf_counter() - began))
+                request = method.send(logits)
+        except StopIteration as end:
+            decoded: Decoded = end.value
+        self._decodings[self._key] = decoding(task, passes, decoded)
         return decoded
 
     @contextmanager
     def session(self, key: str) -> Iterator[Session]:
-        """Lend the session of ``key``, observed."""
-        self._key = key
+        """Lend the session of ``key``."""
         with self._sessions.session(key) as session:
-            yield watched(session, self._answer)
+            self._key, self._session = key, session
+            yield session
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds."""
@@ -239,10 +185,14 @@ class Recorder:
         taken, self._decodings = self._decodings, {}
         return taken
 
-    def _answer(self, request: ModelRequest, _logits: Logits, cost: SessionCost) -> None:
-        self._answered = request, cost
-
-    def _record(self, task: Task, logits: Logits) -> None:
-        if self._answered is not None:  # else it was an answer of the draft model, or none
-            (request, cost), self._answered = self._answered, None
-            self._passes.append(_observed_pass(request, logits, task, cost))
+    def _pass(self, task: Task, request: ModelRequest, logits: Logits, seconds: float) -> _Pass:
+        assert self._session is not None, "a pass is answered from a session that was lent"
+        reused, kept = self._session.reused, self._session.kept
+        before, offered = outputs(request, len(task.prompt)), _offered(request, task)
+        rows = tuple(
+            _row(row, output or (), offered.get(number, ()))
+            for number, (row, output) in enumerate(zip(logits, before, strict=False))
+        )
+        evaluated = request.logits_from + len(logits) - reused
+        ms = round(1000 * seconds, 3)
+        return _Pass(rows, isinstance(request, Forward), evaluated, ms, reused, kept)

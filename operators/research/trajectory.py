@@ -16,18 +16,19 @@ from operators.decoding.adjustment import outputs
 from operators.decoding.drive import drive
 from operators.decoding.forward import (
     NO_ROWS,
+    AskDraftModel,
     Decoded,
     Forward,
     Logits,
     Method,
-    ModelRequest,
     Origin,
+    Request,
     Session,
     Task,
     TreeForward,
+    observed,
 )
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.recorder import SessionCost, watched
 
 
 class Round(NamedTuple):
@@ -99,16 +100,17 @@ def record(
     passes, steps = list[_Pass](), list[int]()
     begin, draft_begin = len(task.prompt), len(draft_prompt or task.prompt)
 
-    def step(request: ModelRequest, logits: Logits, cost: SessionCost) -> None:
-        # The prompt's last token is always evaluated.
-        steps.append(min(cost.evaluated, request.logits_from + len(logits) - draft_begin + 1))
+    def see(request: Request, logits: Logits) -> None:
+        if isinstance(request, AskDraftModel) and len(logits):
+            end = request.request.logits_from + len(logits)
+            # The prompt's last token is always evaluated.
+            steps.append(min(end - draft.reused, end - draft_begin + 1))
+        elif not isinstance(request, AskDraftModel):
+            known, end = request.logits_from + 1 - begin, request.logits_from + len(logits) - begin
+            passes.append(_Pass(known, end - known, min(begin + end - session.reused, end + 1), tuple(steps)))
+            steps.clear()
 
-    def verify(request: ModelRequest, logits: Logits, cost: SessionCost) -> None:
-        known, end = request.logits_from + 1 - begin, request.logits_from + len(logits) - begin
-        passes.append(_Pass(known, end - known, min(cost.evaluated, end + 1), tuple(steps)))
-        steps.clear()
-
-    decoded, _ = drive(method, watched(session, verify), watched(draft, step))
+    decoded, _ = drive(observed(method, see), session, draft)
     # At its length limit an output ends with the model's own token, and no pass follows.
     ends = [*(one.known - 1 for one in passes[1:]), len(decoded.tokens)]
     rounds = []
