@@ -14,7 +14,7 @@ import numpy as np
 import regex
 
 from operators.decoding.acceptance import BIAS, BiasedAcceptance
-from operators.decoding.adjustment import Adjust, adjusted
+from operators.decoding.adjustment import RowRule, adjusted
 from operators.decoding.blockwise import decode
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
@@ -112,7 +112,7 @@ def hear(
     margin: float,
     costs: PassCosts,
     doubt: Doubt | None = None,
-    adjust: Adjust | None = None,
+    adjust: RowRule | None = None,
 ) -> WindowResult:
     """Decode one window. Raises `ModelTrouble` if the model fails.
 

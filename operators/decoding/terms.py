@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from operators.decoding.adjustment import adjusted
-from operators.decoding.forward import Logits, Method, Task
+from operators.decoding.adjustment import RowRule
+from operators.decoding.forward import Logits
 from operators.decoding.pieces import Piece, spelled
 from operators.glossary import Glossary, times_inflected, times_said
 from operators.prompts.prompt import Prompt
@@ -51,8 +51,8 @@ class Term(NamedTuple):
     bias: LogitBias = TERM
 
 
-def with_terms(method: Method, task: Task, terms: Sequence[Term], piece: Piece) -> Method:
-    """The method on the same task, with a bias towards ``terms``; ``piece`` spells a token."""
+def term_bias(terms: Sequence[Term], piece: Piece) -> RowRule:
+    """A bias towards ``terms``; ``piece`` spells a token."""
     # What may follow the tokens with which an output ends: a term, its next token, and whether that is bare.
     following: dict[tuple[int, ...], list[tuple[Term, int, bool]]] = {}
     for term in terms:
@@ -77,7 +77,7 @@ def with_terms(method: Method, task: Task, terms: Sequence[Term], piece: Piece) 
         for token, nats in raised.items():
             row[token] += np.float32(nats)
 
-    return adjusted(method, task, bias)
+    return bias
 
 
 def _takes_space(text: str) -> bool:

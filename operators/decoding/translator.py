@@ -9,14 +9,14 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from operators.decoding.adjustment import ending_figures, lacks_end, nonempty, whole
+from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, nonempty, whole
 from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
-from operators.decoding.terms import SourceTerms, with_terms
+from operators.decoding.terms import SourceTerms, term_bias
 from operators.events import Effort
 from operators.glossary import Glossary
 from operators.prompts.prompt import Prompt
@@ -250,15 +250,12 @@ class Translator:
             self._said.get(_within(_within(key)), ()),
         )
         task = self._task(key, prompt, source, before, is_final=is_final)
-        method = self._method(task)
+        rules = [whole(task, text)] if must_end else []
+        rules += [nonempty(task)] if must_speak else []
+        rules.append(ending_figures(task, text))
         if terms := self._terms.terms(text, source):
-            method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
-        method = ending_figures(method, task, text)
-        if must_speak:
-            method = nonempty(method, task)
-        if must_end:
-            method = whole(method, task, text)
-        decoded, cost = yield Decode(key, method, is_final)
+            rules.append(term_bias(terms, self._prompt.vocabulary.piece))
+        decoded, cost = yield Decode(key, adjusted(self._method(task), task, *rules), is_final)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,

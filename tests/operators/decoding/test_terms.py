@@ -1,12 +1,11 @@
 """A bias towards terms, on the toy model: what it changes, and what it leaves as it was."""
 
-from contextlib import suppress
-
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance, UtilityAcceptance
+from operators.decoding.adjustment import adjusted
 from operators.decoding.blockwise import decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Method, Task
@@ -15,7 +14,7 @@ from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.terms import LogitBias, SourceTerms, Term, with_terms
+from operators.decoding.terms import LogitBias, SourceTerms, Term, term_bias
 from operators.glossary import Glossary, times_said
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
@@ -61,7 +60,8 @@ def biased(method: Method, one: Task, wanted: list[Term], bias: LogitBias) -> De
 
 
 def with_bias(method: Method, one: Task, wanted: list[Term], bias: LogitBias) -> Method:
-    return with_terms(method, one, [each._replace(bias=bias) for each in wanted], ToyVocabulary().piece)
+    rule = term_bias([each._replace(bias=bias) for each in wanted], ToyVocabulary().piece)
+    return adjusted(method, one, rule)
 
 
 @given(prompts, tokens, terms, biases)
@@ -151,15 +151,9 @@ def test_of_terms_that_share_a_token_the_larger_bias_counts() -> None:
 def raised_after(output: list[int], wanted: list[Term]) -> list[dict[int, float]]:
     """The tokens that are raised after each beginning of an output."""
     rows = np.zeros((len(output) + 1, 7), np.float32)
-
-    def method() -> Method:
-        yield Forward([1, *output], 0)
-        return Decoded(())
-
-    method_with_terms = with_terms(method(), task([1]), wanted, ToyVocabulary().piece)
-    next(method_with_terms)
-    with suppress(StopIteration):
-        method_with_terms.send(rows)
+    rule = term_bias(wanted, ToyVocabulary().piece)
+    for end, row in enumerate(rows):
+        rule(row, tuple(output[:end]))
     return [{int(token): float(row[token]) for token in row.nonzero()[0]} for row in rows]
 
 
@@ -180,15 +174,7 @@ def spelt(target: str, prompt: Prompt) -> Term:
 
 def begins_with(one: Term, after: str) -> set[str]:
     """The characters that a term may begin with after a text."""
-    row = np.zeros((1, 128), np.float32)
-
-    def method() -> Method:
-        yield Forward([0, *map(ord, after)], len(after))
-        return Decoded(())
-
-    method_with_terms = with_terms(method(), Task([0], (), (), 9), [one], lambda token: chr(token).encode())
-    next(method_with_terms)
-    with suppress(StopIteration):
-        method_with_terms.send(row)
+    row = np.zeros(128, np.float32)
+    term_bias([one], lambda token: chr(token).encode())(row, tuple(map(ord, after)))
     # "a" continues the term that a space has begun.
-    return {chr(token) for token in row[0].nonzero()[0]}
+    return {chr(token) for token in row.nonzero()[0]}
