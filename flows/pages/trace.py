@@ -24,7 +24,7 @@ from operators.decoding.trace import Decoding, LogitsRow, Token, Trace, UpdateTr
 from operators.text import cleaned, width
 
 
-class Kind(NamedTuple):
+class OriginStyle(NamedTuple):
     """How the tokens of an origin are told apart, besides their colour."""
 
     letter: str
@@ -33,14 +33,14 @@ class Kind(NamedTuple):
     meaning: str
 
 
-KINDS = {
-    Origin.COMMITTED: Kind("C", "dim", "committed: from the draft, accepted without a check"),
-    Origin.DRAFT: Kind("D", "blue", "from the draft, verified"),
-    Origin.RECYCLED: Kind("R", "yellow", "recycled from the draft’s rejected tail"),
-    Origin.LOOKED_UP: Kind("L", "magenta", "looked up in an earlier text"),
-    Origin.PARALLEL: Kind("P", "green", "guessed in parallel"),
-    Origin.MODEL: Kind("M", "cyan", "proposed by the draft model"),
-    Origin.OWN: Kind("O", "bold", "the model’s own next token, alone"),
+STYLES = {
+    Origin.COMMITTED: OriginStyle("C", "dim", "committed: from the draft, accepted without a check"),
+    Origin.DRAFT: OriginStyle("D", "blue", "from the draft, verified"),
+    Origin.RECYCLED: OriginStyle("R", "yellow", "recycled from the draft’s rejected tail"),
+    Origin.LOOKED_UP: OriginStyle("L", "magenta", "looked up in an earlier text"),
+    Origin.PARALLEL: OriginStyle("P", "green", "guessed in parallel"),
+    Origin.MODEL: OriginStyle("M", "cyan", "proposed by the draft model"),
+    Origin.OWN: OriginStyle("O", "bold", "the model’s own next token, alone"),
 }
 
 
@@ -53,7 +53,7 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
         out.print(_output(update, trace), soft_wrap=True)
     out.print()
     for origin in _occurring(trace.updates):
-        line = Text(f"{KINDS[origin].letter:>9}  {KINDS[origin].meaning}", style=KINDS[origin].style)
+        line = Text(f"{STYLES[origin].letter:>9}  {STYLES[origin].meaning}", style=STYLES[origin].style)
         out.print(line, soft_wrap=True)
     told = []
     if trace.head_tokens:
@@ -103,10 +103,10 @@ def _output(update: UpdateTrace, trace: Trace) -> Text:
     """The output, with the letter of each origin before its tokens."""
     line = Text(f"{_name(update):>9} ")
     for origin, tokens in groupby(update.tokens, lambda token: token.origin):
-        line.append(f" {KINDS[origin].letter}:", "dim")
+        line.append(f" {STYLES[origin].letter}:", "dim")
         for token in tokens:
             space = " " * trace.pieces[token.id][:1].isspace()
-            line.append(space + label(trace, token.id), KINDS[origin].style)
+            line.append(space + label(trace, token.id), STYLES[origin].style)
     return line
 
 
@@ -175,7 +175,7 @@ def _file(inner: Picture, title: str, trace: Trace, update: UpdateTrace) -> str:
     ]
     y = inner.height + 78
     for origin in _occurring([update]):
-        parts += [_box(_MARGIN, y, 20, 14, origin, None), text(_MARGIN + 26, y + 11, KINDS[origin].meaning)]
+        parts += [_box(_MARGIN, y, 20, 14, origin, None), text(_MARGIN + 26, y + 11, STYLES[origin].meaning)]
         y += 20
     letters = max(width(how), width(source), width(title))
     wide, high = max(_MIN_WIDTH, inner.width, _SMALL * letters) + 2 * _MARGIN, y + 8
@@ -191,7 +191,7 @@ def _box(x: float, y: float, wide: float, high: float, origin: Origin, p: float 
     """The cell of a token: colour and letter of its origin, and its probability as a bar."""
     kind = origin.value.replace(" ", "-")
     shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind}")
-    shape += text(x + 3, y + 9, KINDS[origin].letter, class_=f"letter {kind}")
+    shape += text(x + 3, y + 9, STYLES[origin].letter, class_=f"letter {kind}")
     if p:
         shape += rect(x + 3, y + high - 3.5, (wide - 6) * p, 1.5, class_=f"letter {kind}")
     return shape
@@ -211,7 +211,7 @@ def _token(x: float, y: float, wide: float, token: Token, trace: Trace, number: 
     words = label(trace, token.id)
     where = f" in pass {token.decided}" if token.decided else ""
     p = "" if token.p is None else f", probability {token.p:.2f}"
-    tip = tag("title", f"{number}: “{words}”, {KINDS[token.origin].meaning}{where}{p}")
+    tip = tag("title", f"{number}: “{words}”, {STYLES[token.origin].meaning}{where}{p}")
     shown = text(x + wide / 2 + 3, y + 16.5, words, class_="token", text_anchor="middle")
     return tag("g", tip + _box(x, y, wide, _CELL, token.origin, token.p) + shown)
 

@@ -37,7 +37,7 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     endlessly is cut there, even inside ``known``. Where a search finds nothing but the last phrase of the
     accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.
     """
-    growing = _Growing(task, known)
+    growing = _GrowingOutput(task, known)
     while not growing.ended:
         draft = (yield from drafter.draft(growing.output)) or Draft()
         # A draft contains no stop token: the row before it says whether the output ends there.
@@ -64,7 +64,7 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     return growing.decoded()
 
 
-class _Growing:
+class _GrowingOutput:
     """A growing output: it ends at its limit, or where it repeats itself."""
 
     def __init__(self, task: Task, known: Sequence[int]) -> None:

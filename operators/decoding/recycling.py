@@ -122,21 +122,17 @@ def recycling(task: Task, length: BlockLength, acceptance: Acceptance = EXACT) -
     return FirstOf(RecycledTail(task, length, acceptance), NGrams(task, length))
 
 
-class RecycledTail:
+class RecycledTail(Tail):
     """Drafts the rest of the last output, where the new one meets it again."""
 
     def __init__(self, task: Task, length: BlockLength, acceptance: Acceptance) -> None:
-        self._tail = Tail(task.draft)
+        super().__init__(task.draft)
         self._length = length
         self._acceptance = acceptance
 
-    def learn(self, verified: Verified) -> None:
-        """Correct the tail by the result of a pass."""
-        self._tail.learn(verified)
-
     def draft(self, output: Sequence[int]) -> Drafting:
         """The rest of the old output, as far as it is worth the pass."""
-        following = self._tail.after(output)
+        following = self.after(output)
         tokens = following.tokens[: self._length.of(following.sure)]
         draft = Draft(tuple(tokens), Origin.RECYCLED, self._acceptance)
         return at_once(draft if tokens else None)

@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from operators.errors import InputError, UsageError
 from operators.languages import language
-from operators.prompts.prompt import EndOfTurn, Noted, Prompt, Vocabulary
+from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes, Vocabulary
 from operators.prompts.template import (
     NOTES,
     SOURCE,
@@ -188,11 +188,11 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
             text = f"{text.rstrip()}\n\n</think>\n\n"
         return [*parts, text + filled(template.answer)]
 
-    def noted(notes: NotesTemplate | None) -> Noted | None:
+    def noted(notes: NotesTemplate | None) -> PromptNotes | None:
         if notes is None:
             return None
         before, between, tail = rendered(notes.message, _NOTES_MARK, _MARK)
-        return Noted(_begun(model, before), _spelled(model, between), _spelled(model, tail), notes.each)
+        return PromptNotes(_begun(model, before), _spelled(model, between), _spelled(model, tail), notes.each)
 
     is_chinese = any(language(one).code.startswith("zh") for one in (source, target))
     message = template.chinese if is_chinese and template.chinese else template.message

@@ -199,7 +199,7 @@ def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bo
     return Rest(verified.begin + verified.accepted_length, tuple(known[node] for node in nodes), is_whole)
 
 
-class _Growing:
+class _TreeBuilder:
     """A tree of predicted tokens: the trunk, then its branches."""
 
     def __init__(self) -> None:
@@ -256,84 +256,84 @@ class ModelDrafts:
 
     def draft(self, output: Sequence[int]) -> Drafting:
         """A prediction after ``output``, with branches where it is unsure."""
-        growing = _Growing()
-        self._is_whole = yield from self._predict(output, growing)
-        if growing.size and self._prediction.branches:
-            yield from self._branch(output, growing)
-        self._offered = tuple(growing.steps)
-        return growing.draft
+        builder = _TreeBuilder()
+        self._is_whole = yield from self._predict(output, builder)
+        if builder.size and self._prediction.branches:
+            yield from self._branch(output, builder)
+        self._offered = tuple(builder.steps)
+        return builder.draft
 
-    def _predict(self, output: Sequence[int], growing: _Growing) -> Generator[Request, Logits, bool]:
+    def _predict(self, output: Sequence[int], builder: _TreeBuilder) -> Generator[Request, Logits, bool]:
         """Grow the trunk, the greedy sequence; returns whether it ended for another reason than length."""
         begin, room = len(output), min(self._prediction.length, self._task.limit - len(output))
         met = self._rest.after(begin - 1, output[-1]) if output else None
-        while growing.size < room:
+        while builder.size < room:
             if met is not None and met.steps:
-                for step in met.steps[: room - growing.size]:
-                    growing.add(growing.size - 1, step, Origin.RECYCLED)
+                for step in met.steps[: room - builder.size]:
+                    builder.add(builder.size - 1, step, Origin.RECYCLED)
                 if met.is_whole:
                     return True
                 met = None
                 continue
-            tokens = [*self._task.prompt, *output, *growing.tree.tokens]
+            tokens = [*self._task.prompt, *output, *builder.tree.tokens]
             rows = yield AskDraftModel(Forward(tokens, len(tokens) - 1))
             new = predicted(rows[-1]) if len(rows) else None
             if new is None or new.token in self._task.stop:
                 return True
-            growing.add(growing.size - 1, new)
+            builder.add(builder.size - 1, new)
             # A tree may have some places where the model is unsure.
-            unsure = sum(step.p < self._prediction.threshold for step in growing.steps)
+            unsure = sum(step.p < self._prediction.threshold for step in builder.steps)
             if new.p < self._prediction.threshold and unsure > self._prediction.branches:
                 return True
-            met = self._rest.after(begin + growing.size - 1, new.token)
+            met = self._rest.after(begin + builder.size - 1, new.token)
         return False
 
-    def _branch(self, output: Sequence[int], growing: _Growing) -> Generator[Request, Logits, None]:
+    def _branch(self, output: Sequence[int], builder: _TreeBuilder) -> Generator[Request, Logits, None]:
         """Branch from the trunk where the model was unsure.
 
         A branch goes on while the model is sure of it. Where it meets the trunk it continues like that.
         """
         prediction, stop, room = self._prediction, self._task.stop, self._task.limit - len(output)
         known = [*self._task.prompt, *output]
-        trunk = tuple(growing.steps)
+        trunk = tuple(builder.steps)
         unsure = [
             (place, Step(step.second, step.p_second))
             for place, step in enumerate(trunk)
             if step.p < prediction.threshold and step.second is not None and step.second not in stop
         ]
-        tips = [growing.add(place - 1, step) for place, step in unsure[: prediction.branches]]
+        tips = [builder.add(place - 1, step) for place, step in unsure[: prediction.branches]]
         met: list[tuple[int, Rest]] = []
         for grown in range(1, prediction.reach + 1):
-            behind = {tip: _meeting(growing, trunk, tip) for tip in tips}
+            behind = {tip: _meeting(builder, trunk, tip) for tip in tips}
             met += [(tip, rest) for tip, rest in behind.items() if rest is not None]
             tips = [
                 tip
                 for tip, rest in behind.items()
-                if rest is None and len(growing.tree.path(tip)) < room and growing.size < prediction.nodes
+                if rest is None and len(builder.tree.path(tip)) < room and builder.size < prediction.nodes
             ]
             if not tips or grown == prediction.reach:
                 break
             first = tips[0]
-            rows = yield AskDraftModel(TreeForward(known, growing.tree, len(known) + first))
+            rows = yield AskDraftModel(TreeForward(known, builder.tree, len(known) + first))
             steps = [(tip, predicted(rows[tip - first])) for tip in tips if tip - first < len(rows)]
             tips = [
-                growing.add(tip, step)
+                builder.add(tip, step)
                 for tip, step in steps
                 if step is not None and step.token not in stop and step.p >= prediction.threshold
             ]
         for tip, rest in met:
-            node, left = tip, room - len(growing.tree.path(tip))
+            node, left = tip, room - len(builder.tree.path(tip))
             for step in rest.steps[: max(0, left)]:
-                if growing.size < prediction.nodes:
-                    node = growing.add(node, step, Origin.RECYCLED)
+                if builder.size < prediction.nodes:
+                    node = builder.add(node, step, Origin.RECYCLED)
 
 
-def _meeting(growing: _Growing, trunk: Sequence[Step], tip: int) -> Rest | None:
+def _meeting(builder: _TreeBuilder, trunk: Sequence[Step], tip: int) -> Rest | None:
     """What follows in the trunk where the branch that ends with ``tip`` meets it; None if it does not."""
-    path = growing.tree.path(tip)
+    path = builder.tree.path(tip)
     # A branch can meet only what comes after its own start.
     begin = next(place for place, node in enumerate(path) if node >= len(trunk))
-    return Rest(begin, tuple(trunk[begin:])).after(len(path) - 1, growing.steps[tip].token)
+    return Rest(begin, tuple(trunk[begin:])).after(len(path) - 1, builder.steps[tip].token)
 
 
 _BEAMS = 2
@@ -362,7 +362,7 @@ class TwoBeams:
     def draft(self, output: Sequence[int]) -> Drafting:
         """Both sequences as a tree, with the more probable one as its trunk."""
         known = [*self._task.prompt, *output]
-        searched = _Growing()
+        searched = _TreeBuilder()
         beams = [_Beam(0.0, ROOT, ())]
         for _ in range(min(self._length, self._task.limit - len(output))):
             first = min(beam.node for beam in beams)

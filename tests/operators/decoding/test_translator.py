@@ -18,7 +18,7 @@ from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
 from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
-from operators.prompts.prompt import EndOfTurn, Noted, Prompt
+from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
 from tests.toy import END, Letters, ToyStore, ToyVocabulary
 
 texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
@@ -407,7 +407,7 @@ def test_a_model_is_told_the_terms_of_its_text_or_else_what_its_stream_said_befo
 
     prompt = Prompt(
         vocabulary, (1, 2), "", (3,), EndOfTurn(vocabulary),
-        terms=Noted((5,), (5,), (4,), "{term}{translation}"), context=Noted((6,), (6,), (7,)),
+        terms=PromptNotes((5,), (5,), (4,), "{term}{translation}"), context=PromptNotes((6,), (6,), (7,)),
     )  # fmt: skip
     model = Translator(
         prompt,

@@ -16,7 +16,7 @@ from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
-from operators.prompts.prompt import EndOfTurn, Noted, Prompt
+from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
 from operators.serving.rooms import Done, Rooms, Update
@@ -88,7 +88,7 @@ def talks(draw: st.DrawFn) -> list[Update]:
 
 def translator(decoder: Decoder, method: str, *, max_source: int = 100, context: int = 0) -> Translator:
     vocabulary = ToyVocabulary()
-    prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary), context=Noted((6,), (6,), (7,)))
+    prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary), context=PromptNotes((6,), (6,), (7,)))
     settings = TranslatorSettings(
         max_source=max_source, max_output=12, commit=CommitRule(1), finals_differ=True, context=context
     )
