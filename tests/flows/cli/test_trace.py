@@ -22,7 +22,7 @@ from operators.decoding.recorder import Recorder
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.trace import Decoding, LogitsRow, Trace, UpdateTrace, occurring
-from operators.errors import InputError, OutputError, SurtitleError, UsageError
+from operators.errors import InputError, OutputError, SurtitleError
 from operators.events import Partial
 from operators.research.jacobi import Jacobi
 from tests.flows.talk import captions, write
@@ -136,22 +136,22 @@ def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
     assert str(graph(one, a_trace(one)).parts).count('class="arc"') == waited > 0
 
 
-def test_a_segment_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
-    log = write(tmp_path / "p.jsonl", [partial(0), partial(1), partial(2), partial(5)])
-    with pytest.raises(InputError, match=r"no segment 3; choose from 0 of 'talk', 1 of 'talk', 2 of"):
-        partials_of(log, 3, None)
-    with pytest.raises(InputError, match=r"no segment 0 of stream 'x'; choose from 0 of 'talk', 1"):
-        partials_of(log, 0, "x")
-
-
-def test_a_segment_of_several_streams_wants_a_stream(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("segment", "stream", "sentence"),
+    [
+        (3, None, r"no segment 3; choose from 0 of 'a', 0 of 'b', 1 of 'b'$"),
+        (0, "x", r"no segment 0 of stream 'x'; choose from 0 of 'a'"),
+        (0, None, r"2 streams; name one with --stream: 'a', 'b'$"),
+    ],
+)
+def test_a_segment_that_is_not_there_or_in_several_streams_is_told_with_those_that_are(
+    tmp_path: Path, segment: int, stream: str | None, sentence: str
+) -> None:
     log = write(tmp_path / "p.jsonl", [partial(0, "a"), partial(0, "b", text="Bad."), partial(1, "b")])
-    with pytest.raises(UsageError, match=r"2 streams; name one with --stream: 'a', 'b'"):
-        partials_of(log, 0, None)
+    with pytest.raises(SurtitleError, match=sentence):
+        partials_of(log, segment, stream)
     assert [one.text for one in partials_of(log, 0, "b")] == ["Bad."]
     assert len(partials_of(log, 1, None)) == 1
-    with pytest.raises(InputError, match=r"choose from 0 of 'a', 0 of 'b', 1 of 'b'$"):
-        partials_of(log, 7, None)
 
 
 def test_only_partials_can_be_traced(tmp_path: Path) -> None:
