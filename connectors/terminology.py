@@ -1,23 +1,14 @@
-"""Reads a glossary, whose terms bind, and a dictionary, which advises: a term, a tab, its translation."""
+"""Reads a glossary: a term, a tab, its translation."""
 
 from pathlib import Path
 
 from connectors.files.contents import read_text
 from operators.errors import InputError
-from operators.glossary import (
-    MAX_TRANSLATIONS,
-    MAX_WORDS,
-    Glossary,
-    Lexicon,
-    Translation,
-    spelling,
-    words_of,
-)
+from operators.glossary import Glossary, spelling
 from operators.text import cleaned
 
 #: Some 200,000 terms of ordinary length, in 160 MB of memory.
 MAX_GLOSSARY_BYTES = 10_000_000
-MAX_DICTIONARY_BYTES = 100_000_000
 #: A longer text is a sentence and not a term.
 MAX_TERM_CHARACTERS = 200
 
@@ -74,29 +65,3 @@ def _term(line: str, without: str, where: str) -> tuple[tuple[str, ...], str]:
 def _cleaned(text: str) -> str:
     # There may be a hundred thousand.
     return " ".join(text.split()) if text.isascii() and text.isprintable() else cleaned(text)
-
-
-def read_dictionary(path: Path) -> Lexicon:
-    """The dictionary in a file: a third column may have a translation's probability, in percent.
-
-    Lines that begin with ``#``, have no translation or are too long to be looked up are ignored.
-
-    Raises:
-        InputError: for a file that cannot be read, is too large or is not a dictionary.
-    """
-    content = read_text(path, "the dictionary", MAX_DICTIONARY_BYTES, "keep the words that speech needs")
-    lexicon: dict[str, list[Translation]] = {}
-    for line in content.split("\n"):
-        source, *columns = line.split("\t")
-        if not columns or source.startswith("#") or max(map(len, (source, columns[0]))) > MAX_TERM_CHARACTERS:
-            continue
-        words, target = words_of(_cleaned(source)), _cleaned(columns[0])
-        if 0 < len(words) <= MAX_WORDS and target:
-            known = lexicon.setdefault(" ".join(words).casefold(), [])
-            if len(known) < MAX_TRANSLATIONS and target not in (one.text for one in known):
-                percent = columns[1] if len(columns) > 1 else ""
-                is_number = percent.isascii() and percent.isdigit() and len(percent) <= len("100")
-                known.append(Translation(target, min(100, int(percent)) / 100 if is_number else 1.0))
-    if not lexicon:
-        raise InputError(f"{path} is not a dictionary; write a word, a tab and its translation on each line")
-    return lexicon

@@ -1,17 +1,20 @@
 """The decoding methods of `operators.research`: what each checks and opens, and its drafters."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from flows.engine.methods import Proposing
 from flows.settings.translate import DRAFTED, TranslateSettings
+from operators.decoding.acceptance import Acceptance
 from operators.decoding.drafts import Drafter
+from operators.decoding.forward import Task
+from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.errors import UsageError
+from operators.research.draft_model import ModelDrafts, Prediction
+from operators.research.heads import HeadProposals, Heads
+from operators.research.jacobi import Jacobi
 
-if TYPE_CHECKING:
-    from operators.research.heads import Heads
-    from operators.research.prediction import Prediction
+#: Number of tokens of a Gauss-Seidel block.
+BLOCK = 8
 
 
 def check(settings: TranslateSettings) -> None:
@@ -33,17 +36,16 @@ def check(settings: TranslateSettings) -> None:
         )
 
 
-def open_heads(settings: TranslateSettings, model: Path) -> "Heads | None":
+def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
     """The proposal heads that the settings name, for the model in that file."""
     from connectors.models.heads import read_heads
 
     return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)
 
 
-def prediction(settings: TranslateSettings) -> "Prediction":
+def prediction(settings: TranslateSettings) -> Prediction:
     """How the draft model drafts."""
-    from flows.engine.sessions import branches
-    from operators.research.prediction import Prediction
+    from flows.engine.sessions import branches  # which loads llama.cpp
 
     return Prediction(
         length=settings.draft_length,
@@ -53,61 +55,31 @@ def prediction(settings: TranslateSettings) -> "Prediction":
     )
 
 
-def drafters(asked: Proposing) -> list[Drafter]:
-    """The drafters after the divergence, in order of precedence.
+def drafters(
+    settings: TranslateSettings, task: Task, length: BlockLength, rule: Acceptance, heads: Heads | None
+) -> list[Drafter]:
+    """What drafts after the divergence, in order of precedence.
 
-    A draft model joins the methods that have drafts of the last output alone (SpecASR, Wei et al. 2025).
+    Args:
+        task: The task.
+        length: How many tokens to propose.
+        rule: The acceptance rule for them.
+        heads: The proposal heads of the model, for the method ``heads``.
     """
-    method = _METHODS.get(asked.settings.method)
-    made = [] if method is None else method(asked)
-    if asked.settings.draft_model is not None:
-        from operators.research.draft_model import ModelDrafts
-
-        made.append(ModelDrafts(asked.task, prediction(asked.settings)))
+    block = settings.block or BLOCK
+    made: list[Drafter] = []
+    match settings.method:
+        case "heads" if heads is not None:
+            made = [HeadProposals(heads, length, rule)]
+        case "jacobi":
+            made = [Jacobi(task, None, rule)]
+        case "gs-jacobi":
+            made = [Jacobi(task, block, rule)]
+        case "hybrid-jacobi":
+            made = [Jacobi(task, block, rule, hybrid=True)]
+        case "recycle":
+            made = [recycling(task, length, rule)]
+    # It joins the methods that have drafts of the last output alone (SpecASR, Wei et al. 2025).
+    if settings.draft_model is not None:
+        made.append(ModelDrafts(task, prediction(settings)))
     return made
-
-
-def _heads(asked: Proposing) -> list[Drafter]:
-    """Proposals of the model's heads (Stern et al. 2018)."""
-    from operators.research.heads import HeadProposals
-
-    return [] if asked.heads is None else [HeadProposals(asked.heads, asked.length, asked.acceptance)]
-
-
-#: Number of tokens of a Gauss-Seidel block.
-BLOCK = 8
-
-
-def _whole(asked: Proposing) -> list[Drafter]:
-    """All of the output at once (Jacobi, Santilli et al. 2023)."""
-    return _blocks(asked, None)
-
-
-def _gauss_seidel(asked: Proposing) -> list[Drafter]:
-    """One block after the other."""
-    return _blocks(asked, asked.settings.block or BLOCK)
-
-
-def _hybrid(asked: Proposing) -> list[Drafter]:
-    """Blocks while there is a last output to start from."""
-    return _blocks(asked, asked.settings.block or BLOCK, hybrid=True)
-
-
-def _blocks(asked: Proposing, block: int | None, *, hybrid: bool = False) -> list[Drafter]:
-    from operators.research.jacobi import Jacobi
-
-    return [Jacobi(asked.task, block, asked.acceptance, hybrid=hybrid)]
-
-
-def _recycle(asked: Proposing) -> list[Drafter]:
-    """The rejected rest of the last output, and n-grams (SpecASR). Speech recognisers use it too."""
-    return [recycling(asked.task, asked.length, asked.acceptance)]
-
-
-_METHODS = {
-    "heads": _heads,
-    "jacobi": _whole,
-    "gs-jacobi": _gauss_seidel,
-    "hybrid-jacobi": _hybrid,
-    "recycle": _recycle,
-}

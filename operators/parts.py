@@ -30,9 +30,8 @@ P = TypeVar("P", bound=Part)
 class Parts(Mapping[str, P], Generic[P]):
     """All parts of a kind by name: the usual one first, then surtitle's own by module, then others.
 
-    A part is a value in a module of ``package`` (or in ``package`` itself if that is a module), or what an
-    entry point of ``group`` names. These modules are imported with the settings, so they import what a part
-    runs with when it runs.
+    A part is a value in a module of ``package``, or what an entry point of ``group`` names. These modules are
+    imported with the settings, so they import what a part runs with when it runs.
     """
 
     def __init__(self, kind: type[P], *, what: str, package: str, group: str, usual: str = "") -> None:
@@ -61,14 +60,10 @@ class Parts(Mapping[str, P], Generic[P]):
         return dict(sorted(found.items(), key=lambda one: one[0] != self._usual))
 
     def _own(self) -> Iterator[P]:
-        for name in self._modules():
-            yield from (one for one in vars(import_module(name)).values() if isinstance(one, self._kind))
-
-    def _modules(self) -> list[str]:
-        folders = getattr(import_module(self._package), "__path__", None)
-        if folders is None:
-            return [self._package]
-        return [module.name for module in pkgutil.iter_modules(folders, f"{self._package}.")]
+        folders = import_module(self._package).__path__
+        for module in pkgutil.iter_modules(folders, f"{self._package}."):
+            found = vars(import_module(module.name)).values()
+            yield from (one for one in found if isinstance(one, self._kind))
 
     def _loaded(self, where: EntryPoint) -> P:
         try:

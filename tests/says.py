@@ -31,6 +31,8 @@ class Says:
         self.after = after
         #: The tokens after the prompt of each pass, and its tree.
         self.asked: list[tuple[list[int], TokenTree]] = []
+        #: Those that each pass judged.
+        self.blocks: list[list[int]] = []
 
     def forward(self, request: Forward) -> Logits:
         return self._answer(request.tokens, TokenTree(), request.logits_from)
@@ -42,6 +44,7 @@ class Says:
         begin = len(self.prompt)
         assert list(tokens[:begin]) == self.prompt
         self.asked.append((list(tokens[begin:]), tree))
+        self.blocks.append(list(tokens[logits_from + 1 :]))
         outputs = [tuple(tokens[begin:end]) for end in range(begin, len(tokens) + 1)]
         known = outputs[-1]
         outputs += [(*known, *(tree.tokens[one] for one in tree.path(node))) for node in range(tree.size)]

@@ -15,12 +15,11 @@ from connectors.models.firefox import FIREFOX, firefox_languages, has_firefox, i
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.opus import OPUS_MT, is_opus_here, opus_languages, opus_repository
 from operators.errors import InputError, UsageError
-from operators.glossary import MAX_TRANSLATIONS, Lexicon, Translation
 from operators.languages import Direction, language
 from operators.prompts.template import few_shot_templates
 
-#: The files of a captions model in the folder of its direction. Not every direction has the last one.
-ADAPTER, VOCABULARY, LEXICON = "adapter.gguf", "vocabulary.gguf", "lexicon.tsv"
+#: The files of a captions model in the folder of its direction.
+ADAPTER, VOCABULARY = "adapter.gguf", "vocabulary.gguf"
 #: Megabytes of a run besides the model's file: recogniser, libraries, cells of the cache. With the default
 #: models `surtitle file` takes 386 MB at its peak on two cores.
 BESIDES_MB = 400
@@ -155,18 +154,3 @@ def captions_files(direction: Direction | None) -> Traversable:
             "choose base, or give a file"
         )
     raise UsageError(f"there is no captions model for {direction}, only for {known}; choose --model base")
-
-
-def captions_lexicon(direction: Direction) -> Lexicon | None:
-    """The words that captions in a direction lean towards; None if there are none."""
-    file = captions_folder() / direction.code / LEXICON
-    if not file.is_file():
-        return None
-    lexicon: dict[str, list[Translation]] = {}
-    for line in file.read_text("utf-8").splitlines()[1:]:
-        phrase, _, rest = line.partition("\t")
-        text, _, percent = rest.partition("\t")
-        known = lexicon.setdefault(phrase, [])
-        if text and len(known) < MAX_TRANSLATIONS:
-            known.append(Translation(text, int(percent) / 100))
-    return lexicon

@@ -16,7 +16,6 @@ RENAMED = {
     "--close-unfinished": "translate.close_unfinished=true",
     "--commit": "translate.commit",
     "--context": "translate.context",
-    "--dictionary": "translate.dictionary",
     "--draft-length": "translate.draft_length",
     "--draft-model": "translate.draft_model",
     "--draft-threshold": "translate.draft_threshold",
@@ -65,7 +64,7 @@ RENAMED = {
 }
 #: What a command is now.
 COMMANDS = {"bench-drafts": "bench --task drafts", "bench-speech": "bench --task speech"}
-_LISTS = ("--addresses", "--dictionary", "--sink")
+_LISTS = ("--addresses", "--sink")
 
 
 def in_new_form(arguments: Sequence[str], known: Collection[str]) -> list[str]:

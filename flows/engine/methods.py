@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from flows.settings.translate import WEIGHING, TranslateSettings
 from operators.decoding.acceptance import (
@@ -18,19 +18,6 @@ from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import continuous, retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.ssbd import ssbd
-
-
-class Proposing(NamedTuple):
-    """What the drafts of one task depend on."""
-
-    settings: TranslateSettings
-    task: Task
-    #: How many tokens to propose.
-    length: BlockLength
-    #: The rule for these tokens.
-    acceptance: Acceptance
-    #: The proposal heads of the model; None without.
-    heads: Any
 
 
 def research() -> Any:
@@ -62,7 +49,7 @@ def method(
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
     block = FINAL_BLOCK if rules.drops_bias else None
     # A final without bias must not be biased by later drafts either.
-    last = proposed if rules.finals_are_biased and rules.final_bias else EXACT
+    last = proposed if rules.final_bias else EXACT
     # A given length is used as it is, whatever the passes cost.
     longest = {} if settings.block is None else {"longest": settings.block}
     length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)
@@ -73,8 +60,7 @@ def method(
         return ssbd(task, final, block, *drafters(task, last), beam=beam)
 
     def drafters(task: Task, rule: Acceptance) -> list[Drafter]:
-        """The drafters used after the divergence from the last output, in order of precedence."""
-        made: list[Drafter] = research().drafters(Proposing(settings, task, length, rule, heads))
+        made: list[Drafter] = research().drafters(settings, task, length, rule, heads)
         return made
 
     return decode

@@ -1,6 +1,6 @@
 """Decodes one segment of a file of partials, update by update, and records what each pass decided."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -33,21 +33,20 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
         raise InputError(
             f"{path} holds {kind.__name__.lower()} events; give partials (written with output.sentences)"
         )
-    found: dict[str, list[Partial]] = {}
-    there: dict[str, set[int]] = {}
-    for partial in read_events(path, Partial):
-        there.setdefault(partial.stream, set()).add(partial.segment)
-        if partial.segment == segment and stream in (None, partial.stream):
-            found.setdefault(partial.stream, []).append(partial)
+    partials = list(read_events(path, Partial))
+    found = [one for one in partials if one.segment == segment and stream in (None, one.stream)]
+    streams = sorted({one.stream for one in found})
     if not found:
+        there = sorted({(cleaned(one.stream), one.segment) for one in partials})
+        named = ", ".join(f"{number} of {name!r}" for name, number in there[:_MAX_NAMED])
         where = "" if stream is None else f" of stream {stream!r}"
-        raise InputError(f"{path} has no segment {segment}{where}; choose from {_segments(there)}")
-    if len(found) > 1:
+        raise InputError(f"{path} has no segment {segment}{where}; choose from {named}")
+    if len(streams) > 1:
+        named = ", ".join(repr(cleaned(name)) for name in streams[:_MAX_NAMED])
         raise UsageError(
-            f"{path} has a segment {segment} in {len(found)} streams; name one with --stream: "
-            f"{_shortened(repr(cleaned(name)) for name in sorted(found))}"
+            f"{path} has a segment {segment} in {len(streams)} streams; name one with --stream: {named}"
         )
-    return next(iter(found.values()))
+    return found
 
 
 def record(
@@ -67,7 +66,6 @@ def record(
         recorder.method,
         translator_settings(settings, engine.prompt),
         engine.terms(settings),
-        engine.dictionary(settings),
     )
     state, updates = SegmentState(), list[UpdateTrace]()
     for number, partial in enumerate(partials):
@@ -101,19 +99,7 @@ def record(
         head_evaluations=engine.pool.head_evaluations,
         # One language is traced.
         settings={name: value for name, value in to_plain(settings).items() if name != "more_to"}
-        | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used(),
+        | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used,
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
     )
-
-
-def _segments(there: dict[str, set[int]]) -> str:
-    return "; ".join(
-        f"{_shortened(map(str, sorted(numbers)))} in stream {cleaned(stream)!r}"
-        for stream, numbers in sorted(there.items())[:_MAX_NAMED]
-    )
-
-
-def _shortened(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:_MAX_NAMED]) + (", …" if len(listed) > _MAX_NAMED else "")

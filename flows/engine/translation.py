@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
-from connectors.models.catalog import captions_lexicon
 from connectors.models.resolve import models_for, resolve_model, steps
-from connectors.terminology import read_dictionary, read_glossary
+from connectors.terminology import read_glossary
 from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
 from flows.engine.marian import UNSHARED, load_pair_model, marian_folder, open_marian
@@ -37,7 +36,7 @@ from operators.decoding.pivot import PivotTranslator
 from operators.decoding.translator import Translates, Translator, TranslatorSettings
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
-from operators.glossary import Dictionary, Glossary, Lexicon
+from operators.glossary import Glossary
 from operators.languages import ENGLISH, Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
@@ -50,9 +49,6 @@ from operators.prompts.template import Template, template_of
 from operators.seq2seq.store import EncoderDecoder
 from operators.serving.rooms import Rooms
 from operators.trouble import ModelTrouble
-
-#: Opens the lexicon in a file; that which comes with the captions model of the direction without one.
-OpenLexicon = Callable[[Path | None, Direction], Lexicon | None]
 
 
 class Engine(NamedTuple):
@@ -71,8 +67,6 @@ class Engine(NamedTuple):
     context: ContextSettings
     #: The glossary in a file, which is read once.
     glossary: Callable[[Path], Glossary]
-    #: The lexicon of a dictionary, which is read once.
-    lexicon: OpenLexicon
     #: Cost of passes on this machine, measured on first use; then the same for the draft model.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
@@ -102,16 +96,11 @@ class Engine(NamedTuple):
             self.method(settings),
             translator_settings(settings, prompt),
             self.terms(settings),
-            self.dictionary(settings),
         )
 
     def terms(self, settings: TranslateSettings) -> Glossary | None:
         """The glossary that ``settings`` name; None if they name none."""
         return None if settings.terms is None else self.glossary(Path(settings.terms).expanduser())
-
-    def dictionary(self, settings: TranslateSettings) -> Dictionary | None:
-        """What ``settings`` lean towards for rarer words; None for nothing."""
-        return open_dictionary(settings, self.lexicon)
 
     def one_at_a_time(self) -> Decoder:
         """Runs the methods one after the other, for any number of translators."""
@@ -149,26 +138,6 @@ class Engine(NamedTuple):
         return method(settings, costs, self.proposal_heads, knows_unfinished=knows_unfinished, beam=beam)
 
 
-def open_lexicon(path: Path | None, direction: Direction) -> Lexicon | None:
-    """The lexicon in a file, or the shipped one; None if none is shipped. Raises `InputError`."""
-    return captions_lexicon(direction) if path is None else read_dictionary(path)
-
-
-def open_dictionary(settings: TranslateSettings, opened: OpenLexicon) -> Dictionary | None:
-    """The dictionary that ``settings`` name; None if there is none for them."""
-    direction, words = settings.direction, settings.words
-    is_file = words not in ("auto", "none")
-    if words == "none" or not (is_file or chosen_model(settings, direction) == "captions"):
-        return None
-    # What is known with its probability is better.
-    shipped = opened(None, direction)
-    own = opened(Path(words).expanduser(), direction) if is_file else None
-    # Without a lexicon of common words each first word of a title would be a name.
-    copies = shipped is not None and {*direction.source.scripts} <= {*direction.target.scripts}
-    lexicons = [one for one in (shipped, own) if one is not None]
-    return Dictionary(lexicons, copies_names=copies) if lexicons else None
-
-
 def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
     """Load the model and evaluate the prompt's head for any number of translators.
 
@@ -194,17 +163,15 @@ def open_engines(
     """
     research().check(settings)
     glossary = cache(read_glossary)
-    lexicon = cache(open_lexicon)
     for own in (to_direction(settings, one) for one in directions):
         if own.terms is not None:
             glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
-        open_dictionary(own, lexicon)
     fetch_chosen(settings, directions, progress)
     load = cache(load_pair_model)
     engines = []
     for name, its in models_for([(chosen_model(settings, one), one) for one in directions]):
         *first, last = (
-            _open(step, settings, each, glossary, lexicon, progress, load) for step, each in steps(name, its)
+            _open(step, settings, each, glossary, progress, load) for step, each in steps(name, its)
         )
         engines.append(_behind(first[0], last, its[0], settings) if first else last)
     return engines
@@ -213,12 +180,11 @@ def open_engines(
 def _behind(first: Engine, last: Engine, direction: Direction, settings: TranslateSettings) -> Engine:
     """``last``, which translates what ``first`` has translated to English."""
     own = to_direction(settings, direction)
-    for file in (own.terms, own.words):
-        if file not in (None, "auto", "none"):
-            raise UsageError(
-                f"{file} has words of {direction}, which is translated over English: leave it out, or choose "
-                "one model for both languages"
-            )
+    if own.terms is not None:
+        raise UsageError(
+            f"{own.terms} has words of {direction}, which is translated over English: leave it out, or "
+            "choose one model for both languages"
+        )
     return last._replace(first=first, prompts={direction.code: last.prompt})
 
 
@@ -227,7 +193,6 @@ def _open(
     settings: TranslateSettings,
     directions: Sequence[Direction],
     glossary: Callable[[Path], Glossary],
-    lexicon: OpenLexicon,
     progress: Progress,
     load: Callable[[Path, int], EncoderDecoder],
 ) -> Engine:
@@ -236,7 +201,7 @@ def _open(
         pair = open_marian(folder, own, directions, progress, load)
         return Engine(
             folder, pair.model, next(iter(pair.prompts.values())), pair.prompts, pair.open(own), None,
-            research().open_heads(own, folder), pair.context, glossary, lexicon, pair.costs,
+            research().open_heads(own, folder), pair.context, glossary, pair.costs,
             lambda: None, lambda: UNSHARED,
         )  # fmt: skip
     path = resolve_model(name, directions[0], progress=progress)
@@ -268,7 +233,7 @@ def _open(
     return Engine(
         path, model, next(iter(prompts.values())), prompts, opened, draft,
         research().open_heads(own, path),
-        context, glossary, lexicon,
+        context, glossary,
         cache(lambda: pass_costs_of(path, model, context, progress)),
         cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
         cache(lambda: fill_costs_of(path, model, context, progress)),
@@ -276,14 +241,13 @@ def _open(
 
 
 def to_direction(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
-    """The settings for another direction, with the glossary and dictionary that were given for it."""
+    """The settings for another direction, with the glossary that was given for it."""
     first = settings.direction
     if direction == first:
         return settings
     return replace(
         settings, source=direction.source.name, target=direction.target.name,
         glossary=of_direction(settings.glossary, direction, first),
-        dictionary=of_direction(settings.dictionary, direction, first) or "auto",
     )  # fmt: skip
 
 
@@ -308,7 +272,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         max_output=output_limit(settings.max_source),
         scripts=language(settings.target).scripts,
         conditioning=conditioning(settings, prompt),
-        commit=CommitRule(settings.commit if commits else 0, 0.0),
+        commit=CommitRule(settings.commit if commits else 0),
         keep=settings.keep,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and rules.finals_differ,

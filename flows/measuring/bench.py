@@ -175,7 +175,7 @@ def bench_texts(job: BenchJob, plan: Plan) -> None:
         if job.likelihood:
             likelihood = Likelihood(engine.prompt, engine.pool, plan.variants[0].max_source)
         signature = sign(
-            **of_translation(corpus, engine, plan.engine, plan.variants),
+            **of_translation(corpus, engine, plan.engine),
             **dict.fromkeys(("chrf", "bleu")),
             comet=comet,
             likelihood=Likelihood.signature if job.likelihood else None,

@@ -47,9 +47,15 @@ from operators.prompts.prompt import Prompt
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed import Samples, Segmenter, silero
-from operators.research.draft_model import ModelDrafts, TwoBeams
-from operators.research.prediction import Prediction
-from operators.research.trajectory import Memory, Remembered, Trajectory, autoregressive, record, replay
+from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
+from operators.research.trajectory import (
+    Memory,
+    RememberedSession,
+    Trajectory,
+    autoregressive,
+    record,
+    replay,
+)
 from operators.text import cleaned
 
 _KEY = "drafts"
@@ -139,7 +145,7 @@ def _on_texts(job: BenchJob, settings: Settings, ways: Ways) -> _Found:
             task = _task(engine.prompt, text)
             with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as second:
                 made += _compared(task, Memory(session, task.prompt), Memory(second, task.prompt), ways)
-        signature = sign(**of_translation(corpus, engine, translate, [translate]))
+        signature = sign(**of_translation(corpus, engine, translate))
     return made, costs, signature
 
 
@@ -152,11 +158,13 @@ def _task(prompt: Prompt, text: str) -> Task:
 
 def _compared(task: Task, first: Memory, second: Memory, ways: Ways) -> list[Trajectory]:
     """The trajectories of one text; raises `RuntimeError` if a way does not give greedy decoding's output."""
-    greedy, _ = drive(retranslate(task), Remembered(first))
+    greedy, _ = drive(retranslate(task), RememberedSession(first))
     made = []
     for name, drafter in ways.items():
         method = decode(task, drafter(task))
-        decoded, rounds = record(method, task, Remembered(first), Remembered(second), second.prompt)
+        decoded, rounds = record(
+            method, task, RememberedSession(first), RememberedSession(second), second.prompt
+        )
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{name} gave {decoded.tokens}, greedy decoding {greedy.tokens}")
         made.append(Trajectory(name, len(decoded.tokens), rounds))

@@ -40,7 +40,7 @@ SETTINGS: dict[str, Sequence[str]] = {
     "heads": ("heads",),
     **dict.fromkeys(("draft_model", "draft_length", "draft_threshold", "draft_tree"), DRAFTED),
     **dict.fromkeys(("hold_back", "strip_punctuation", "close_unfinished"), METHOD_NAMES),
-    **dict.fromkeys(("glossary", "dictionary"), METHOD_NAMES),
+    "glossary": METHOD_NAMES,
 }
 #: Values by the keys of settings.
 Grid = Mapping[str, Sequence[Any]]
@@ -178,7 +178,7 @@ def row_settings(variant: TranslateSettings, *, knows_unfinished: bool = False) 
     ``knows_unfinished`` says whether the model was trained on unfinished text.
     """
     own = {key: getattr(variant, key) if variant.method in on else None for key, on in SETTINGS.items()}
-    rules = variant.rules(knows_unfinished=knows_unfinished).used()
+    rules = variant.rules(knows_unfinished=knows_unfinished).used
     own |= {key: value if variant.method in SPECULATIVE else None for key, value in rules.items()}
     if variant.method in SETTINGS["beam"]:
         own["beam"] = variant.width(knows_unfinished=knows_unfinished)

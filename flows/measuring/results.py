@@ -4,7 +4,7 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -97,13 +97,10 @@ def sign(**own: Any) -> dict[str, Any]:
     }
 
 
-def of_translation(
-    corpus: Corpus, engine: Engine, asked: TranslateSettings, variants: Iterable[TranslateSettings]
-) -> dict[str, Any]:
-    """What must be equal wherever the ``variants`` give equal figures on an engine opened as ``asked``."""
+def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
+    """What must be equal wherever an engine opened as ``asked`` gives equal figures."""
     context, prompt = engine.context, engine.prompt
     terms = None if asked.terms is None else Path(asked.terms)
-    dictionaries = {one.words: engine.dictionary(one) for one in variants}
     return {
         # Code changes within a version.
         "code": _hash_of_code(),
@@ -129,12 +126,6 @@ def of_translation(
         "sacrebleu": version("sacrebleu"),
         # OpenMP's wait policy determines the cost of a busy machine.
         "omp": "|".join(f"{name}:{os.environ.get(name, '')}" for name in _OPENMP),
-        "dictionary": " ".join(
-            "|".join([Path(name).name, *(_digest(sorted(lexicon.items())) for lexicon in one.lexicons)])
-            for name, one in dictionaries.items()
-            if one is not None
-        )
-        or None,
         "corpus": corpus.name,
         "corpus_sha256": corpus.sha256[:12],
     }

@@ -1,14 +1,13 @@
 """A trace for a person: tables on the terminal, and pictures (Santilli et al. 2023).
 
-The overview of a segment has a row of tokens for each update. The grid of an update (figure 6) has a row for
-each pass and a column for each place: what the pass decided there, and below it what was offered or more
-probable instead. In the graph (figure 4), an arc leads to each token from the last one of the pass before,
-which it had to wait for.
+The grid of an update (figure 6) has a row for each pass and a column for each place: what the pass decided
+there, and below it what was offered or more probable instead. In the graph (figure 4), an arc leads to each
+token from the last one of the pass before, which it had to wait for.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +20,11 @@ from flows.pages.drawing import SVG, drawing, packaged, rect, tag, text
 from flows.pages.table import Column, console, print_named, print_table, tabulated
 from flows.settings.translate import TranslateSettings
 from operators.decoding.forward import Origin
-from operators.decoding.trace import Decoding, LogitsRow, Pass, Token, Trace, UpdateTrace
+from operators.decoding.trace import Decoding, LogitsRow, Token, Trace, UpdateTrace
 from operators.text import cleaned, width
 
 
-class Kind(NamedTuple):
+class OriginStyle(NamedTuple):
     """How the tokens of an origin are told apart, besides their colour."""
 
     letter: str
@@ -34,14 +33,14 @@ class Kind(NamedTuple):
     meaning: str
 
 
-KINDS = {
-    Origin.COMMITTED: Kind("C", "dim", "committed: from the draft, accepted without a check"),
-    Origin.DRAFT: Kind("D", "blue", "from the draft, verified"),
-    Origin.RECYCLED: Kind("R", "yellow", "recycled from the draft’s rejected tail"),
-    Origin.LOOKED_UP: Kind("L", "magenta", "looked up in an earlier text"),
-    Origin.PARALLEL: Kind("P", "green", "guessed in parallel"),
-    Origin.MODEL: Kind("M", "cyan", "proposed by the draft model"),
-    Origin.OWN: Kind("O", "bold", "the model’s own next token, alone"),
+STYLES = {
+    Origin.COMMITTED: OriginStyle("C", "dim", "committed: from the draft, accepted without a check"),
+    Origin.DRAFT: OriginStyle("D", "blue", "from the draft, verified"),
+    Origin.RECYCLED: OriginStyle("R", "yellow", "recycled from the draft’s rejected tail"),
+    Origin.LOOKED_UP: OriginStyle("L", "magenta", "looked up in an earlier text"),
+    Origin.PARALLEL: OriginStyle("P", "green", "guessed in parallel"),
+    Origin.MODEL: OriginStyle("M", "cyan", "proposed by the draft model"),
+    Origin.OWN: OriginStyle("O", "bold", "the model’s own next token, alone"),
 }
 
 
@@ -54,17 +53,13 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
         out.print(_output(update, trace), soft_wrap=True)
     out.print()
     for origin in _occurring(trace.updates):
-        line = Text(f"{KINDS[origin].letter:>9}  {KINDS[origin].meaning}", style=KINDS[origin].style)
+        line = Text(f"{STYLES[origin].letter:>9}  {STYLES[origin].meaning}", style=STYLES[origin].style)
         out.print(line, soft_wrap=True)
     told = []
     if trace.head_tokens:
         times = "once" if trace.head_evaluations == 1 else f"{trace.head_evaluations} times"
         told.append(("head", f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"))
     print_named(out, [*told, ("signature", signature(trace)), *(("written", path) for path in written)])
-
-
-def _passes(update: UpdateTrace) -> list[Pass]:
-    return [one for window in update.windows for one in window.passes]
 
 
 def _of_origin(origin: Origin, update: UpdateTrace) -> int:
@@ -81,11 +76,11 @@ def _occurring(updates: Sequence[UpdateTrace]) -> list[Origin]:
 
 _COUNTS = (
     Column("update", _name),
-    Column("passes", lambda update: len(_passes(update))),
-    Column("evaluated", lambda update: sum(one.evaluated for one in _passes(update))),
+    Column("passes", lambda update: len(update.passes)),
+    Column("evaluated", lambda update: sum(one.evaluated for one in update.passes)),
     Column("reused", lambda update: sum(one.passes[0].reused for one in update.windows if one.passes)),
-    Column("kept", lambda update: sum(one.kept for one in _passes(update))),
-    Column("rows", lambda update: sum(len(one.rows) for one in _passes(update))),
+    Column("kept", lambda update: sum(one.kept for one in update.passes)),
+    Column("rows", lambda update: sum(len(one.rows) for one in update.passes)),
     Column("tokens", lambda update: len(update.tokens)),
     *(Column(origin.value, partial(_of_origin, origin)) for origin in Origin),
 )
@@ -108,16 +103,16 @@ def _output(update: UpdateTrace, trace: Trace) -> Text:
     """The output, with the letter of each origin before its tokens."""
     line = Text(f"{_name(update):>9} ")
     for origin, tokens in groupby(update.tokens, lambda token: token.origin):
-        line.append(f" {KINDS[origin].letter}:", "dim")
+        line.append(f" {STYLES[origin].letter}:", "dim")
         for token in tokens:
             space = " " * trace.pieces[token.id][:1].isspace()
-            line.append(space + label(trace, token.id), KINDS[origin].style)
+            line.append(space + label(trace, token.id), STYLES[origin].style)
     return line
 
 
 # Characters that XML does not allow.
 _NOT_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
-_MAX_LABEL, _MAX_SAID = 16, 110
+_MAX_LABEL, _MAX_SOURCE = 16, 110
 
 
 def _safe(words: str) -> str:
@@ -135,7 +130,7 @@ def label(trace: Trace, token: int) -> str:
 
 
 def write_pictures(trace: Trace, folder: Path) -> int:
-    """Write an SVG of the segment, and two of each update; return their number. Raises `OutputError`."""
+    """Write two SVGs of each update; return their number. Raises `OutputError`."""
     made = dict(pictures(trace))
     for stem, svg in made.items():
         write_atomically(folder / f"{stem}.svg", svg.encode())
@@ -145,15 +140,13 @@ def write_pictures(trace: Trace, folder: Path) -> int:
 def pictures(trace: Trace) -> Iterator[tuple[str, str]]:
     """The pictures, with the names of their files."""
     title = f"Segment {trace.segment} of {_safe(trace.stream)}"
-    yield "segment", _file(overview(trace), title, trace, trace.updates)
     for update in trace.updates:
         for number, window in enumerate(update.windows):
             part = f"-{number + 1}" if len(update.windows) > 1 else ""
             stem, heading = f"update-{update.revision:04d}{part}", f"{title}, {_name(update)}"
-            said = _safe(update.source)
             if window.passes:
-                yield f"{stem}-grid", _file(grid(window, trace), heading, trace, [update], said)
-                yield f"{stem}-graph", _file(graph(window, trace), heading, trace, [update], said)
+                yield f"{stem}-grid", _file(grid(window, trace), heading, trace, update)
+                yield f"{stem}-graph", _file(graph(window, trace), heading, trace, update)
 
 
 class Picture(NamedTuple):
@@ -168,37 +161,29 @@ class Picture(NamedTuple):
 _MIN_WIDTH, _LEFT, _MARGIN = 620.0, 96.0, 16.0
 # Width of a letter of a token and of small print; of the narrowest cell; height of a cell; gap of two cells.
 _LETTER, _SMALL, _MIN_CELL, _CELL, _GAP = 7.6, 5.8, 30.0, 24.0, 3.0
-_FORMS = (
-    "below a token: struck through if it was proposed and rejected, ≠ if it was more probable here",
-    "dashed: proposed after the divergence, nothing decided (→ the model’s guess)",
-)
 
 
-def _file(inner: Picture, title: str, trace: Trace, updates: Sequence[UpdateTrace], said: str = "") -> str:
+def _file(inner: Picture, title: str, trace: Trace, update: UpdateTrace) -> str:
     """The file of a picture: with its style, heading, the text that was translated, and a legend."""
     how = f"{inner.words}; {_safe(str(trace.settings.get('method', '')))}, {_safe(trace.model)}"
-    shown = said if len(said) <= _MAX_SAID else f"…{said[-_MAX_SAID:]}"
-    top, y = 64.0, 64.0 + inner.height + 14
+    source = _safe(update.source)[-_MAX_SOURCE:]
     parts = [
-        tag("title", f"{title}. {inner.words}"),
-        # Our own style sheet, the same for every picture.
-        tag("style", Markup(packaged("trace.css"))),
         text(_MARGIN, 20, title, class_="token head"),
         text(_MARGIN, 36, how, class_="small"),
-        text(_MARGIN, 54, shown, class_="said"),
-        tag("g", Markup("").join(inner.parts), transform=f"translate({_MARGIN:g} {top:g})"),
+        text(_MARGIN, 54, source, class_="said"),
+        tag("g", Markup("").join(inner.parts), transform=f"translate({_MARGIN:g} 64)"),
     ]
-    for origin in _occurring(updates):
-        parts += [_box(_MARGIN, y, 20, 14, origin, None), text(_MARGIN + 26, y + 11, KINDS[origin].meaning)]
+    y = inner.height + 78
+    for origin in _occurring([update]):
+        parts += [_box(_MARGIN, y, 20, 14, origin, None), text(_MARGIN + 26, y + 11, STYLES[origin].meaning)]
         y += 20
-    for form in _FORMS if inner.words.startswith("Iterations") else ():
-        parts.append(text(_MARGIN, y + 11, form))
-        y += 20
-    # What was said is as wide as its letters.
-    wide = max(_MIN_WIDTH, inner.width, _SMALL * max(width(how), width(shown), width(title))) + 2 * _MARGIN
-    ground = rect(0, 0, wide, y + 8, class_="ground")
-    size = {"xmlns": SVG, "width": wide, "height": y + 8}
-    svg = drawing(wide, y + 8, [*parts[:2], ground, *parts[2:]], f"{title}. {inner.words}", "trace", **size)
+    letters = max(width(how), width(source), width(title))
+    wide, high = max(_MIN_WIDTH, inner.width, _SMALL * letters) + 2 * _MARGIN, y + 8
+    # Our own style sheet, the same for every picture.
+    style = tag("style", Markup(packaged("trace.css")))
+    alternative = f"{title}. {inner.words}"
+    parts = [tag("title", alternative), style, rect(0, 0, wide, high, class_="ground"), *parts]
+    svg = drawing(wide, high, parts, alternative, "trace", xmlns=SVG, width=wide, height=high)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{svg}\n'
 
 
@@ -206,7 +191,7 @@ def _box(x: float, y: float, wide: float, high: float, origin: Origin, p: float 
     """The cell of a token: colour and letter of its origin, and its probability as a bar."""
     kind = origin.value.replace(" ", "-")
     shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind}")
-    shape += text(x + 3, y + 9, KINDS[origin].letter, class_=f"letter {kind}")
+    shape += text(x + 3, y + 9, STYLES[origin].letter, class_=f"letter {kind}")
     if p:
         shape += rect(x + 3, y + high - 3.5, (wide - 6) * p, 1.5, class_=f"letter {kind}")
     return shape
@@ -216,157 +201,109 @@ def _cell_width(words: str) -> float:
     return max(_MIN_CELL, _LETTER * width(words) + 18)
 
 
+def _lefts(begin: float, widths: Sequence[float]) -> list[float]:
+    """Where each cell of a row begins, and where one after the last would."""
+    return list(accumulate((wide + _GAP for wide in widths), initial=begin))
+
+
 def _token(x: float, y: float, wide: float, token: Token, trace: Trace, number: int) -> Markup:
     """A token of an output, which says to a pointer where it comes from."""
     words = label(trace, token.id)
     where = f" in pass {token.decided}" if token.decided else ""
     p = "" if token.p is None else f", probability {token.p:.2f}"
-    tip = tag("title", f"{number}: “{words}”, {KINDS[token.origin].meaning}{where}{p}")
+    tip = tag("title", f"{number}: “{words}”, {STYLES[token.origin].meaning}{where}{p}")
     shown = text(x + wide / 2 + 3, y + 16.5, words, class_="token", text_anchor="middle")
     return tag("g", tip + _box(x, y, wide, _CELL, token.origin, token.p) + shown)
 
 
-def overview(trace: Trace) -> Picture:
-    """The output of each update of a segment."""
-    parts: list[Markup] = []
-    y, wide = 0.0, _MIN_WIDTH
-    for update in trace.updates:
-        said = _safe(update.source)[-_MAX_SAID:]
-        passes = len(_passes(update))
-        parts += [
-            text(0, y + 15, _name(update), class_="head"),
-            text(0, y + 38, f"{passes} pass{'' if passes == 1 else 'es'}" if passes else "unchanged"),
-            text(_LEFT, y + 15, said, class_="said"),
-        ]
-        x = _LEFT
-        for number, token in enumerate(update.tokens, 1):
-            own = _cell_width(label(trace, token.id))
-            parts.append(_token(x, y + 22, own, token, trace, number))
-            x += own + _GAP
-        y, wide = y + 22 + _CELL + 12, max(wide, x, _LEFT + _SMALL * width(said))
-    words = f"{len(trace.updates)} updates, and the origins of their tokens"
-    return Picture(wide, y, parts, words)
-
-
 class Cell(NamedTuple):
-    """What a pass says about a place: a token, and another one below it after a mark."""
+    """What a pass says about a place: a token, and small print below it."""
 
-    #: What is drawn: ``end``, ``guess``, ``cut-off``, or a decided token, for which ``other`` was likelier.
+    #: ``decided``, or ``guess`` after a rejected token, or ``end`` of the output.
     form: str
-    token: int | None
-    second: int | None = None
-    #: Before the second token: ``≠`` if it was likelier, ``→`` for the model's guess, empty if it fell.
-    mark: str = ""
+    words: str
+    #: What was offered and rejected, or ``≠`` the model's choice.
+    note: str = ""
+    is_rejected: bool = False
 
 
-def cell(row: LogitsRow, *, is_output: bool) -> Cell | None:
-    """What to draw of a row of logits; ``is_output`` unless the output was cut before its place."""
-    offered, choice, stands = row.offered, row.choice, row.stands
+def cell(row: LogitsRow, trace: Trace) -> Cell | None:
+    """What to draw of a row of logits; None for nothing."""
+    offered = "" if row.offered is None else label(trace, row.offered)
+    differs = "" if row.choice in (row.stands, row.offered) else f"≠ {label(trace, row.choice)}"
     if row.ends:
-        return Cell("end", None, offered)
-    if stands is None:
-        return (
-            None if offered is None else Cell("guess", offered, None if choice == offered else choice, "→ ")
-        )
-    if not is_output:
-        return Cell("cut-off", stands)
-    if offered not in (None, stands):
-        return Cell("decided", stands, offered)
-    return Cell("decided", stands) if choice == stands else Cell("other", stands, choice, "≠ ")
+        return Cell("end", "■", offered, is_rejected=True)
+    if row.stands is None:
+        return Cell("guess", offered, differs) if offered else None
+    if row.offered not in (None, row.stands):
+        return Cell("decided", label(trace, row.stands), offered, is_rejected=True)
+    differs = "" if row.choice == row.stands else f"≠ {label(trace, row.choice)}"
+    return Cell("decided", label(trace, row.stands), differs)
 
 
 def grid(window: Decoding, trace: Trace) -> Picture:
-    """The iterations of one output."""
+    """The iterations of one output: a row for each pass, a column for each place."""
     output = window.output
-    passes = [
-        {
-            place: one
-            for place, row in enumerate(each.rows, each.begin)
-            if (one := cell(row, is_output=place < len(output))) is not None
-        }
-        for each in window.passes
+    cells = [
+        {place: (row, made) for place, row in enumerate(one.rows, one.begin) if (made := cell(row, trace))}
+        for one in window.passes
     ]
     widths = [_cell_width(label(trace, token.id)) for token in output]
-    for cells in passes:
-        for place, one in cells.items():
-            widths += [_MIN_CELL] * (place + 1 - len(widths))
-            main = "" if one.token is None else label(trace, one.token)
-            second = "" if one.second is None else one.mark + label(trace, one.second)
-            widths[place] = max(widths[place], _cell_width(main), _SMALL * width(second) + 12)
-    lefts = [_LEFT]
-    for wide in widths:
-        lefts.append(lefts[-1] + wide + _GAP)
+    for place, (_, made) in (item for each in cells for item in each.items()):
+        widths += [_MIN_CELL] * (place + 1 - len(widths))
+        widths[place] = max(widths[place], _cell_width(made.words), _SMALL * width(made.note) + 12)
+    lefts = _lefts(_LEFT, widths)
     parts = [
         text(left + wide / 2, 9, str(place), class_="small", text_anchor="middle")
         for place, (left, wide) in enumerate(zip(lefts, widths, strict=False), 1)
     ]
     y, high = 14.0, 35.0
-    for number, (cells, each) in enumerate(zip(passes, window.passes, strict=True), 1):
-        cost = f"{each.evaluated} tokens, {len(each.rows)} rows"
+    for number, (each, one) in enumerate(zip(cells, window.passes, strict=True), 1):
+        cost = f"{one.evaluated} tokens, {len(one.rows)} rows"
         parts += [text(0, y + 15, f"pass {number}", class_="head"), text(0, y + 28, cost, class_="small")]
-        for place, one in cells.items():
-            row = each.rows[place - each.begin]
-            origin = output[place].origin if place < len(output) else Origin.OWN
-            parts.append(_cell(one, row, origin, (lefts[place], y, widths[place], high), trace))
+        for place, (row, made) in each.items():
+            shape = rect(lefts[place], y, widths[place], high, rx=3.0, class_="guess")
+            if made.form == "decided":
+                shape = _box(lefts[place], y, widths[place], high, output[place].origin, row.p_stands)
+            parts.append(_cell(shape, made, row, lefts[place] + widths[place] / 2, y, trace))
         y += high + 4
     parts.append(text(0, y + 15, "output", class_="head"))
     for place, token in enumerate(output):
         parts.append(_token(lefts[place], y, widths[place], token, trace, place + 1))
-    words = f"Iterations: {len(passes)} passes over {len(output)} tokens"
+    words = f"Iterations: {len(cells)} passes over {len(output)} tokens"
     return Picture(max(_MIN_WIDTH, lefts[-1]), y + _CELL, parts, words)
 
 
-def _cell(
-    one: Cell, row: LogitsRow, origin: Origin, place: tuple[float, float, float, float], trace: Trace
-) -> Markup:
-    x, y, wide, high = place
-    middle = x + wide / 2
-    if one.form == "end":
-        shape = rect(middle - 4, y + 8, 8, 8, class_="end")
-    elif one.form == "guess":
-        shape = rect(x, y, wide, high, rx=3.0, class_="guess")
-    else:
-        p = None if one.token is None else row.p(one.token)
-        shape = tag("g", _box(x, y, wide, high, origin, p), class_=one.form)
-    told = [f"the model’s choice “{label(trace, row.choice)}” {row.p_choice:.2f}"]
-    if one.token is not None:
-        fell = " fell" if one.form == "cut-off" else ""
-        words = label(trace, one.token)
-        shape += text(middle + 3, y + 16.5, words, class_=f"token{fell}", text_anchor="middle")
-        p = row.p(one.token)
-        told.insert(0, f"“{words}”{'' if p is None else f' {p:.2f}'}")
-    if one.second is not None:
-        words = one.mark + label(trace, one.second)
-        fell = "" if one.mark else " fell"
-        shape += text(middle + 3, y + 29, words, class_=f"small{fell}", text_anchor="middle")
-    return tag("g", tag("title", "; ".join(told)) + shape)
+def _cell(shape: Markup, made: Cell, row: LogitsRow, middle: float, y: float, trace: Trace) -> Markup:
+    tip = f"the model’s choice “{label(trace, row.choice)}” {row.p_choice:.2f}"
+    if row.offered is not None:
+        tip += f"; offered “{label(trace, row.offered)}” {row.p_offered or 0.0:.2f}"
+    note = "small fell" if made.is_rejected else "small"
+    shape += text(middle + 3, y + 16.5, made.words, class_="token", text_anchor="middle")
+    shape += text(middle + 3, y + 29, made.note, class_=note, text_anchor="middle")
+    return tag("g", tag("title", tip) + shape)
 
 
 def graph(window: Decoding, trace: Trace) -> Picture:
-    """The dependencies of one output."""
+    """The dependencies of one output: an arc from the token that each one had to wait for."""
     # The first cell stands for the text before the output.
     widths = [_MIN_CELL, *(_cell_width(label(trace, token.id)) for token in window.output)]
-    lefts = [0.0]
-    for wide in widths:
-        lefts.append(lefts[-1] + wide + _GAP)
+    lefts = _lefts(0.0, widths)
     middles = [left + wide / 2 for left, wide in zip(lefts, widths, strict=False)]
     decided = [0, *(token.decided for token in window.output)]
-    arcs = list(_arcs(decided))
-    heights = [min(64.0, 9.0 + 0.14 * (middles[target] - middles[source])) for source, target in arcs]
+    arcs = [(middles[source], middles[target]) for source, target in _arcs(decided)]
+    heights = [min(64.0, 9.0 + 0.14 * (end - begin)) for begin, end in arcs]
     y = max([9.0, *heights]) + 6
     parts: list[Markup] = []
     for number, group in groupby(range(1, len(decided)), key=lambda place: decided[place]):
         places = list(group)
         left, right = lefts[places[0]], lefts[places[-1] + 1] - _GAP
-        if number % 2 == 0:
-            parts.append(rect(left - 1, y - 3, right - left + 2, _CELL + 24, rx=3.0, class_="band"))
         path = f"M{left + 1:.1f} {y + _CELL + 3:.1f} v4 H{right - 1:.1f} v-4"
         parts.append(tag("path", d=path, class_="bracket"))
-        name, short = (f"pass {number}", str(number)) if number else ("committed", "C")
-        words = name if right - left > 56 else short
+        words = str(number or "C")
         parts.append(text((left + right) / 2, y + _CELL + 18, words, class_="small", text_anchor="middle"))
-    for (source, target), high in zip(arcs, heights, strict=True):
-        begin, end, handle = middles[source], middles[target], y - high * 4 / 3
+    for (begin, end), high in zip(arcs, heights, strict=True):
+        handle = y - high * 4 / 3
         path = f"M{begin:.1f} {y:.1f} C{begin:.1f} {handle:.1f} {end:.1f} {handle:.1f} {end:.1f} {y - 3:.1f}"
         tip = f"M{end - 3:.1f} {y - 5:.1f} L{end + 3:.1f} {y - 5:.1f} L{end:.1f} {y:.1f} Z"
         parts += [tag("path", d=path, class_="arc"), tag("path", d=tip, class_="tip")]

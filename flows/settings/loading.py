@@ -194,10 +194,9 @@ def _part_languages(translate: Any, overrides: Mapping[str, Mapping[str, Any]]) 
 
 def _unpack(translate: Any) -> None:
     """Take a list of one file, as options give it, for the file."""
-    for key in ("glossary", "dictionary"):
-        given = translate.get(key) if isinstance(translate, dict) else None
-        if isinstance(given, list) and len(given) == 1:
-            translate[key] = given[0]
+    given = translate.get("glossary") if isinstance(translate, dict) else None
+    if isinstance(given, list) and len(given) == 1:
+        translate["glossary"] = given[0]
 
 
 def _names_language(given: Mapping[str, Any]) -> bool:
@@ -252,11 +251,11 @@ def _all_keys(struct: type[msgspec.Struct], inside: str = "") -> Iterator[str]:
 def _check_languages(
     settings: Settings, where: str, overrides: Mapping[str, Any], *, takes_several: bool
 ) -> None:
-    """Check that all languages are known, and that glossaries and dictionaries are for them.
+    """Check that all languages are known, and that glossaries are for them.
 
     Raises:
         UsageError: names the place of one that is not, or that is given twice; for several languages of
-            captions where one is taken; for a glossary or dictionary of another or an unknown language.
+            captions where one is taken; for a glossary of another or an unknown language.
     """
     translate, rooms = settings.translate, settings.rooms
     targets = (translate.target, *translate.more_targets)
@@ -276,9 +275,8 @@ def _check_languages(
         if known.count(one) > 1:
             raise UsageError(f"{place}: {one.name} is named twice; name each language once")
     written = [*known, *map(language, rooms.written)]
-    for key, files in (("glossary", translate.glossary), ("dictionary", translate.dictionary)):
-        with _named(_place(f"translate.{key}", where, overrides)):
-            check_files(files, written, is_of_first=bool(rooms.written))
+    with _named(_place("translate.glossary", where, overrides)):
+        check_files(translate.glossary, written, is_of_first=bool(rooms.written))
 
 
 @contextmanager

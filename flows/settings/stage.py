@@ -8,8 +8,6 @@ from msgspec import Meta
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
-#: A part that is not registered.
-ELSEWHERE = r"[\w.]+:\w+"
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,10 +1,8 @@
-"""Glossaries and dictionaries of a run: each is for captions in one language, which it may name."""
+"""Glossaries of a run: each is for captions in one language, which it may name."""
 
 from operators.errors import UsageError
 from operators.languages import Direction, Language, is_language, language
 
-#: What is no file, and for all languages.
-_WORDS = ("auto", "none")
 #: A file, or several, each of which may name its language.
 Named = str | tuple[str, ...] | None
 
@@ -27,10 +25,9 @@ def of_direction(given: Named, wanted: Direction, first: Direction) -> str | Non
         first: The first languages of the run.
     """
     files = dict(parted(given))
-    of_all = files.get(None)
     if wanted.source == first.source and wanted.target in files:
         return files[wanted.target]
-    return of_all if wanted == first or of_all in _WORDS else None
+    return files.get(None) if wanted == first else None
 
 
 def check_files(given: Named, targets: list[Language], *, is_of_first: bool) -> None:
@@ -48,7 +45,7 @@ def check_files(given: Named, targets: list[Language], *, is_of_first: bool) -> 
     for named, file in files:
         if named is not None and named not in targets:
             raise UsageError(f"{file} is for {named.name}, but captions are in {names}; leave it out")
-        if named is None and file not in _WORDS and len(targets) > 1 and not is_of_first:
+        if named is None and len(targets) > 1 and not is_of_first:
             raise UsageError(f"say whether {file} is for {names}, such as {targets[0].code}={file}")
         if len(same := [other for language, other in files if language == named]) > 1:
             raise UsageError(f"{' and '.join(same)} are for the same language; give one file for each")

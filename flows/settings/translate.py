@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from connectors.models.firefox import REGISTRY
-from flows.settings.stage import ELSEWHERE, NotNegative, Positive, Probability, Stage
+from flows.settings.stage import NotNegative, Positive, Probability, Stage
 from flows.settings.terminology import Named, of_direction, parted
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
@@ -17,9 +17,6 @@ from operators.prompts.template import NAMES as TEMPLATE_NAMES
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = rf"^({'|'.join(map(re.escape, TEMPLATE_NAMES))}|.+\.toml)$"
 TEMPLATES = f"{', '.join(TEMPLATE_NAMES)} or the path of a .toml file"
-#: The same for the acceptance rule.
-ACCEPT = rf"^(auto|{acceptance.pattern()}|{ELSEWHERE}(-[0-9.]+)?)$"
-ACCEPTED = f"auto, {acceptance.description()}"
 
 Method = Literal[
     "ssbd", "heads", "jacobi", "gs-jacobi", "hybrid-jacobi", "recycle", "retranslate", "continuous"
@@ -61,18 +58,15 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     #: Terms and their translations, which captions lean towards: a line each, a tab between. Of
     #: several languages: fr=FILE, again for each.
     glossary: Named = None
-    #: Translations of rarer words: auto (those of the model for captions), none, or a file of
-    #: ``term<TAB>translation[<TAB>percent]``; ``fr=FILE`` as for ``glossary``.
-    dictionary: str | tuple[str, ...] = "auto"
     #: Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).
     context: Annotated[int, Meta(ge=0, le=16)] = 0
     #: Bias (beta) towards the last output, 0 to 1. By default 0.2.
     bias: Probability | None = None
     #: Bias at the last update of a segment; 0 translates it as from scratch. By default the rule
-    #: worth-0.6, or the same bias if the model was trained on such.
+    #: utility-0.6, or the same bias if the model was trained on such.
     final_bias: Probability | None = None
     #: Which draft tokens are accepted; ``auto`` is the bias if one is given, otherwise what suits the model.
-    accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED)] = "auto"
+    accept: Annotated[str, Meta(description=f"auto, {', '.join(acceptance.RULES)}")] = "auto"
     #: Maximum number of hypotheses in the search after the divergence (ssbd, no draft model); 1:
     #: greedy. By default 4 if the model was
     #: trained on unfinished text, otherwise 1.
@@ -130,6 +124,11 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
     max_source: Annotated[int, Meta(ge=16, le=100_000)] = 192
 
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for an acceptance rule that does not exist."""
+        if self.accept != "auto":
+            acceptance.acceptance(self.accept)
+
     @property
     def direction(self) -> Direction:
         """The source and the first target language. Raises `UsageError` for an unknown language."""
@@ -151,14 +150,9 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
         return of_direction(self.glossary, self.direction, self.direction)
 
     @property
-    def words(self) -> str:
-        """The dictionary of the first language: auto, none or a file."""
-        return of_direction(self.dictionary, self.direction, self.direction) or "auto"
-
-    @property
     def terminology(self) -> list[str]:
-        """The glossaries and dictionaries of all languages."""
-        return [file for _, file in parted(self.glossary) + parted(self.dictionary)]
+        """The glossaries of all languages."""
+        return [file for _, file in parted(self.glossary)]
 
     @property
     def is_shared(self) -> bool:

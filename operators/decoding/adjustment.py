@@ -1,8 +1,9 @@
-"""A method whose model is changed by a rule: before the method sees the logits, the rule changes them.
+"""A method whose model is changed by rules: before the method sees a row of logits, the rules change it.
 
 A rule looks only at the output before a row. To every decoding method this is simply another model: one pass
 still verifies a whole draft, with any rule of acceptance, and with an exact one the output does not depend on
-the draft. Rules for all models are here: finals that are not empty, and figures that end.
+the draft. Rules for all models are here: finals that are not empty and end their sentence, and figures that
+end.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,22 +26,21 @@ from operators.decoding.pieces import spelled
 from operators.languages import SENTENCE_MARKS
 
 #: Changes the row after an output, shape (vocabulary,), in place.
-Adjust = Callable[[Logits, tuple[int, ...]], None]
+RowRule = Callable[[Logits, tuple[int, ...]], None]
 
 
-def adjusted(method: Method, task: Task, adjust: Adjust) -> Method:
-    """The method on the same task, with ``adjust`` called for each row that predicts an output token."""
+def adjusted(method: Method, task: Task, *rules: RowRule) -> Method:
+    """The method on the same task, with ``rules`` applied in turn to each row behind the prompt."""
 
-    def change(request: Request, rows: Logits) -> None:
+    def change(request: Request, logits: Logits) -> None:
         # The draft model only proposes.
         if isinstance(request, AskDraftModel):
             return
         # Nodes at the end of a tree may be left out.
-        pairs = list(zip(rows, outputs(request, len(task.prompt)), strict=False))
-        # The longest output first: what a rule found in it holds for those that it begins with.
-        for row, output in reversed(pairs):
+        for row, output in zip(logits, outputs(request, len(task.prompt)), strict=False):
             if output is not None:
-                adjust(row, output)
+                for rule in rules:
+                    rule(row, output)
 
     return observed(method, change)
 
@@ -59,8 +59,14 @@ def outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | Non
             yield (*tokens[first:], *(tree.tokens[one] for one in tree.path(node)))
 
 
-def nonempty(method: Method, task: Task) -> Method:
-    """The method on the same task, with no token that ends the output while it is blank.
+def forbid(row: Logits, is_forbidden: Callable[[int], bool]) -> None:
+    """Let no forbidden token be the most probable one of a row; only those that would be are looked at."""
+    while np.isfinite(row[best := int(row.argmax())]) and is_forbidden(best):
+        row[best] = -np.inf
+
+
+def nonempty(task: Task) -> RowRule:
+    """No token ends the output while it is blank.
 
     A model that was trained to answer nothing while nothing is certain cannot always tell a short complete
     sentence ("Ever tried.") from an unfinished one. Here the segment is known to have ended.
@@ -75,14 +81,10 @@ def nonempty(method: Method, task: Task) -> Method:
     def forbid_nothing(row: Logits, output: tuple[int, ...]) -> None:
         if not all(map(is_space, output)):
             return
-        hesitates = bool(output)
-        # Only tokens that would be chosen are checked: whether one ends a line is asked one by one.
-        while np.isfinite(row[best := int(row.argmax())]):
-            if best not in task.stop and not (hesitates and is_space(best)):
-                return
-            row[best], hesitates = -np.inf, True
+        hesitates = bool(output) or int(row.argmax()) in task.stop
+        forbid(row, lambda token: token in task.stop or (hesitates and is_space(token)))
 
-    return adjusted(method, task, forbid_nothing)
+    return forbid_nothing
 
 
 # The end of a sentence, and of what may enclose it; searched from the end, which takes linear time.
@@ -96,25 +98,21 @@ def lacks_end(answer: str, text: str) -> bool:
     return bool(_ENDED.search(text)) and not _ENDED.search(answer)
 
 
-def whole(method: Method, task: Task, text: str) -> Method:
-    """The method on the same task, with no end before that of the sentence, if the source ``text`` has one.
+def whole(task: Task, text: str) -> RowRule:
+    """The output has no end before that of the sentence, if the source ``text`` has one.
 
     A model that was trained to withhold what is not certain also withholds the end of a complete sentence
     that looks unfinished: "Which obtained at that time." Nothing would ever add it.
     """
-    if not _ENDED.search(text):
-        return method
-    most = _FULL_LENGTH * len(task.source)
+    most = _FULL_LENGTH * len(task.source) if _ENDED.search(text) else 0
 
     def forbid_end(row: Logits, output: tuple[int, ...]) -> None:
-        if int(row.argmax()) not in task.stop or len(output) >= most:
+        if len(output) >= most or int(row.argmax()) not in task.stop:
             return
-        if _ENDED.search(spelled(output, task.piece)):
-            return
-        while np.isfinite(row[best := int(row.argmax())]) and best in task.stop:
-            row[best] = -np.inf
+        if not _ENDED.search(spelled(output, task.piece)):
+            forbid(row, lambda token: token in task.stop)
 
-    return adjusted(method, task, forbid_end)
+    return forbid_end
 
 
 # Digits, and single marks or spaces between them.
@@ -127,8 +125,8 @@ _REPEATED_DIGITS = 12
 _IN_WORDS = 15
 
 
-def ending_figures(method: Method, task: Task, text: str) -> Method:
-    """The method on the same task, whose source is ``text``, with figures that end.
+def ending_figures(task: Task, text: str) -> RowRule:
+    """Figures of the output end; the source is ``text``.
 
     A small model that spells them digit by digit loses count: after a few equal groups, as in 1,000,000,000,
     one more is the likeliest, without end. A figure that repeats itself and has as many digits as the longest
@@ -144,10 +142,9 @@ def ending_figures(method: Method, task: Task, text: str) -> Method:
         is_long = [len(figure) >= most for figure in figures]
         # A model that begins another one is lost; its answer is cut like any repetition.
         if is_long.count(True) == 1 and is_long[-1] and _REPEATED.search(figures[-1][-_REPEATED_DIGITS:]):
-            while np.isfinite(row[best := int(row.argmax())]) and _has_digit(spelled([best], task.piece)):
-                row[best] = -np.inf
+            forbid(row, lambda token: _has_digit(spelled([token], task.piece)))
 
-    return adjusted(method, task, forbid_digits)
+    return forbid_digits
 
 
 def _figures(text: str) -> list[str]:

@@ -7,8 +7,6 @@ tokens: their merged predict-and-verify (section 4). Without drafts this is gree
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-
 from operators.decoding.beam import search
 from operators.decoding.drafts import Draft, Drafter, Verified
 from operators.decoding.forward import Decoded, Method, Origin, Task
@@ -34,12 +32,12 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     With a ``beam`` of more than one, what follows the first rejected token, or no draft at all, is the result
     of a beam search of that width, where the session can hold as many continuations.
 
-    If all drafts use `ExactAcceptance`, the result is that of greedy decoding, whatever is drafted, in no
+    If all drafts are accepted exactly, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
     endlessly is cut there, even inside ``known``. Where a search finds nothing but the last phrase of the
     accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.
     """
-    growing = _Growing(task, known)
+    growing = _GrowingOutput(task, known)
     while not growing.ended:
         draft = (yield from drafter.draft(growing.output)) or Draft()
         # A draft contains no stop token: the row before it says whether the output ends there.
@@ -66,15 +64,13 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     return growing.decoded()
 
 
-class _Growing:
+class _GrowingOutput:
     """A growing output: it ends at its limit, or where it repeats itself."""
 
     def __init__(self, task: Task, known: Sequence[int]) -> None:
         self.output: list[int] = list(known)
         self.ended = False
         self._origins = [Origin.COMMITTED] * len(known)
-        self._gaps = [0.0] * len(known)
-        self._want_gaps = task.want_gaps
         self._limit = task.limit
         self._piece = task.piece
         # As long as the source, figures may well be those of the source.
@@ -88,11 +84,9 @@ class _Growing:
         self.doubted: int | None = None
 
     def take(self, verified: Verified) -> None:
-        """Append the accepted part of a draft. If gaps are wanted, the rows are overwritten."""
+        """Append the accepted part of a draft."""
         draft = verified.draft
-        if draft.origin is Origin.DRAFT:
-            self._gaps += _gaps(verified) if self._want_gaps else [0.0] * verified.accepted_length
-        else:
+        if draft.origin is not Origin.DRAFT:
             self._proposed += len(draft.tokens)
         self.add(
             [draft.tokens[node] for node in verified.path], [draft.origin_of(node) for node in verified.path]
@@ -152,17 +146,4 @@ class _Growing:
             taken=sum(origin in PROPOSED for origin in self._origins),
             origins=tuple(self._origins),
             cut=self._cut,
-            gaps=tuple(self._gaps[: self._accepted]),
         )
-
-
-def _gaps(verified: Verified) -> list[float]:
-    """Logit gap to the next best token where the draft is the best one, else 0. Overwrites the rows."""
-    count = verified.accepted_length
-    rows, best = verified.rows[:count], verified.choices[:count]
-    places = np.arange(count)
-    top = rows[places, best]
-    rows[places, best] = -np.inf
-    gaps = top - rows.max(axis=1, initial=-np.inf)
-    tokens = verified.draft.tokens
-    return [float(gap) if best[i] == tokens[i] else 0.0 for i, gap in enumerate(gaps)]

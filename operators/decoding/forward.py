@@ -124,14 +124,9 @@ class Decoded(NamedTuple):
     is_whole: bool = True
     #: Why the output was cut before the model ended it; None if the model ended it.
     cut: Trouble | None = None
-    #: Logit gap between the best token and the next one for each token up to ``accepted``; 0 where the draft
-    #: was not the best token or was not verified, and everywhere unless the task requested gaps.
-    gaps: tuple[float, ...] = ()
     #: Where the last phrase of the accepted tokens begins if the model could only say it again: decoding
     #: stopped behind it. None otherwise.
     doubted: int | None = None
-    #: The number of passes after which the answer was known, if later ones looked for another in vain.
-    passes: int | None = None
 
 
 Method = Generator[Request, Logits, Decoded]
@@ -164,8 +159,6 @@ class Task(NamedTuple):
     committed: int = 0
     #: Number of committed tokens whose cells may be kept though the prompt has changed.
     kept: int = 0
-    #: Whether to measure the margin by which draft tokens were accepted.
-    want_gaps: bool = False
     #: True for the last update of a segment.
     is_final: bool = False
     #: Token ids of the source, and of recent outputs, in which names and terms may be found again.

@@ -14,7 +14,7 @@ import numpy as np
 import regex
 
 from operators.decoding.acceptance import BIAS, BiasedAcceptance
-from operators.decoding.adjustment import Adjust, adjusted
+from operators.decoding.adjustment import RowRule, adjusted
 from operators.decoding.blockwise import decode
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
@@ -112,7 +112,7 @@ def hear(
     margin: float,
     costs: PassCosts,
     doubt: Doubt | None = None,
-    adjust: Adjust | None = None,
+    adjust: RowRule | None = None,
 ) -> WindowResult:
     """Decode one window. Raises `ModelTrouble` if the model fails.
 
@@ -123,13 +123,13 @@ def hear(
         doubt: Where it may end early.
         adjust: Changes the logits, and thus what is doubted.
     """
-    session = Certainty(PrefixSession(cache))
+    session = ProbabilitySession(PrefixSession(cache))
     if not method.use_draft:
         decoding = retranslate(task)
     elif task.is_final:
         decoding = certain(task, margin)
     else:
-        others = recycling(task, BlockLength(costs)), Closing(task)
+        others = recycling(task, BlockLength(costs)), ClosingToken(task)
         decoding = ssbd(task, BiasedAcceptance(method.bias), None, *others)
     if adjust is not None:
         decoding = adjusted(decoding, task, adjust)
@@ -145,7 +145,7 @@ def hear(
     )
 
 
-class Certainty:
+class ProbabilitySession:
     """A `Session` that wraps another one and keeps its answers, for one task."""
 
     def __init__(self, session: Session) -> None:
@@ -195,7 +195,7 @@ def until_doubtful(
         return decoded
 
 
-class Closing:
+class ClosingToken:
     """Drafts the last token of the last output, a full stop, unless the model has just output it.
 
     A recogniser ends each window with it, and does so again a few words later. The row after it already says
@@ -222,14 +222,14 @@ def certain(task: Task, margin: float) -> Method:
     it. So if the logits of the best token and the next one were closer than ``margin`` at any decision, the
     output is decoded from scratch. The prompt is evaluated separately from the draft.
     """
-    drafter = _Apart(task)
+    drafter = _SeparateDraft(task)
     decoded = yield from decode(task, drafter)
     if drafter.least < margin:
         decoded = yield from retranslate(task)
     return decoded._replace(drafted=len(task.draft[: task.limit]))
 
 
-class _Apart:
+class _SeparateDraft:
     """Drafts the last output after its first token, once, and records how close later decisions were."""
 
     def __init__(self, task: Task) -> None:

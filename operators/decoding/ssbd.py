@@ -54,7 +54,8 @@ def ssbd(
 
     The whole draft is verified in one pass, unless little of it is likely to be accepted: with ``block`` the
     first pass verifies at most so many tokens, and each further one, if all were accepted, twice as many plus
-    one. A rule that looks at what follows a token (`WorthAcceptance`) needs the whole draft and no ``block``.
+    one. A rule that looks at what follows a token (`UtilityAcceptance`) needs the whole draft and
+    no ``block``.
 
     A draft after which a search finds nothing but the draft's last phrase once more is verified again without
     that phrase, and what was committed with it.

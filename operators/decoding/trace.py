@@ -4,15 +4,11 @@ Santilli et al. (2023) draw the dependencies between tokens in this way (their D
 confirmed together with those before it did not have to wait for them.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 
 import msgspec
 
 from operators.decoding.forward import Origin
-
-#: Version of the file format.
-VERSION = 1
 
 
 class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,17 +20,11 @@ class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
     #: The token that was offered at this place, if any; its probability.
     offered: int | None = None
     p_offered: float | None = None
-    #: The token that this pass decided on here; None if it decided nothing.
+    #: The token that this pass decided on here; None if it decided nothing. Its probability.
     stands: int | None = None
+    p_stands: float | None = None
     #: Whether the output ends here, by the model's choice.
     ends: bool = False
-    #: The probability of the token that stands, if a beam search took neither the choice nor the offered one.
-    p_stands: float | None = None
-
-    def p(self, token: int) -> float | None:
-        """The probability of a token, if it is known here."""
-        known = {self.offered: self.p_offered, self.choice: self.p_choice}
-        return known.get(token, self.p_stands if token == self.stands else None)
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -50,11 +40,6 @@ class Pass(msgspec.Struct, frozen=True):
     #: Tokens found in the cache; of these, those that were kept although the source before them has changed.
     reused: int = 0
     kept: int = 0
-
-    @property
-    def decided(self) -> int:
-        """Places that this pass decided."""
-        return sum(row.stands is not None for row in self.rows)
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -93,9 +78,9 @@ class UpdateTrace(msgspec.Struct, frozen=True):
     windows: tuple[Decoding, ...]
 
     @property
-    def passes(self) -> int:
-        """Forward passes, of all windows."""
-        return sum(len(window.passes) for window in self.windows)
+    def passes(self) -> list[Pass]:
+        """The forward passes, of all windows."""
+        return [one for window in self.windows for one in window.passes]
 
     @property
     def tokens(self) -> list[Token]:
@@ -106,7 +91,8 @@ class UpdateTrace(msgspec.Struct, frozen=True):
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was decoded for one segment."""
 
-    version: int = VERSION
+    #: Of the file format.
+    version: int = 1
     #: Version of the program.
     surtitle: str
     stream: str
@@ -134,13 +120,9 @@ def spelled(piece: bytes) -> str:
 def occurring(updates: Sequence[UpdateTrace]) -> set[int]:
     """The ids of all tokens that occur."""
     found: set[int] = set()
-    for window in (window for update in updates for window in update.windows):
-        found.update(window.draft, (token.id for token in window.output))
-        for row in (row for one in window.passes for row in one.rows):
+    for update in updates:
+        found.update(token.id for token in update.tokens)
+        found.update(token for window in update.windows for token in window.draft)
+        for row in (row for one in update.passes for row in one.rows):
             found.update(token for token in (row.choice, row.offered, row.stands) if token is not None)
     return found
-
-
-def deciding(begins: Sequence[int], place: int) -> int:
-    """The number of the pass that decided a place, given where each begins."""
-    return bisect_right(begins, place)

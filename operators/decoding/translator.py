@@ -9,16 +9,16 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from operators.decoding.adjustment import ending_figures, lacks_end, nonempty, whole
-from operators.decoding.commit import CommitRule
+from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, nonempty, whole
+from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
-from operators.decoding.terms import Leaning, with_terms
+from operators.decoding.terms import SourceTerms, term_bias
 from operators.events import Effort
-from operators.glossary import Dictionary, Glossary
+from operators.glossary import Glossary
 from operators.prompts.prompt import Prompt
 from operators.text import cleaned
 from operators.trouble import ModelTrouble, Trouble, judge
@@ -38,7 +38,7 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     source: tuple[int, ...]
     #: The output, which is the draft of the next update.
     output: tuple[int, ...]
-    #: For each token of the output, the number of passes that accepted it by a clear margin.
+    #: For each token of the output, the number of passes that accepted it.
     stood: tuple[int, ...] = ()
     #: What the output spells: a resumed run may have a model of another vocabulary.
     text: str = ""
@@ -130,14 +130,13 @@ class Translator:
         method: Callable[[Task], Method],
         settings: TranslatorSettings,
         glossary: Glossary | None = None,
-        dictionary: Dictionary | None = None,
     ) -> None:
-        """Translations lean towards what ``glossary`` and ``dictionary`` say about words of the source."""
+        """Translations are biased towards what ``glossary`` says about words of the source."""
         self._prompt = prompt
         self._decoder = decoder
         self._method = method
         self._settings = settings
-        self._leaning = Leaning(prompt, glossary, dictionary)
+        self._terms = SourceTerms(prompt, glossary)
         self._glossary = glossary if prompt.terms is not None else None
         # Recent outputs and sources by stream: what is said in other streams does not affect a stream.
         self._recent: dict[str, deque[tuple[int, ...]]] = {}
@@ -193,7 +192,7 @@ class Translator:
         try:
             for number, part in enumerate(self._split(text)):
                 before = state.windows[number] if number < len(state.windows) else Window((), ())
-                source = self._leaning.source(part, before.source)
+                source = self._terms.source(part, before.source)
                 if source == before.source and (is_long or left == 0):
                     answers.append(_Answer(before))
                     continue
@@ -251,15 +250,12 @@ class Translator:
             self._said.get(_within(_within(key)), ()),
         )
         task = self._task(key, prompt, source, before, is_final=is_final)
-        method = self._method(task)
-        if terms := self._leaning.terms(text, source):
-            method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
-        method = ending_figures(method, task, text)
-        if must_speak:
-            method = nonempty(method, task)
-        if must_end:
-            method = whole(method, task, text)
-        decoded, cost = yield Decode(key, method, is_final)
+        rules = [whole(task, text)] if must_end else []
+        rules += [nonempty(task)] if must_speak else []
+        rules.append(ending_figures(task, text))
+        if terms := self._terms.terms(text, source):
+            rules.append(term_bias(terms, self._prompt.vocabulary.piece))
+        decoded, cost = yield Decode(key, adjusted(self._method(task), task, *rules), is_final)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -286,7 +282,7 @@ class Translator:
         tokens = decoded.tokens if cleaned(answer) else ()
         # Fewer where the draft gave way.
         committed = min(task.committed, decoded.accepted)
-        counts = settings.commit.count(before.stood, committed, decoded.gaps, len(tokens))
+        counts = count_passes(before.stood, committed, decoded.accepted, len(tokens))
         window = Window(source, tokens, counts, self._spelled(tokens))
         return _Answer(window, effort, decoded.cut)
 
@@ -295,14 +291,14 @@ class Translator:
     ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
         """The answer, or one to a source in which the terms that it lacks are translated."""
         window, effort, trouble = answer
-        lacking = self._leaning.lacking(text, window.text)
-        source = self._leaning.source(text, window.source, lacking)
+        lacking = self._terms.lacking(text, window.text)
+        source = self._terms.source(text, window.source, lacking)
         if trouble or source == window.source:
             return answer
         # Not drafted: what was said around another word seldom fits the term.
         before = Window((), ())
         again = yield from self._translate(key, text, source, before, is_final=is_final)
-        if again.trouble or len(self._leaning.lacking(text, again.window.text)) >= len(lacking):
+        if again.trouble or len(self._terms.lacking(text, again.window.text)) >= len(lacking):
             again = answer
         return again._replace(effort=effort + again.effort)
 
@@ -340,7 +336,6 @@ class Translator:
             limit=min(settings.max_output, output_limit(length)),
             committed=committed,
             kept=committed if settings.keep else 0,
-            want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),

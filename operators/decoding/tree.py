@@ -26,6 +26,15 @@ class TokenTree(NamedTuple):
         given = tuple(tokens)
         return cls(given, tuple(range(-1, len(given) - 1)))
 
+    @classmethod
+    def merged(cls, paths: Iterable[Sequence[int]]) -> "TokenTree":
+        """The tree of some paths, which share their common beginnings."""
+        nodes: dict[tuple[int, ...], int] = {}
+        for path in paths:
+            for end in range(1, len(path) + 1):
+                nodes.setdefault(tuple(path[:end]), len(nodes))
+        return cls(tuple(one[-1] for one in nodes), tuple(nodes.get(one[:-1], ROOT) for one in nodes))
+
     @property
     def size(self) -> int:
         """How many nodes there are."""
@@ -83,30 +92,3 @@ class TokenTree(NamedTuple):
     def begins_with(self, other: "TokenTree") -> bool:
         """Whether the nodes of ``other`` are the first ones of this tree."""
         return self.first(other.size) == other
-
-
-class GrowingTree:
-    """A tree to which nodes are added."""
-
-    def __init__(self, trunk: Iterable[int] = ()) -> None:
-        self._tokens = list(trunk)
-        self._parents = list(range(-1, len(self._tokens) - 1))
-
-    def add(self, parent: int, token: int) -> int:
-        """Let ``token`` follow ``parent``; returns its number, which may be that of an existing node."""
-        for node, (old, there) in enumerate(zip(self._parents, self._tokens, strict=True)):
-            if (old, there) == (parent, token):
-                return node
-        self._tokens.append(token)
-        self._parents.append(parent)
-        return len(self._tokens) - 1
-
-    @property
-    def size(self) -> int:
-        """How many nodes there are."""
-        return len(self._tokens)
-
-    @property
-    def tree(self) -> TokenTree:
-        """The tree as it is now."""
-        return TokenTree(tuple(self._tokens), tuple(self._parents))

@@ -33,7 +33,7 @@ class Vocabulary(Protocol):
 MAX_NOTES = 128
 
 
-class Noted(NamedTuple):
+class PromptNotes(NamedTuple):
     """The parts of a prompt with notes before the source, in token ids."""
 
     before: tuple[int, ...]
@@ -69,8 +69,8 @@ class Prompt(NamedTuple):
     unfinished_tail: tuple[int, ...] | None = None
     #: The prompt where terms of a glossary occur, and the one after other sentences; None if the model's
     #: makers foresee none.
-    terms: Noted | None = None
-    context: Noted | None = None
+    terms: PromptNotes | None = None
+    context: PromptNotes | None = None
     #: Words at the end of unfinished text that wait for the next update, unless the settings say otherwise.
     hold_back: int = 0
     #: Whether the model copies words of the target language that stand in a source.

@@ -7,6 +7,7 @@ tail of token ids.
 import json
 import re
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -18,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from operators.errors import InputError, UsageError
 from operators.languages import language
-from operators.prompts.prompt import EndOfTurn, Noted, Prompt, Vocabulary
+from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes, Vocabulary
 from operators.prompts.template import (
     NOTES,
     SOURCE,
@@ -67,40 +68,36 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
         UsageError: the template or a language is not for this model.
         InputError: the model's own chat template cannot be used.
     """
-    name = chosen if isinstance(chosen, str) else "of your own"
-    if name != "auto" and trained_prompts(model.metadata):
-        raise UsageError(
-            f"the template {name} is not for this model, which was trained with prompts of its own: "
-            "leave out translate.template, or choose --model base"
-        )
-    template = _named(model, chosen, source, target) if isinstance(chosen, str) else chosen
-    if isinstance(template, FewShotTemplate):
-        has = language(template.source_language).name, language(template.language).name
+    name, trained = chosen if isinstance(chosen, str) else "of your own", trained_prompts(model.metadata)
+    if trained is not None:
+        if name != "auto":
+            raise UsageError(
+                f"the template {name} is not for this model, which was trained with prompts of its own: "
+                "leave out translate.template, or choose --model base"
+            )
+        return few_shot_prompt(model, trained.find(source, target))
+    if isinstance(chosen, str):
+        name = fitting_template(model, source, target) if chosen == "auto" else chosen
+        chosen = find_examples(source, target) if name == "few-shot" else named_templates()[name]
+    if isinstance(chosen, FewShotTemplate):
+        has = language(chosen.source_language).name, language(chosen.language).name
         wanted = language(source).name, language(target).name
         if has != wanted:
             raise UsageError(
                 f"the examples of the template are {has[0]} to {has[1]}, and not {wanted[0]} to {wanted[1]}: "
                 "change --from and --to, or choose another template"
             )
-        return few_shot_prompt(model, template)
-    if isinstance(template, ChatTemplate):
+        return few_shot_prompt(model, chosen)
+    if isinstance(chosen, ChatTemplate):
         if model.chat_template is None:
             raise UsageError("this model file has no chat template: use --set translate.template=few-shot")
-        return chat_prompt(model, template, source, target)
-    if missing := _missing_controls(model, template, source, target):
+        return chat_prompt(model, chosen, source, target)
+    if missing := _missing_controls(model, chosen, source, target):
         raise UsageError(
             f"the template {name} is not for this model, whose vocabulary lacks {' '.join(missing)}: "
             "use --set translate.template=auto"
         )
-    return turn_prompt(model, template, source, target)
-
-
-def _named(model: Model, name: str, source: str, target: str) -> Template:
-    if name == "auto" and (trained := trained_prompts(model.metadata)):
-        return trained.find(source, target)
-    if name == "auto":
-        name = fitting_template(model, source, target)
-    return find_examples(source, target) if name == "few-shot" else named_templates()[name]
+    return turn_prompt(model, chosen, source, target)
 
 
 def fitting_template(model: Model, source: str, target: str) -> str:
@@ -124,12 +121,10 @@ def fitting_template(model: Model, source: str, target: str) -> str:
     return "few-shot" if own is None else "chat"
 
 
-def _missing_controls(
-    vocabulary: Vocabulary, template: TurnTemplate, source: str, target: str
-) -> tuple[str, ...]:
+def _missing_controls(model: Model, template: TurnTemplate, source: str, target: str) -> tuple[str, ...]:
     """The control tokens of the template that are not one token of the vocabulary each."""
     controls = (with_languages(one, template, source, target) for one in template.controls)
-    return tuple(one for one in controls if len(vocabulary.tokenize(one, special=True)) != 1)
+    return tuple(one for one in controls if len(model.tokenize(one, special=True)) != 1)
 
 
 def turn_prompt(vocabulary: Vocabulary, template: TurnTemplate, source: str, target: str) -> Prompt:
@@ -138,13 +133,12 @@ def turn_prompt(vocabulary: Vocabulary, template: TurnTemplate, source: str, tar
     Raises `UsageError` for an unknown language.
     """
     head, _, tail = with_languages(template.prompt, template, source, target).partition(SOURCE)
-    prompt = _split_prompt(vocabulary, head, tail, target, begins=template.begins)
     ends = [token for one in template.ends for token in vocabulary.tokenize(one, special=True)]
-    return prompt._replace(stop=EndOfTurn(vocabulary, ends))
+    return _split_prompt(vocabulary, head, tail, target, begins=template.begins, ends=ends)
 
 
 def _split_prompt(
-    vocabulary: Vocabulary, head: str, tail: str, target: str, *, begins: bool = True
+    vocabulary: Vocabulary, head: str, tail: str, target: str, *, begins: bool = True, ends: list[int]
 ) -> Prompt:
     # A space before the source belongs to its first word, as if all were tokenised together.
     before = head.rstrip(" ")
@@ -153,7 +147,7 @@ def _split_prompt(
         head=(_begun if begins else _spelled)(vocabulary, before),
         lead=head[len(before) :],
         tail=_spelled(vocabulary, tail),
-        stop=EndOfTurn(vocabulary),
+        stop=EndOfTurn(vocabulary, ends),
         joint=language(target).joint,
     )
 
@@ -177,15 +171,12 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
 
     Raises `InputError` for a template that cannot be used, `UsageError` for an unknown language.
     """
-    is_chinese = any(language(one).code.startswith("zh") for one in (source, target))
-    message = template.chinese if is_chinese and template.chinese else template.message
-    answer = with_languages(template.answer, template, source, target)
+    filled = partial(with_languages, template=template, source=source, target=target)
 
-    def rendered(text: str, *marks: str) -> list[str]:
+    def rendered(message: str, *marks: str) -> list[str]:
         """The parts of the request around its marks."""
-        system = with_languages(template.system, template, source, target)
-        text = with_languages(text, template, source, target)
-        text = _render(model, system, text.replace(SOURCE, _MARK).replace(NOTES, _NOTES_MARK))
+        message = filled(message).replace(SOURCE, _MARK).replace(NOTES, _NOTES_MARK)
+        text = _render(model, filled(template.system), message)
         parts = []
         for mark in marks:
             if (count := text.count(mark)) != 1:
@@ -195,16 +186,18 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
         # A block of thoughts that the template opens is closed: captions cannot wait for it.
         if text.rfind("<think>") > text.rfind("</think>"):
             text = f"{text.rstrip()}\n\n</think>\n\n"
-        return [*parts, text + answer]
+        return [*parts, text + filled(template.answer)]
 
-    def noted(notes: NotesTemplate | None) -> Noted | None:
+    def noted(notes: NotesTemplate | None) -> PromptNotes | None:
         if notes is None:
             return None
         before, between, tail = rendered(notes.message, _NOTES_MARK, _MARK)
-        return Noted(_begun(model, before), _spelled(model, between), _spelled(model, tail), notes.each)
+        return PromptNotes(_begun(model, before), _spelled(model, between), _spelled(model, tail), notes.each)
 
+    is_chinese = any(language(one).code.startswith("zh") for one in (source, target))
+    message = template.chinese if is_chinese and template.chinese else template.message
     head, tail = rendered(message, _MARK)
-    prompt = _split_prompt(model, head, tail, target)
+    prompt = _split_prompt(model, head, tail, target, ends=[])
     return prompt._replace(terms=noted(template.terms), context=noted(template.context))
 
 
@@ -218,27 +211,22 @@ class _GenerationBlock(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
+def _refuse(why: str) -> NoReturn:
+    raise jinja2.TemplateError(why)
+
+
 def _render(model: Model, system: str, message: str) -> str:
     """The text of the model's template, which is code from its file; it gets what transformers offers."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols]
     )
-
-    def to_json(value: object, indent: int | None = None) -> str:
-        return json.dumps(value, ensure_ascii=False, indent=indent)
-
-    def refuse(why: str) -> NoReturn:
-        raise jinja2.TemplateError(why)
-
-    def now(pattern: str) -> str:
-        return datetime.now().strftime(pattern)
-
-    environment.filters["tojson"] = to_json
-    environment.globals.update(raise_exception=refuse, strftime_now=now)
-    said = [{"role": "system", "content": system}] if system else []
+    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
+    turns = [{"role": "system", "content": system}] if system else []
     try:
         return environment.from_string(model.chat_template or "").render(
-            messages=[*said, {"role": "user", "content": message}],
+            messages=[*turns, {"role": "user", "content": message}],
             add_generation_prompt=True,
             enable_thinking=False,
             tools=None,

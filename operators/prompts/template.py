@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from operators.errors import InputError, UsageError
 from operators.languages import language
@@ -22,24 +23,16 @@ from operators.prompts.prompt import EndOfLine, Prompt, Vocabulary
 
 #: The place of the recognised text, and of notes before it.
 SOURCE, NOTES = "{source}", "{notes}"
-#: A term in a note, and its translation.
-TERM, TRANSLATION = "{term}", "{translation}"
-
-_Message = Annotated[str, msgspec.Meta(pattern=r"\{source\}")]
 
 
-class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-class Pair(_Template, frozen=True):
+class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One example: a source and its translation."""
 
     source: str
     target: str
 
 
-class FewShotTemplate(_Template, frozen=True, omit_defaults=True):
+class FewShotTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Example pairs for one direction, for pretrained models; none for one trained on the labels."""
 
     language: str
@@ -53,7 +46,7 @@ class FewShotTemplate(_Template, frozen=True, omit_defaults=True):
     unfinished_label: str = ""
 
 
-class _Asking(_Template, frozen=True, kw_only=True):
+class _InstructionTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     #: A model whose name contains one of these (in lower case, with hyphens) uses the template automatically,
     #: unless another template names it more closely.
     models: tuple[str, ...] = ()
@@ -69,22 +62,22 @@ class _Asking(_Template, frozen=True, kw_only=True):
     chinese_names: Mapping[str, str] = {}
 
 
-class NotesTemplate(_Template, frozen=True):
+class NotesTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A message with notes before the source: terms and their translations, or what was said before."""
 
     #: The user's message, with the place of the notes.
-    message: _Message
+    message: str
     #: One note, on a line of its own, with ``{term}`` and ``{translation}``.
     each: str = ""
 
 
-class ChatTemplate(_Asking, frozen=True, kw_only=True):
+class ChatTemplate(_InstructionTemplate, frozen=True, kw_only=True):
     """A request in the turns of the template inside the model's own file, for any languages."""
 
     #: The user's message.
-    message: _Message
+    message: str
     #: The message from or into Chinese, if it is another one.
-    chinese: Annotated[str, msgspec.Meta(pattern=r"\{source\}|^$")] = ""
+    chinese: str = ""
     #: The system's message.
     system: str = ""
     #: The start of the answer.
@@ -94,10 +87,10 @@ class ChatTemplate(_Asking, frozen=True, kw_only=True):
     context: NotesTemplate | None = None
 
 
-class TurnTemplate(_Asking, frozen=True, kw_only=True):
+class TurnTemplate(_InstructionTemplate, frozen=True, kw_only=True):
     """A whole prompt that spells the model's control tokens itself, for any languages."""
 
-    prompt: _Message
+    prompt: str
     #: Control tokens that the prompt spells.
     controls: tuple[str, ...] = ()
     #: Those with which the model ends its answer, besides its own.
@@ -127,27 +120,23 @@ def template_of(content: Mapping[str, object]) -> Template:
     try:
         template = msgspec.convert(content, _KINDS[kinds[0]])
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
-        if "matching regex" in what:
-            what = f"it needs the mark {SOURCE} where the speech goes"
-        raise ValueError(f"{place.rstrip('`')}: {what}" if place else what) from None
-    places = {place: getattr(template, place, "") for place in ("prompt", "message", "chinese")}
-    notes = {place: getattr(template, place, None) for place in ("terms", "context")}
-    places |= {f"{place}.message": one.message for place, one in notes.items() if one is not None}
-    texts = {place: text for place, text in places.items() if text}
+        raise ValueError(str(error)) from None
+    texts: dict[str, str] = {}
+    if isinstance(template, TurnTemplate):
+        texts = {"prompt": template.prompt}
+    elif isinstance(template, ChatTemplate):
+        texts = {"message": template.message} | ({"chinese": template.chinese} if template.chinese else {})
+        notes = {"terms": template.terms, "context": template.context}
+        texts |= {f"{name}.message": one.message for name, one in notes.items() if one is not None}
     for place, text in texts.items():
-        before, _, after = text.partition(SOURCE)
-        if SOURCE in after:
-            raise ValueError(f"{place}: the mark {SOURCE} appears more than once")
-        if "." in place and (before.count(NOTES) != 1 or NOTES in after):
+        if text.count(SOURCE) != 1:
+            raise ValueError(f"{place}: it needs the mark {SOURCE} once, where the speech goes")
+        if "." in place and (text.partition(SOURCE)[0].count(NOTES) != 1 or text.count(NOTES) != 1):
             raise ValueError(f"{place}: it needs the mark {NOTES} once, before {SOURCE}")
     if len(texts) > 1 and any(f" {SOURCE}" in text for text in texts.values()):
         raise ValueError(
             f"there is a space before {SOURCE}; begin a line with it where there are several messages"
         )
-    terms = notes["terms"]
-    if terms is not None and not (TERM in terms.each and TRANSLATION in terms.each):
-        raise ValueError(f"terms.each: it needs the marks {TERM} and {TRANSLATION}")
     return template
 
 
@@ -182,13 +171,11 @@ def _ours() -> Mapping[str, Template]:
     }
 
 
-@cache
 def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
     """The templates for any languages, by the names of their files."""
     return {name: one for name, one in _ours().items() if not isinstance(one, FewShotTemplate)}
 
 
-@cache
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     """All directions for which there are examples."""
     return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
@@ -272,21 +259,16 @@ class TrainedPrompts(NamedTuple):
 def trained_prompts(metadata: Callable[[str], str | None]) -> TrainedPrompts | None:
     """What the header of a model's file says about its training; None for nothing. Raises `InputError`."""
     said = metadata(TEMPLATES_KEY)
-    return None if said is None else parse_prompts(said)
-
-
-def parse_prompts(said: str) -> TrainedPrompts:
-    """The prompts in the JSON list ``said``. Raises `InputError` if it is something else."""
+    if said is None:
+        return None
     try:
-        prompts = msgspec.json.decode(said, type=tuple[FewShotTemplate, ...])
+        prompts = msgspec.json.decode(said, type=Annotated[tuple[FewShotTemplate, ...], Meta(min_length=1)])
         for one in prompts:
             language(one.source_language), language(one.language)
     except (msgspec.DecodeError, UsageError) as error:
         raise InputError(
             f"the model's header has no valid prompt in {TEMPLATES_KEY}: {error}; assemble it again"
         ) from None
-    if not prompts:
-        raise InputError(f"the model's header names no direction in {TEMPLATES_KEY}; assemble it again")
     return TrainedPrompts(prompts)
 
 

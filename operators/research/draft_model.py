@@ -1,12 +1,15 @@
 """A smaller model proposes tokens (speculative decoding, Leviathan et al. 2023; SpecASR, Wei et al. 2025).
 
-It predicts token by token while it is sure, reuses rejected tokens where it meets them, and where it is not
-sure can try two tokens at once. Its drafts are verified exactly: it saves passes and changes no output.
+Its drafts are verified exactly: it saves passes and changes no output. The techniques are those of SpecASR,
+section IV:
 
-The second pass of a two-pass sparse tree (section IV-C) starts where the first one has predicted a trunk and
-marked the places where the draft model was unsure. At each of these the second most probable token starts a
-branch; one pass of the draft model extends all branches by one node. A branch that meets the trunk, at the
-same place or an adjacent one, continues like the trunk without further steps.
+- A prediction ends where the draft model is not sure (adaptive single-sequence prediction, IV-A).
+- The rejected rest of a draft is kept as a branch. New tokens are compared with it at the same and at
+  adjacent places; where one matches, the branches merge, and the rest of the old one is drafted again without
+  a step of the draft model (draft recycling, IV-B).
+- At places of the predicted trunk where the draft model was unsure, its second most probable token starts a
+  branch. One pass of the draft model extends all branches by one node; a branch that meets the trunk
+  continues like it without further steps (two-pass sparse tree, IV-C).
 
 A beam search of two is one of the methods that the authors compare with (figure 11).
 """
@@ -15,136 +18,219 @@ from collections.abc import Container, Generator, Sequence
 from math import log
 from typing import NamedTuple
 
-from operators.decoding.drafts import Drafting, Verified
-from operators.decoding.forward import AskDraftModel, Forward, Logits, Origin, Request, Task, TreeForward
-from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.research.prediction import Prediction, Rest, Step, predicted, rejected, tree_draft
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from operators.decoding.drafts import Draft, Drafting, Verified
+from operators.decoding.forward import (
+    AskDraftModel,
+    Forward,
+    Logits,
+    Origin,
+    Request,
+    Task,
+    TreeForward,
+    best_tokens,
+)
+from operators.decoding.tree import MAX_NODES, ROOT, TokenTree
 
 
-class Branching(NamedTuple):
-    """A tree, and the prediction of each of its nodes."""
+class TreeDraft(Draft, frozen=True):
+    """The nodes of a tree; without branches, a usual draft."""
 
-    tree: TokenTree
-    steps: tuple[Step, ...]
-    #: Nodes from here on repeat the trunk, and took no step.
-    repeated: int
-
-
-class _Tip(NamedTuple):
-    """The last node of a growing branch, and its place after the known tokens."""
-
-    node: int
-    place: int
-
-
-def branch(
-    known: Sequence[int], trunk: Sequence[Step], prediction: Prediction, stop: Container[int], room: int
-) -> Generator[Request, Logits, Branching]:
-    """Branch from ``trunk``, which follows the tokens ``known``, where the model was unsure.
-
-    No node is a ``stop`` token, and none is ``room`` places or more after the known tokens.
-    """
-    drawing = _Drawing(trunk, prediction, stop, room)
-    tips = drawing.begin()
-    for _ in range(prediction.reach - 1):
-        tips = drawing.unmet(tips)
-        if not tips:
-            break
-        first = tips[0].node
-        request = TreeForward(known, drawing.tree, len(known) + first)
-        rows = yield AskDraftModel(request)
-        tips = drawing.grow([tip for tip in tips if tip.node - first < len(rows)], rows, first)
-    drawing.unmet(tips)
-    return drawing.merged()
-
-
-class _Drawing:
-    """A tree whose branches grow."""
-
-    def __init__(
-        self, trunk: Sequence[Step], prediction: Prediction, stop: Container[int], room: int
-    ) -> None:
-        self._trunk = tuple(trunk)
-        self._prediction = prediction
-        self._stop = stop
-        self._room = room
-        self._growing = GrowingTree(step.token for step in trunk)
-        self._steps = list(trunk)
-        # Nodes that have met the trunk, and what follows them there.
-        self._met: list[tuple[_Tip, Rest]] = []
+    parents: tuple[int, ...] = ()
+    #: The source of each token, if the sources differ.
+    origins: tuple[Origin, ...] = ()
 
     @property
     def tree(self) -> TokenTree:
-        """The trunk, and the branches so far."""
-        return self._growing.tree
+        """The tree of all nodes."""
+        return TokenTree(self.tokens, self.parents)
 
-    def begin(self) -> list[_Tip]:
-        """A branch at each of the first places where the model was unsure."""
-        tips: list[_Tip] = []
-        for place, step in enumerate(self._trunk):
-            is_unsure = step.p < self._prediction.threshold and len(tips) < self._prediction.branches
-            if is_unsure and step.second is not None and step.second not in self._stop:
-                tips.append(self._add(place - 1, Step(step.second, step.p_second), place))
-        return tips
+    @override
+    def origin_of(self, node: int) -> Origin:
+        return self.origins[node] if self.origins else self.origin
 
-    def unmet(self, tips: Sequence[_Tip]) -> list[_Tip]:
-        """The tips that may grow; those that meet the trunk continue with it later."""
-        growing = []
-        for tip in tips:
-            # A branch can meet only what comes after its own start.
-            begin = self._begin_of(tip.node)
-            behind = Rest(begin, self._trunk[begin:]).after(tip.place, self._steps[tip.node].token)
-            if behind is not None:
-                self._met.append((tip, behind))
-            elif tip.place + 1 < self._room and self._growing.size < self._prediction.nodes:
-                growing.append(tip)
-        return growing
+    @override
+    def within(self, room: int, stop: Container[int]) -> "TreeDraft":
+        nodes: list[int] = []
+        there = {ROOT}
+        for node, depth in enumerate(self.tree.depths):
+            if self.parents[node] in there and depth < room and self.tokens[node] not in stop:
+                nodes.append(node)
+                there.add(node)
+        return self._only(nodes)
 
-    def grow(self, tips: Sequence[_Tip], rows: Logits, first: int) -> list[_Tip]:
-        """Add the model's next token to each tip where the model is sure of it.
+    @override
+    def request(self, task: Task, output: Sequence[int]) -> Request:
+        if self.tree.is_chain:
+            return Draft.request(self, task, output)
+        tokens = [*task.prompt, *output]
+        return TreeForward(tokens, self.tree, len(tokens) - 1, len(task.prompt), task.kept)
 
-        The first row is that of node ``first``.
+    @override
+    def verified(self, begin: int, rows: Logits) -> Verified:
+        """If there are more nodes than rows, only the first nodes are judged."""
+        judged = self._only(range(min(len(self.tokens), len(rows) - 1)))
+        if judged.tree.is_chain:
+            return Draft.verified(judged, begin, rows)
+        choices = best_tokens(rows)
+        return Verified(begin, judged, judged._walk(rows, choices), choices, rows)
+
+    def _only(self, nodes: Sequence[int]) -> "TreeDraft":
+        """The draft restricted to ``nodes``, which must contain the parents of all its members."""
+        if len(nodes) == len(self.tokens):
+            return self
+        numbers = {ROOT: ROOT} | {node: number for number, node in enumerate(nodes)}
+        return msgspec.structs.replace(
+            self,
+            tokens=tuple(self.tokens[node] for node in nodes),
+            parents=tuple(numbers[self.parents[node]] for node in nodes),
+            origins=tuple(self.origins[node] for node in nodes) if self.origins else (),
+        )
+
+    def _walk(self, rows: Logits, choices: Sequence[int]) -> list[int]:
+        """From each node, go to the child that is the model's choice, else to the first that is accepted."""
+        path: list[int] = []
+        node, tree = ROOT, self.tree
+        while True:
+            best, row = choices[node + 1], rows[node + 1]
+            following = tree.child(node, best)
+            if following is None:
+                accepted = (
+                    one for one in tree.children(node) if self.acceptance.accepts(row, best, tree.tokens[one])
+                )
+                following = next(accepted, None)
+            if following is None:
+                return path
+            path.append(following)
+            node = following
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """How a draft model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
+
+    #: Maximum number of tokens drafted at a time.
+    length: int = 24
+    #: A prediction ends with the first less probable token, which is included because its step is done and
+    #: verifying it costs little. At 0 a prediction always has its full length, as in plain speculative
+    #: decoding.
+    threshold: float = 0.4
+    #: Whether the rejected rest of a draft is reused where a new one meets it.
+    recycles: bool = True
+    #: Number of improbable tokens at which the second most probable one is tried too. The prediction ends
+    #: with the next improbable one. 0 is a single sequence.
+    branches: int = 0
+    #: A branch that has not met the trunk after this many tokens ends.
+    reach: int = 3
+    #: Maximum number of nodes in a tree.
+    nodes: int = MAX_NODES
+
+
+class Step(NamedTuple):
+    """One predicted token."""
+
+    token: int
+    #: Its probability: SpecASR's normalised logit.
+    p: float = 1.0
+    #: The second most probable token; None if it cannot be trusted.
+    second: int | None = None
+    p_second: float = 0.0
+
+
+def predicted(row: NDArray[np.float32]) -> Step | None:
+    """The most probable token of a row of logits.
+
+    None if the logits are not finite. Overwrites the row.
+    """
+    best = int(row.argmax())
+    top = float(row[best])
+    if not np.isfinite(top):
+        return None
+    total = float(np.exp(row - top).sum())
+    row[best] = -np.inf
+    second = int(row.argmax())
+    p_second = float(np.exp(row[second] - top)) / total
+    return Step(best, 1.0 / total, second if p_second > 0.0 else None, p_second)
+
+
+#: Where a token is searched for: at its own place first, then one later and one earlier in the branch.
+_SHIFTS = (0, 1, -1)
+
+
+class Rest(NamedTuple):
+    """Tokens of a branch that may be reused."""
+
+    #: Place of the first one in the output.
+    place: int = 0
+    steps: tuple[Step, ...] = ()
+    #: Whether the model would not continue after them: it was unsure there, or predicted the end.
+    is_whole: bool = False
+
+    def after(self, place: int, token: int) -> "Rest | None":
+        """What follows ``token`` of a new output's ``place``.
+
+        None if the branch does not have it there.
         """
-        grown = []
-        for tip in tips:
-            step = predicted(rows[tip.node - first])
-            if step is not None and step.token not in self._stop and step.p >= self._prediction.threshold:
-                grown.append(self._add(tip.node, step, tip.place + 1))
-        return grown
-
-    def merged(self) -> Branching:
-        """The tree with what follows the meetings."""
-        repeated = self._growing.size
-        for tip, behind in self._met:
-            for step in behind.steps:
-                if tip.place + 1 >= self._room or self._growing.size >= self._prediction.nodes:
-                    break
-                tip = self._add(tip.node, step, tip.place + 1)
-        return Branching(self.tree, tuple(self._steps), repeated)
-
-    def _add(self, parent: int, step: Step, place: int) -> _Tip:
-        node = self._growing.add(parent, step.token)
-        if node == len(self._steps):
-            self._steps.append(step)
-        return _Tip(node, place)
-
-    def _begin_of(self, node: int) -> int:
-        """The place of the first node of a branch."""
-        path = self.tree.path(node)
-        return next(place for place, one in enumerate(path) if one >= len(self._trunk))
+        for shift in _SHIFTS:
+            number = place - self.place + shift
+            if 0 <= number < len(self.steps) and self.steps[number].token == token:
+                return Rest(place + 1, self.steps[number + 1 :], self.is_whole)
+        return None
 
 
-class _Trunk(NamedTuple):
-    """A sequence as it was predicted."""
+def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bool) -> Rest:
+    """The rest of a draft from its first rejected token on; ``steps`` are its nodes, if predicted.
 
-    steps: list[Step]
-    #: The places of the tokens that were reused.
-    recycled: list[int]
-    #: Whether it ended for a reason other than its length.
-    is_whole: bool
+    Of several branches the one drafted first counts. If a branch was accepted to its end, the rest is what
+    the trunk has at the places after it.
+    """
+    draft = verified.draft
+    tree = draft.tree if isinstance(draft, TreeDraft) else TokenTree.chain(draft.tokens)
+    nodes: list[int] = []
+    node = verified.path[-1] if verified.path else ROOT
+    while children := tree.children(node):
+        node = children[0]
+        nodes.append(node)
+    nodes = nodes or list(range(verified.accepted_length, tree.trunk))
+    known = steps or tuple(Step(token) for token in tree.tokens)
+    return Rest(verified.begin + verified.accepted_length, tuple(known[node] for node in nodes), is_whole)
 
 
-_Predicting = Generator[Request, Logits, _Trunk]
+class _TreeBuilder:
+    """A tree of predicted tokens: the trunk, then its branches."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._parents: list[int] = []
+        self._origins: list[Origin] = []
+
+    def add(self, parent: int, step: Step, origin: Origin = Origin.MODEL) -> int:
+        """Let ``step`` follow ``parent``; returns its number, which may be that of an existing node."""
+        node = self.tree.child(parent, step.token)
+        if node is None:
+            node = self.size
+            self.steps.append(step)
+            self._parents.append(parent)
+            self._origins.append(origin)
+        return node
+
+    @property
+    def size(self) -> int:
+        return len(self.steps)
+
+    @property
+    def tree(self) -> TokenTree:
+        return TokenTree(tuple(step.token for step in self.steps), tuple(self._parents))
+
+    @property
+    def draft(self) -> TreeDraft | None:
+        tree = self.tree
+        if not tree.size:
+            return None
+        return TreeDraft(tree.tokens, Origin.MODEL, parents=tree.parents, origins=tuple(self._origins))
 
 
 class ModelDrafts:
@@ -170,60 +256,95 @@ class ModelDrafts:
 
     def draft(self, output: Sequence[int]) -> Drafting:
         """A prediction after ``output``, with branches where it is unsure."""
-        trunk = yield from self._predict(output)
-        if not trunk.steps:
-            return None
-        known = [*self._task.prompt, *output]
-        tree = TokenTree.chain(step.token for step in trunk.steps)
-        drawn = Branching(tree, tuple(trunk.steps), tree.size)
-        if self._prediction.branches:
-            room = self._task.limit - len(output)
-            drawn = yield from branch(known, trunk.steps, self._prediction, self._task.stop, room)
-        self._offered, self._is_whole = drawn.steps, trunk.is_whole
-        origins = [Origin.MODEL] * drawn.tree.size
-        for node in (*trunk.recycled, *range(drawn.repeated, drawn.tree.size)):
-            origins[node] = Origin.RECYCLED
-        return tree_draft(drawn.tree, origins)
+        builder = _TreeBuilder()
+        self._is_whole = yield from self._predict(output, builder)
+        if builder.size and self._prediction.branches:
+            yield from self._branch(output, builder)
+        self._offered = tuple(builder.steps)
+        return builder.draft
 
-    def _predict(self, output: Sequence[int]) -> _Predicting:
-        """The greedy sequence: the whole prediction, or the trunk of a tree."""
+    def _predict(self, output: Sequence[int], builder: _TreeBuilder) -> Generator[Request, Logits, bool]:
+        """Grow the trunk, the greedy sequence; returns whether it ended for another reason than length."""
         begin, room = len(output), min(self._prediction.length, self._task.limit - len(output))
-        steps: list[Step] = []
-        recycled: list[int] = []
         met = self._rest.after(begin - 1, output[-1]) if output else None
-        while len(steps) < room:
+        while builder.size < room:
             if met is not None and met.steps:
-                again = met.steps[: room - len(steps)]
-                recycled += range(len(steps), len(steps) + len(again))
-                steps += again
+                for step in met.steps[: room - builder.size]:
+                    builder.add(builder.size - 1, step, Origin.RECYCLED)
                 if met.is_whole:
-                    return _Trunk(steps, recycled, is_whole=True)
+                    return True
                 met = None
                 continue
-            tokens = [*self._task.prompt, *output, *(step.token for step in steps)]
+            tokens = [*self._task.prompt, *output, *builder.tree.tokens]
             rows = yield AskDraftModel(Forward(tokens, len(tokens) - 1))
-            step = predicted(rows[-1]) if len(rows) else None
-            if step is None or step.token in self._task.stop:
-                return _Trunk(steps, recycled, is_whole=True)
-            steps.append(step)
-            if self._is_unsure(steps):
-                return _Trunk(steps, recycled, is_whole=True)
-            met = self._rest.after(begin + len(steps) - 1, step.token)
-        return _Trunk(steps, recycled, is_whole=False)
+            new = predicted(rows[-1]) if len(rows) else None
+            if new is None or new.token in self._task.stop:
+                return True
+            builder.add(builder.size - 1, new)
+            # A tree may have some places where the model is unsure.
+            unsure = sum(step.p < self._prediction.threshold for step in builder.steps)
+            if new.p < self._prediction.threshold and unsure > self._prediction.branches:
+                return True
+            met = self._rest.after(begin + builder.size - 1, new.token)
+        return False
 
-    def _is_unsure(self, steps: Sequence[Step]) -> bool:
-        """Whether to stop: a tree may have some places where the model is unsure."""
-        unsure = sum(step.p < self._prediction.threshold for step in steps)
-        return steps[-1].p < self._prediction.threshold and unsure > self._prediction.branches
+    def _branch(self, output: Sequence[int], builder: _TreeBuilder) -> Generator[Request, Logits, None]:
+        """Branch from the trunk where the model was unsure.
+
+        A branch goes on while the model is sure of it. Where it meets the trunk it continues like that.
+        """
+        prediction, stop, room = self._prediction, self._task.stop, self._task.limit - len(output)
+        known = [*self._task.prompt, *output]
+        trunk = tuple(builder.steps)
+        unsure = [
+            (place, Step(step.second, step.p_second))
+            for place, step in enumerate(trunk)
+            if step.p < prediction.threshold and step.second is not None and step.second not in stop
+        ]
+        tips = [builder.add(place - 1, step) for place, step in unsure[: prediction.branches]]
+        met: list[tuple[int, Rest]] = []
+        for grown in range(1, prediction.reach + 1):
+            behind = {tip: _meeting(builder, trunk, tip) for tip in tips}
+            met += [(tip, rest) for tip, rest in behind.items() if rest is not None]
+            tips = [
+                tip
+                for tip, rest in behind.items()
+                if rest is None and len(builder.tree.path(tip)) < room and builder.size < prediction.nodes
+            ]
+            if not tips or grown == prediction.reach:
+                break
+            first = tips[0]
+            rows = yield AskDraftModel(TreeForward(known, builder.tree, len(known) + first))
+            steps = [(tip, predicted(rows[tip - first])) for tip in tips if tip - first < len(rows)]
+            tips = [
+                builder.add(tip, step)
+                for tip, step in steps
+                if step is not None and step.token not in stop and step.p >= prediction.threshold
+            ]
+        for tip, rest in met:
+            node, left = tip, room - len(builder.tree.path(tip))
+            for step in rest.steps[: max(0, left)]:
+                if builder.size < prediction.nodes:
+                    node = builder.add(node, step, Origin.RECYCLED)
+
+
+def _meeting(builder: _TreeBuilder, trunk: Sequence[Step], tip: int) -> Rest | None:
+    """What follows in the trunk where the branch that ends with ``tip`` meets it; None if it does not."""
+    path = builder.tree.path(tip)
+    # A branch can meet only what comes after its own start.
+    begin = next(place for place, node in enumerate(path) if node >= len(trunk))
+    return Rest(begin, tuple(trunk[begin:])).after(len(path) - 1, builder.steps[tip].token)
 
 
 _BEAMS = 2
 
 
 class _Beam(NamedTuple):
-    """A sequence of drafted tokens: its log-probability, its last node, its tokens."""
+    """A sequence of drafted tokens."""
 
+    #: Its log-probability.
     score: float
+    #: Its last node in the tree of all that was searched.
     node: int
     tokens: tuple[int, ...]
 
@@ -241,7 +362,7 @@ class TwoBeams:
     def draft(self, output: Sequence[int]) -> Drafting:
         """Both sequences as a tree, with the more probable one as its trunk."""
         known = [*self._task.prompt, *output]
-        searched = GrowingTree()
+        searched = _TreeBuilder()
         beams = [_Beam(0.0, ROOT, ())]
         for _ in range(min(self._length, self._task.limit - len(output))):
             first = min(beam.node for beam in beams)
@@ -255,13 +376,9 @@ class TwoBeams:
             if not longer:
                 break
             best = sorted(longer, reverse=True)[:_BEAMS]
-            beams = [beam._replace(node=searched.add(beam.node, beam.tokens[-1])) for beam in best]
-        offered = GrowingTree()
-        for beam in beams:
-            node = ROOT
-            for token in beam.tokens:
-                node = offered.add(node, token)
-        return tree_draft(offered.tree) if offered.size else None
+            beams = [beam._replace(node=searched.add(beam.node, Step(beam.tokens[-1]))) for beam in best]
+        tree = TokenTree.merged(beam.tokens for beam in beams)
+        return TreeDraft(tree.tokens, Origin.MODEL, parents=tree.parents) if tree.size else None
 
     def _longer(self, beam: _Beam, token: int, p: float) -> list[_Beam]:
         """The beam with one more token; empty if that token is the end."""

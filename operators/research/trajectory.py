@@ -12,22 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.decoding.adjustment import outputs
 from operators.decoding.drive import drive
 from operators.decoding.forward import (
     NO_ROWS,
+    AskDraftModel,
     Decoded,
     Forward,
     Logits,
     Method,
-    ModelRequest,
     Origin,
+    Request,
     Session,
     Task,
     TreeForward,
+    observed,
 )
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.recorder import See, Took, watched
-from operators.decoding.tree import TokenTree
 
 
 class Round(NamedTuple):
@@ -74,13 +75,12 @@ def autoregressive(trajectories: Sequence[Trajectory], target: PassCosts) -> flo
 
 
 class _Pass(NamedTuple):
-    """An observed pass: the tokens that it evaluated after the prompt, and its request."""
+    """A pass of the main model: tokens of the output before the draft, and as in `Round`."""
 
-    is_draft: bool
-    evaluated: int
-    #: Tokens of the output before the draft, and drafted tokens.
     known: int
     drafted: int
+    evaluated: int
+    steps: tuple[int, ...]
 
 
 def record(
@@ -92,42 +92,28 @@ def record(
     ``draft_prompt`` of its own; drafted and accepted tokens are then the first one's, and steps the second
     one's.
     """
-    passes: list[_Pass] = []
-    decoded, _ = drive(
-        method,
-        watched(session, _watcher(task.prompt, passes, is_draft=False)),
-        watched(draft, _watcher(draft_prompt or task.prompt, passes, is_draft=True)),
-    )
-    rounds, steps = list[Round](), list[int]()
-    verifying = [one for one in passes if not one.is_draft]
-    ends = [*(one.known - 1 for one in verifying[1:]), len(decoded.tokens)]
-    for one in passes:
-        if one.is_draft:
-            steps.append(one.evaluated)
-            continue
-        end = ends[len(rounds)]
-        # At its length limit an output ends with the model's own token, and no pass follows.
+    passes, steps = list[_Pass](), list[int]()
+    begin, draft_begin = len(task.prompt), len(draft_prompt or task.prompt)
+
+    def see(request: Request, logits: Logits) -> None:
+        if isinstance(request, AskDraftModel) and len(logits):
+            end = request.request.logits_from + len(logits)
+            # The prompt's last token is always evaluated.
+            steps.append(min(end - draft.reused, end - draft_begin + 1))
+        elif not isinstance(request, AskDraftModel):
+            known, end = request.logits_from + 1 - begin, request.logits_from + len(logits) - begin
+            passes.append(_Pass(known, end - known, min(begin + end - session.reused, end + 1), tuple(steps)))
+            steps.clear()
+
+    decoded, _ = drive(observed(method, see), session, draft)
+    # At its length limit an output ends with the model's own token, and no pass follows.
+    ends = [*(one.known - 1 for one in passes[1:]), len(decoded.tokens)]
+    rounds = []
+    for one, end in zip(passes, ends, strict=True):
         accepted = [origin for origin in decoded.origins[one.known : end] if origin is not Origin.OWN]
-        stepped = sum(origin is Origin.MODEL for origin in accepted)
-        rounds.append(Round(tuple(steps), one.drafted, one.evaluated, len(accepted), stepped))
-        steps = []
+        stepped = accepted.count(Origin.MODEL)
+        rounds.append(Round(one.steps, one.drafted, one.evaluated, len(accepted), stepped))
     return decoded, tuple(rounds)
-
-
-def _watcher(known_prompt: Sequence[int], passes: list[_Pass], *, is_draft: bool) -> See:
-    prompt = len(known_prompt)
-
-    def see(request: ModelRequest, logits: Logits, took: Took) -> None:
-        end = request.logits_from + len(logits)
-        known = request.logits_from + 1 - prompt
-        # The prompt's last token is always evaluated.
-        passes.append(_Pass(is_draft, min(took.evaluated, end - prompt + 1), known, end - prompt - known))
-
-    return see
-
-
-#: The most probable tokens of a row that are remembered one by one.
-_MAX_KEPT = 8
 
 
 class Memory:
@@ -137,46 +123,24 @@ class Memory:
         """``session`` answers what is not known yet; it need not support trees."""
         self._session = session
         self.prompt = list(prompt)
-        self._rows: dict[tuple[int, ...], _Row] = {}
+        self._rows: dict[tuple[int, ...], NDArray[np.float32]] = {}
 
     def rows(self, outputs: Sequence[tuple[int, ...]]) -> Logits:
         """The row after each of ``outputs``."""
         for output in sorted(outputs, key=len, reverse=True):
             if output not in self._rows:
                 self._ask(output)
-        return np.stack([self._rows[output].dense() for output in outputs])
+        return np.stack([self._rows[output] for output in outputs])
 
     def _ask(self, output: tuple[int, ...]) -> None:
         """Evaluate the outputs up to this one, starting with the first unknown one."""
         first = next(length for length in range(len(output) + 1) if output[:length] not in self._rows)
         rows = self._session.forward(Forward([*self.prompt, *output], len(self.prompt) - 1 + first))
         for number, row in enumerate(rows):
-            self._rows.setdefault(output[: first + number], _Row(row))
+            self._rows.setdefault(output[: first + number], row.copy())
 
 
-class _Row:
-    """A compact row of logits: the best tokens, and the total probability of all others."""
-
-    def __init__(self, row: NDArray[np.float32]) -> None:
-        self._size = len(row)
-        kept = min(_MAX_KEPT, len(row))
-        self._tokens = np.argpartition(row, -kept)[-kept:]
-        logits = row - row.max()
-        total = np.log(np.exp(logits).sum(dtype=np.float64))
-        self._logits = (logits[self._tokens] - total).astype(np.float32)
-        # The rest is distributed among the others, none of which is more probable than those that are kept.
-        rest = max(0.0, 1.0 - float(np.exp(self._logits.astype(np.float64)).sum()))
-        share = np.log(max(rest, 1e-12) / max(1, len(row) - kept))
-        self._other = min(float(share), float(self._logits.min()) - 1e-3)
-
-    def dense(self) -> NDArray[np.float32]:
-        """The row again: log-probabilities, the best ones exact."""
-        row = np.full(self._size, self._other, np.float32)
-        row[self._tokens] = self._logits
-        return row
-
-
-class Remembered:
+class RememberedSession:
     """Answers requests from a `Memory`, like a session that starts with the prompt in its cache."""
 
     def __init__(self, memory: Memory) -> None:
@@ -187,24 +151,18 @@ class Remembered:
 
     def forward(self, request: Forward) -> Logits:
         """Answer one request."""
-        return self._answer(request.tokens, TokenTree(), request.logits_from)
+        return self._answer(request)
 
     def forward_tree(self, request: TreeForward) -> Logits:
         """Answer one request for a tree, in full."""
-        return self._answer(request.tokens, request.tree, request.logits_from)
+        return self._answer(request)
 
-    def _answer(self, tokens: Sequence[int], tree: TokenTree, logits_from: int) -> Logits:
+    def _answer(self, request: Forward | TreeForward) -> Logits:
         begin = len(self._memory.prompt)
-        if list(tokens[:begin]) != self._memory.prompt:
-            raise ValueError("this session remembers what was said to another prompt")
-        outputs = [tuple(tokens[begin:end]) for end in range(begin, len(tokens) + 1)]
-        for node, parent in enumerate(tree.parents):
-            before = outputs[len(tokens) - begin + 1 + parent]
-            outputs.append((*before, tree.tokens[node]))
         # The first output is empty: the prompt alone, whose last token has position begin - 1.
-        there = (number for number, one in enumerate(outputs[1:]) if one not in self._held)
-        known = next(there, len(outputs) - 1)
-        self.reused = min(begin + known, logits_from)
-        self._held = set(outputs)
-        wanted = outputs[logits_from - begin + 1 :]
-        return self._memory.rows(wanted) if wanted else NO_ROWS
+        every = [one or () for one in outputs(request._replace(logits_from=begin - 1), begin)]
+        known = next((place for place, one in enumerate(every[1:]) if one not in self._held), len(every) - 1)
+        self.reused = min(begin + known, request.logits_from)
+        self._held = set(every)
+        asked = every[request.logits_from - begin + 1 :]
+        return self._memory.rows(asked) if asked else NO_ROWS

@@ -1,24 +1,14 @@
-"""Glossaries and dictionaries: what is read of each format, and what is refused in one sentence."""
+"""Glossaries: what is read, and what is refused in one sentence."""
 
 import gzip
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from connectors import terminology
-from connectors.terminology import read_dictionary, read_glossary
+from connectors.terminology import read_glossary
 from operators.errors import InputError
-
-WORDS = """# mine
-feral\twild\tadj
-Feral\tverwildert
-\t nobody
-harvest\ternten
-the whole length of the way\tzu lang
-"""
 
 
 def written(folder: Path, content: bytes | str, name: str = "words") -> Path:
@@ -27,29 +17,23 @@ def written(folder: Path, content: bytes | str, name: str = "words") -> Path:
     return path
 
 
-def refused(path: Path, read: Callable[[Path], Any]) -> str:
+def refused(path: Path) -> str:
     with pytest.raises(InputError) as error:
-        read(path)
+        read_glossary(path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
-@pytest.mark.parametrize("read", [read_glossary, read_dictionary])
 def test_a_file_that_is_missing_none_or_too_large_when_unpacked_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminology, "MAX_DICTIONARY_BYTES", 100_000)
     monkeypatch.setattr(terminology, "MAX_GLOSSARY_BYTES", 100_000)
-    assert "there is no such file" in refused(tmp_path / "none", read)
+    assert "there is no such file" in refused(tmp_path / "none")
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        assert "is not a regular file" in refused(path, read)
-    bomb = written(tmp_path, gzip.compress(bytes(100_001), 1))
-    assert "has more than 100,000 bytes" in refused(bomb, read)
-
-
-# Glossaries
+        assert "is not a regular file" in refused(path)
+    assert "has more than 100,000 bytes" in refused(written(tmp_path, gzip.compress(bytes(100_001), 1)))
 
 
 def test_terms_are_read_with_marks_line_ends_notes_and_empty_lines(tmp_path: Path) -> None:
@@ -73,6 +57,7 @@ def test_terms_are_read_with_marks_line_ends_notes_and_empty_lines(tmp_path: Pat
             "line 3: the term of line 1 has another translation here, 'Zeichen'",
         ),
         (b"token\tToken\ncaf\xe9\tx\n", "line 2: it is not UTF-8; save the file as UTF-8"),
+        (gzip.compress(b"feral\twild\n", mtime=0)[:-6], "is damaged"),
         ("token\tToken\n".encode("utf-16"), "line 1: it is not UTF-8"),
         ("x" * 201 + "\tToken", "line 1: the term or its translation has more than 200 characters"),
         ("x\t" + "y" * 9_000_000, "line 1: the term or its translation has more than 200 characters"),
@@ -82,46 +67,9 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(
     tmp_path: Path, content: bytes | str, sentence: str
 ) -> None:
     path = written(tmp_path, content)
-    assert f"{path}{', ' if sentence.startswith('line') else ' '}{sentence}" in refused(path, read_glossary)
+    assert f"{path}{', ' if sentence.startswith('line') else ' '}{sentence}" in refused(path)
 
 
 def test_a_translation_gives_a_terminal_nothing_to_obey(tmp_path: Path) -> None:
     (term,) = read_glossary(written(tmp_path, "token\tTo\x1b[31mken\x07\n")).occurring("token")
     assert term.target == "Token"
-
-
-# Dictionaries
-
-
-def found(path: Path, word: str) -> list[str]:
-    return [one.text for one in read_dictionary(path).get(word, ())]
-
-
-def test_the_words_of_a_dictionary_are_read(tmp_path: Path) -> None:
-    for content in (WORDS, gzip.compress(WORDS.encode())):
-        path = written(tmp_path, content)
-        assert (found(path, "feral"), found(path, "harvest")) == (["wild", "verwildert"], ["ernten"])
-
-
-def test_a_probability_in_the_third_column_counts(tmp_path: Path) -> None:
-    path = written(tmp_path, "feral\twild\t70\nferal\tverwildert\tadj\n")
-    translations = read_dictionary(path)["feral"]
-    assert [one.probability for one in translations] == [0.7, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("", "is not a dictionary; write a word, a tab and its translation on each line"),
-        ("some prose\nwithout a tab\n", "is not a dictionary"),
-        ("feral\t\x1b[31m\n", "is not a dictionary"),
-        ("x" * 20_000 + "\ty", "is not a dictionary"),
-        (b"feral\twild\ncaf\xe9\tx\n", "line 2: it is not UTF-8; save the file as UTF-8"),
-        (gzip.compress(b"feral\twild\n", mtime=0)[:-6], "is damaged"),
-    ],
-)
-def test_what_is_no_dictionary_is_refused_in_one_sentence(
-    tmp_path: Path, content: bytes | str, sentence: str
-) -> None:
-    path = written(tmp_path, content)
-    assert sentence in refused(path, read_dictionary)

@@ -24,8 +24,6 @@ READ = [
     "bench text --vary draft_model=none,READ --json WRITTEN",
     "bench text --set translate.template=READ.toml --json WRITTEN",
     "bench text --vary glossary=READ --json WRITTEN",
-    "bench text --vary dictionary=READ --json WRITTEN",
-    "replay events --set translate.dictionary=READ --captions WRITTEN",
     "trace events --glossary READ --json WRITTEN",
     "replay events --glossary READ --captions WRITTEN",
     "loadgen events --glossary READ --json WRITTEN",

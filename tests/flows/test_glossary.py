@@ -65,29 +65,4 @@ def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     ]
     assert found == [("retranslate", None, 0.0), ("ssbd", None, 0.0), ("ssbd", "terms.tsv", 1.0)]
     assert results["signature"]["glossary"].startswith("terms.tsv|")
-    assert "ssbd accept=worth-0.6 beam=4 glossary=terms.tsv" in done.stdout
-
-
-def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(folder: Path) -> None:
-    # A bird that the dictionary which comes with the model lacks.
-    (folder / "text.txt").write_text("The farmers saw a cormorant on the fields.\n")
-    (folder / "words.tsv").write_text("cormorant\tKormoran\n")
-    (folder / "terms.tsv").write_text("cormorant\tWasservogel\n")
-    said = {}
-    for name, options in {
-        "without": ["--set", "translate.dictionary=none"],
-        "with": ["--set", "translate.dictionary=words.tsv"],
-        "terms": ["--set", "translate.dictionary=words.tsv", "--glossary", "terms.tsv"],
-    }.items():
-        said[name] = spoken(folder, name, *options)
-    assert "Kormoran" not in said["without"]
-    assert "Kormoran" in said["with"]
-    assert "Wasservogel" in said["terms"]
-
-
-def spoken(folder: Path, name: str, *options: str) -> str:
-    """The caption of the text, replayed as one final."""
-    text = (folder / "text.txt").read_text().strip()
-    write(folder / "one.jsonl", partials([[text]], stream="one", is_sentence=True))
-    replay = ("replay", "one.jsonl", "--quiet", "--set", "translate.threads=1", "--captions", f"{name}.jsonl")
-    return captions(folder, f"{name}.jsonl", *replay, *options)["one"]
+    assert "ssbd accept=utility-0.6 beam=4 glossary=terms.tsv" in done.stdout

@@ -1,20 +1,10 @@
-"""Which terms of a glossary occur in a text, and which of its words have translations to lean towards."""
+"""Which terms of a glossary occur in a text."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.glossary import (
-    Dictionary,
-    Glossary,
-    Occurrence,
-    Translation,
-    Wanted,
-    spelling,
-    times_inflected,
-    times_said,
-    words_of,
-)
+from operators.glossary import Glossary, Occurrence, spelling, times_inflected, times_said
 
 letters = st.text("aB-s 深", max_size=12)
 
@@ -168,46 +158,3 @@ def test_a_prompt_is_told_each_term_once_as_the_text_spells_it() -> None:
     terms = made({"beam search": "Strahlsuche", "模型": "Modell"})
     text = "Beam-search finds 模型, beam search too"
     assert terms.pairs(text) == [("Beam search", "Strahlsuche"), ("模型", "Modell")]
-
-
-def wanted(text: str, *, glossary: Glossary | None = None, names: bool = True) -> dict[str, int]:
-    """The likeliest translation of each word of a text, and how often it occurs."""
-    own = {
-        "feral cat": [Translation("Streuner")],
-        "feral": [Translation("ungestüm")],
-        "the bank": [Translation("am Ufer")],
-        "bank": [Translation("Ufer")],
-    }
-    shipped = {
-        "bank": [],
-        "the": [],
-        "feral": [Translation("wild", 0.6), Translation("verwildert", 0.4)],
-        "berlin": [Translation("Berlin")],
-    }
-    said = words_of(text) if glossary is None else glossary.others(words_of(text))
-    found = Dictionary([shipped, own], copies_names=names).occurring(said)
-    return {one.translations[0].text: one.times for one in found}
-
-
-def test_the_longest_phrase_counts_and_common_words_and_phrases_of_them_do_not() -> None:
-    assert wanted("the Feral dog and the feral cat at the bank") == {"wild": 1, "Streuner": 1}
-
-
-def test_a_word_of_the_users_glossary_is_left_to_it() -> None:
-    assert wanted("a feral dog", glossary=Glossary({("feral", "dog"): "Wolf"})) == {}
-    assert wanted("a feral dog", glossary=Glossary({("dog",): "Wolf"})) == {"wild": 1}
-
-
-def test_a_capital_inside_a_sentence_marks_a_name_that_is_copied_unless_it_is_known() -> None:
-    assert wanted("Then he met Pohamba in Berlin. Perhaps he, Pohamba, is") == {"Pohamba": 2, "Berlin": 1}
-    assert wanted("then we met Pohamba", names=False) == {}
-    assert wanted("WE MET POHAMBA THERE") == wanted("We Met Pohamba There") == {}
-
-
-def test_a_name_is_told_from_a_word_that_is_translated() -> None:
-    lexicon = {"berlin": [Translation("Berlin")]}
-    found = Dictionary([lexicon], copies_names=True).occurring(words_of("he went from Berlin to Windhoek"))
-    assert found == (
-        Wanted((Translation("Berlin"),), 1),
-        Wanted((Translation("Windhoek"),), 1, is_name=True),
-    )

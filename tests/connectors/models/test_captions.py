@@ -9,7 +9,7 @@ import pytest
 from connectors.models import assembly, catalog
 from connectors.models.assembly import captions_model as made_model
 from connectors.models.assembly import list_entries
-from connectors.models.catalog import ADAPTER, VOCABULARY, captions_directions, captions_lexicon
+from connectors.models.catalog import ADAPTER, VOCABULARY, captions_directions
 from connectors.models.gguf import read_gguf, write_gguf
 from connectors.models.resolve import language_model, models_for, resolve_model
 from operators.errors import InputError, OutputError, UsageError
@@ -147,14 +147,3 @@ def test_each_captions_model_is_for_one_direction_and_any_other_model_for_the_re
     ]
     for name in ("base", "model.gguf"):
         assert models_for((name, one) for one in all_of_them) == [(name, list(all_of_them))]
-
-
-@pytest.mark.parametrize(
-    ("code", "country", "capital"),
-    [("de", "Serbien", "Bischkek"), ("zh", "塞尔维亚", "比什凯克"), ("ja", "セルビア", "ビシュケク")],
-)
-def test_shipped_lexicons_know_countries_and_their_capitals(code: str, country: str, capital: str) -> None:
-    lexicon = captions_lexicon(Direction.of("en", code))
-    assert lexicon is not None
-    for name, translation in (("serbia", country), ("bishkek", capital)):
-        assert translation in [one.text for one in lexicon[name]]

@@ -21,8 +21,8 @@ from operators.decoding.forward import Origin, Task
 from operators.decoding.recorder import Recorder
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.trace import Decoding, Trace, UpdateTrace, occurring
-from operators.errors import InputError, OutputError, SurtitleError, UsageError
+from operators.decoding.trace import Decoding, LogitsRow, Trace, UpdateTrace, occurring
+from operators.errors import InputError, OutputError, SurtitleError
 from operators.events import Partial
 from operators.research.jacobi import Jacobi
 from tests.flows.talk import captions, write
@@ -97,8 +97,7 @@ def test_whatever_tokens_say_the_pictures_are_xml_and_have_a_cell_for_each(
     for stem, picture in pictures(a_trace(*windows, pieces=dict(enumerate(texts)))):
         root = ET.fromstring(picture.encode("utf-8"))
         tokens = [one for one in root.iter(f"{SVG}title") if one.text and one.text[0].isdigit()]
-        outputs = windows if stem == "segment" else [windows[int(stem.split("-")[1])]]
-        assert len(tokens) == sum(len(window.output) for window in outputs)
+        assert len(tokens) == len(windows[int(stem.split("-")[1])].output)
 
 
 def test_text_from_outside_is_no_markup() -> None:
@@ -115,19 +114,20 @@ def test_text_from_outside_is_no_markup() -> None:
     assert "こんにちは世界" in made["update-0000-grid"]
 
 
-def test_a_cell_says_what_its_pass_made_of_the_place() -> None:
-    for first in range(1, 7):
-        one = decoded([first, 2], [1, 2, 3, 4, 5, 6])
-        for each in one.passes:
-            found = [(row, cell(row, is_output=True)) for row in each.rows]
-            drawn = [(row, one) for row, one in found if one is not None]
-            # Tokens that were decided, then guesses or the end.
-            assert [row.stands is None for row, _ in drawn] == sorted(row.stands is None for row, _ in drawn)
-            for row, one_cell in drawn:
-                if one_cell.form == "other":
-                    assert (one_cell.token, one_cell.second) == (row.stands, row.choice)
-                if one_cell.form == "decided" and one_cell.second is not None:
-                    assert (one_cell.token, one_cell.second) == (row.choice, row.offered)
+@pytest.mark.parametrize(
+    ("row", "drawn"),
+    [
+        (LogitsRow(1, 0.6), None),
+        (LogitsRow(1, 0.6, 1, 0.6), ("guess", "a", "", False)),
+        (LogitsRow(1, 0.6, 2, 0.1), ("guess", "b", "≠ a", False)),
+        (LogitsRow(1, 0.6, 1, 0.6, 1, 0.6), ("decided", "a", "", False)),
+        (LogitsRow(1, 0.6, 2, 0.1, 2, 0.1), ("decided", "b", "≠ a", False)),
+        (LogitsRow(1, 0.6, 2, 0.1, 1, 0.6), ("decided", "a", "b", True)),
+        (LogitsRow(1, 0.6, 2, 0.1, ends=True), ("end", "■", "b", True)),
+    ],
+)
+def test_a_cell_says_what_its_pass_made_of_the_place(row: LogitsRow, drawn: Any) -> None:
+    assert cell(row, a_trace(pieces={1: "a", 2: "b"})) == drawn
 
 
 def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
@@ -136,29 +136,22 @@ def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
     assert str(graph(one, a_trace(one)).parts).count('class="arc"') == waited > 0
 
 
-def test_a_picture_of_an_update_says_what_was_translated() -> None:
-    trace = a_trace(decoded([3, 1], [1, 2, 3, 4, 5, 6]), pieces=dict(enumerate("abcdefg")))
-    made = dict(pictures(trace))
-    assert {"segment", "update-0000-grid", "update-0000-graph"} == set(made)
-    assert all(trace.updates[0].source in picture for picture in made.values())
-
-
-def test_a_segment_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
-    log = write(tmp_path / "p.jsonl", [partial(0), partial(1), partial(2), partial(5)])
-    with pytest.raises(InputError, match=r"no segment 3; choose from 0, 1, 2, 5 in stream 'talk'$"):
-        partials_of(log, 3, None)
-    with pytest.raises(InputError, match=r"no segment 0 of stream 'x'; choose from 0, 1, 2, 5 in"):
-        partials_of(log, 0, "x")
-
-
-def test_a_segment_of_several_streams_wants_a_stream(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("segment", "stream", "sentence"),
+    [
+        (3, None, r"no segment 3; choose from 0 of 'a', 0 of 'b', 1 of 'b'$"),
+        (0, "x", r"no segment 0 of stream 'x'; choose from 0 of 'a'"),
+        (0, None, r"2 streams; name one with --stream: 'a', 'b'$"),
+    ],
+)
+def test_a_segment_that_is_not_there_or_in_several_streams_is_told_with_those_that_are(
+    tmp_path: Path, segment: int, stream: str | None, sentence: str
+) -> None:
     log = write(tmp_path / "p.jsonl", [partial(0, "a"), partial(0, "b", text="Bad."), partial(1, "b")])
-    with pytest.raises(UsageError, match=r"2 streams; name one with --stream: 'a', 'b'"):
-        partials_of(log, 0, None)
+    with pytest.raises(SurtitleError, match=sentence):
+        partials_of(log, segment, stream)
     assert [one.text for one in partials_of(log, 0, "b")] == ["Bad."]
     assert len(partials_of(log, 1, None)) == 1
-    with pytest.raises(InputError, match=r"choose from 0 in stream 'a'; 0, 1 in stream 'b'$"):
-        partials_of(log, 7, None)
 
 
 def test_only_partials_can_be_traced(tmp_path: Path) -> None:
@@ -180,8 +173,8 @@ def test_what_cannot_be_written_is_refused_before_the_model_is_loaded(tmp_path: 
     assert isinstance(fails("--json", tmp_path), OutputError)
     assert isinstance(fails("--svg", SAMPLE), OutputError)
     assert isinstance(fails("--json", SAMPLE), OutputError)
-    with pytest.raises(OutputError, match=r"segment\.svg cannot be written: No such file or directory"):
-        write_pictures(a_trace(), tmp_path / "none")
+    with pytest.raises(OutputError, match=r"grid\.svg cannot be written: No such file or directory"):
+        write_pictures(a_trace(decoded([3, 1], [1, 2])), tmp_path / "none")
 
 
 @pytest.mark.real_model
@@ -215,7 +208,7 @@ def test_a_real_segment_is_traced_as_it_is_replayed(tmp_path: Path) -> None:
     assert len(wanted) == 3
     made = msgspec.json.decode(trace.read_bytes(), type=Trace)
     assert [update.text for update in made.updates] == [one["text"] for one in wanted]
-    assert [update.passes for update in made.updates] == [one["effort"]["passes"] for one in wanted]
+    assert [len(update.passes) for update in made.updates] == [one["effort"]["passes"] for one in wanted]
     assert [[token.id for token in update.tokens] for update in made.updates] == [
         one["tokens"] for one in wanted
     ]

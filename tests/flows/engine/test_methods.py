@@ -11,12 +11,7 @@ from flows.engine.translation import translator_settings
 from flows.measuring.plan import make_plan, row_settings
 from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
-from operators.decoding.acceptance import (
-    BIAS,
-    WORTH,
-    Rules,
-    acceptance,
-)
+from operators.decoding.acceptance import BIAS, UTILITY, Rules
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
@@ -75,18 +70,11 @@ def test_proposals_that_are_not_leant_towards_change_nothing(
 
 @pytest.mark.parametrize(
     "accept",
-    ["top-0", "top", "within-2", "within-", "near", "top-1.5", "Bias", "worth-", "worth--1", "worth-100"],
+    ["top-0", "top", "within-2", "within-", "near", "top-1.5", "Bias", "utility-", "utility--1", "bias-0.3"],
 )
 def test_a_rule_that_is_none_is_refused(accept: str) -> None:
     with pytest.raises(UsageError, match="accept"):
         load_settings(None, {"translate": {"accept": accept}})
-
-
-def test_every_rule_can_be_had() -> None:
-    for accept in ("bias", "exact", "top-3", "within-0.1", "within-1", "worth-0.6", "worth-2"):
-        settings = load_settings(None, {"translate": {"accept": accept}}).translate
-        rule = acceptance(settings.rules(knows_unfinished=True).accept, 0.2)
-        assert rule.is_exact == (accept == "exact")
 
 
 def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_rule_is_given() -> None:
@@ -94,28 +82,14 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
         settings = TranslateSettings(**given)
         return settings.rules(), settings.rules(knows_unfinished=True)
 
-    untrained = Rules("bias", BIAS, WORTH, BIAS)
-    assert rules() == (untrained, Rules(WORTH, BIAS, WORTH, BIAS))
-    assert rules(accept=WORTH) == (Rules(WORTH, BIAS, WORTH, BIAS),) * 2
-    assert rules(bias=0.3) == (
-        untrained._replace(bias=0.3, final_bias=0.3),
-        Rules("bias", 0.3, "bias", 0.3),
-    )
+    untrained = Rules("bias", BIAS, UTILITY, None)
+    assert rules() == (untrained, Rules(UTILITY, None, UTILITY, None))
+    assert rules(accept=UTILITY) == (Rules(UTILITY, None, UTILITY, None),) * 2
+    assert rules(bias=0.3) == (untrained._replace(bias=0.3), Rules("bias", 0.3, "bias", 0.3))
     assert rules(bias=0.0) == (Rules("bias", 0.0, "bias", 0.0),) * 2
     assert rules(final_bias=0.0) == (Rules("bias", BIAS, "bias", 0.0),) * 2
-    assert rules(bias=0.3, accept="exact") == (Rules("exact", 0.3, "exact", 0.3),) * 2
-    assert not any(one.finals_differ for one in rules(accept="worth-2"))
-
-
-def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
-    grid = dict[str, Any](
-        method=("ssbd",), bias=(0.1, 0.2), mask_k=(0,), accept=("bias", "top-2"), final_bias=(0.0, "same")
-    )
-    columns = [row_settings(variant) for variant in make_plan({}, [grid]).variants]
-    assert [(row["accept"], row["bias"], row["final_bias"]) for row in columns] == [
-        (None, None, None), ("bias", 0.1, 0.0), ("bias", 0.1, 0.1), ("top-2", None, None),
-        ("bias", 0.2, 0.0), ("bias", 0.2, 0.2),
-    ]  # fmt: skip
+    assert rules(bias=0.3, accept="exact") == (Rules("exact", None, "exact", None),) * 2
+    assert not any(one.finals_differ for one in rules(accept="utility-2"))
 
 
 def test_a_benchmark_with_a_glossary_has_each_method_with_and_without_it() -> None:
@@ -145,9 +119,3 @@ def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> 
     }  # fmt: skip
     biases = {row_settings(one)["proposal_bias"] for one in variants if one.method == "recycle"}
     assert biases == {0.0, 0.2}
-
-
-def test_a_benchmark_of_dictionaries_begins_with_the_first_one() -> None:
-    plan = make_plan({}, [dict[str, Any](method=("ssbd",), dictionary=("none", "auto"))])
-    rows = [(one.method, one.dictionary) for one in plan.variants]
-    assert rows == [("retranslate", "none"), ("ssbd", "none"), ("ssbd", "auto")]

@@ -184,13 +184,13 @@ def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -
         bias=(0.0, 0.2),
         mask_k=(3,),
         commit=(0, 1),
-        accept=("bias", "worth-0.6", "exact", "top-2"),
+        accept=("bias", "utility-0.6", "exact", "top-2"),
     )
     plan = make_plan({}, [grid, dict[str, Any](final_bias=("same",))])
     assert [label(row(row_settings(one), 3), mask=False) for one in plan.variants] == [
         "retranslate",
-        "ssbd β=0 commit=0", "ssbd accept=worth-0.6 commit=0", "ssbd accept=exact commit=0",
+        "ssbd β=0 commit=0", "ssbd accept=utility-0.6 commit=0", "ssbd accept=exact commit=0",
         "ssbd accept=top-2 commit=0",
-        "ssbd β=0", "ssbd accept=worth-0.6", "ssbd accept=exact", "ssbd accept=top-2",
+        "ssbd β=0", "ssbd accept=utility-0.6", "ssbd accept=exact", "ssbd accept=top-2",
         "ssbd β=0.2 commit=0", "ssbd β=0.2", "ssbd β=0.2 final β=0.2",
     ]  # fmt: skip

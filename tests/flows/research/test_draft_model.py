@@ -9,13 +9,11 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.engine.translation import open_engine
-from flows.research import prediction
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine import bundled_model
-from operators.research.prediction import Prediction
 from tests.flows.engine.segments import outputs as outputs_of
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
@@ -103,12 +101,6 @@ def test_a_method_that_asks_no_draft_model_is_refused_with_one(method: str) -> N
     settings = load_settings(None, {"translate": {"method": method, "draft_model": "any"}}).translate
     with pytest.raises(UsageError, match=f"than {method}"):
         open_engine(settings)
-
-
-def test_settings_become_a_way_to_draft() -> None:
-    assert prediction(TranslateSettings(draft_model="any")) == Prediction()
-    drafted = prediction(TranslateSettings(draft_model="any", draft_length=8, draft_threshold=0.3))
-    assert (drafted.length, drafted.threshold, drafted.branches) == (8, 0.3, 0)
 
 
 def invoke(*arguments: object) -> str:

@@ -37,7 +37,10 @@ def test_several_languages_are_a_list_or_have_commas_between(tmp_path: Path, to:
         ("[web]\nzzz = 1", "no setting web.zzz; choose from enabled, host, port, "),
         ('[translate]\nmethod = "sbsd"', "translate.method: Invalid enum value 'sbsd'"),
         ("[translate]\nbias = 2", "translate.bias: Expected `float` <= 1.0"),
-        ('[translate]\naccept = "near"', "translate.accept: Expected `str` matching regex '^(auto|"),
+        (
+            '[translate]\naccept = "near"',
+            "translate: accept: there is no rule 'near'; choose from auto, bias,",
+        ),
         ("translate = 3", "translate: Expected `object`, got `int`"),
         ('[recognize]\nengine = "wisper"', "recognize.engine: there is no 'wisper'; choose from moonshine, "),
     ],
@@ -85,8 +88,16 @@ def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_o
 @pytest.mark.parametrize(
     ("text", "options", "sentence"),
     [
-        ('[translate]\naccept = "worth-0.6"\nbias = 0.3', {}, "bias has no effect with accept = worth-0.6"),
-        ('[translate]\naccept = "worth-0.6"', {"bias": 0.2}, "bias has no effect with accept = worth-0.6"),
+        (
+            '[translate]\naccept = "utility-0.6"\nbias = 0.3',
+            {},
+            "bias has no effect with accept = utility-0.6",
+        ),
+        (
+            '[translate]\naccept = "utility-0.6"',
+            {"bias": 0.2},
+            "bias has no effect with accept = utility-0.6",
+        ),
         (
             "[translate]\nfinal_bias = 0.1",
             {"accept": "exact"},
@@ -97,7 +108,7 @@ def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_o
             {"method": "continuous"},
             "bias has no effect with method = continuous",
         ),
-        ('[translate]\naccept = "worth-0.6"', {}, ""),
+        ('[translate]\naccept = "utility-0.6"', {}, ""),
         ("[translate]\nbias = 0.3", {"accept": "bias"}, ""),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.adjustment import ending_figures, whole
+from operators.decoding.adjustment import adjusted, ending_figures, whole
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
@@ -52,7 +52,7 @@ def test_a_figure_ends_where_that_of_the_source_does(source: str, begin: str, lo
         piece=lambda token: chr(token).encode(),
     )
     session = PrefixSession(LosesCount(begin, loop))
-    decoded, _ = drive(ending_figures(retranslate(task), task, source), session)
+    decoded, _ = drive(adjusted(retranslate(task), task, ending_figures(task, source)), session)
     assert ("".join(map(chr, decoded.tokens)), decoded.cut) == (want, None)
 
 
@@ -65,9 +65,11 @@ tokens = st.lists(st.integers(1, 6), max_size=20)
 )
 def test_an_output_does_not_depend_on_its_draft(prompt: list[int], draft: list[int], source: str) -> None:
     task = Task(prompt, draft, frozenset([END]), 60, piece=PIECES.__getitem__)
-    want, _ = drive(ending_figures(retranslate(task), task, source), PrefixSession(ToyCache()))
+    want, _ = drive(
+        adjusted(retranslate(task), task, ending_figures(task, source)), PrefixSession(ToyCache())
+    )
     verified = ssbd(task, BiasedAcceptance(0.0))
-    got, _ = drive(ending_figures(verified, task, source), PrefixSession(ToyCache()))
+    got, _ = drive(adjusted(verified, task, ending_figures(task, source)), PrefixSession(ToyCache()))
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
 
 
@@ -103,5 +105,6 @@ def test_a_final_ends_where_its_sentence_does_unless_the_model_goes_on_and_on(
     stop, written = frozenset([END]), tuple(map(ord, source))
     task = Task([1], draft, stop, 400, source=written, piece=lambda token: chr(token).encode())
     session = PrefixSession(StopsShort(answer, 3))
-    decoded, _ = drive(whole(ssbd(task, BiasedAcceptance(0.0)), task, source), session)
+    method = ssbd(task, BiasedAcceptance(0.0))
+    decoded, _ = drive(adjusted(method, task, whole(task, source)), session)
     assert "".join(map(chr, decoded.tokens)) == want

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
 from operators.decoding.drafts import Draft, Drafter, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
+from operators.decoding.forward import Decoded, Method, Origin, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.research.jacobi import Jacobi
+from tests.says import Said, Says
 from tests.toy import END, ToyCache
 
 tokens = st.lists(st.integers(1, 6), max_size=12)
@@ -107,35 +108,21 @@ def test_a_minimum_block_takes_so_many_tokens_a_pass(
     assert got.accepted >= min(len(draft), limit, size - 1, len(got.tokens))
 
 
-class Scripted:
-    """A session whose model has said beforehand what it will say: one token after each prefix."""
+def scripted(script: list[int], after: dict[tuple[int, ...], int]) -> Says:
+    """A model that says the script, and other tokens ``after`` some outputs."""
 
-    reused = 0
-    kept = 0
+    def says(output: tuple[int, ...]) -> Said:
+        is_right = list(output) == script[: len(output)]
+        return Said(after.get(output, script[len(output)] if is_right else 29))
 
-    def __init__(self, prompt: list[int], script: list[int], after: dict[tuple[int, ...], int]) -> None:
-        self.prompt, self.script, self.after = prompt, script, after
-        self.blocks: list[list[int]] = []
-
-    def forward(self, request: Forward) -> Logits:
-        import numpy as np
-
-        output = list(request.tokens)[len(self.prompt) :]
-        first = request.logits_from + 1 - len(self.prompt)
-        self.blocks.append(output[first:])
-        rows = np.full((len(output) - first + 1, 30), -9.0, np.float32)
-        for number in range(len(rows)):
-            prefix = output[: first + number]
-            says = self.script[len(prefix)] if prefix == self.script[: len(prefix)] else 29
-            rows[number, self.after.get(tuple(prefix), says)] = 9.0
-        return rows
+    return Says([28], says)
 
 
 def recycled(
     draft: list[int], script: list[int], after: dict[tuple[int, ...], int] | None = None
 ) -> list[list[int]]:
     """The blocks that recycling verifies, the draft's first."""
-    session = Scripted([28], [*script, END], after or {})
+    session = scripted([*script, END], after or {})
     task = make_task([28], draft, 30)
     method = ssbd(task, BiasedAcceptance(0.0), None, recycling(task, BlockLength(threshold=0.1)))
     assert drive(method, session)[0].tokens == tuple(script)
@@ -163,7 +150,7 @@ def test_the_tail_is_corrected_by_the_pass_that_rejected_it() -> None:
 
 
 def test_what_was_said_before_is_proposed_where_the_tail_has_nothing() -> None:
-    session = Scripted([28], [5, 6, 7, 8, 9, END], {})
+    session = scripted([5, 6, 7, 8, 9, END], {})
     task = make_task([28], [], 30, recent=[[4, 5, 6, 7, 8, 2]])
     method = ssbd(task, BiasedAcceptance(0.0), None, recycling(task, BlockLength()))
     decoded, cost = drive(method, session)
@@ -191,7 +178,7 @@ def test_a_draft_that_is_verified_in_several_passes_is_aligned_all_the_same() ->
     script = [1, 2, 3, 9, 5, 6, 7, 8]
     # Behind the token that is wrong it goes on with the old output.
     says = {prefix: token for prefix, token in keeps(draft).items() if len(prefix) > 3}
-    session = Scripted([28], [*script, END], says)
+    session = scripted([*script, END], says)
     task = make_task([28], draft, 30)
     decoded, cost = drive(ssbd(task, BiasedAcceptance(0.0), 1, Jacobi(task, 8)), session)
     assert decoded.tokens == tuple(script)

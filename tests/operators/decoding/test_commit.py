@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.commit import CommitRule
+from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Task
@@ -34,24 +34,15 @@ def outputs(updates: list[str], commit: CommitRule, bias: float = 0.2, *, keep: 
     return results
 
 
-@given(texts, st.integers(1, 3))
-def test_with_an_endless_threshold_it_is_plain_ssbd(updates: list[str], passes: int) -> None:
-    plain = outputs(updates, CommitRule(0))
-    committed = outputs(updates, CommitRule(passes, gap=float("inf")))
-    assert [one.tokens for one in committed] == [one.tokens for one in plain]
-
-
 @given(texts)
 def test_where_every_draft_token_stands_committing_changes_nothing(updates: list[str]) -> None:
     plain = outputs(updates, CommitRule(0), bias=1.0)
-    assert [one.tokens for one in outputs(updates, CommitRule(1, gap=0.0), bias=1.0)] == [
-        one.tokens for one in plain
-    ]
+    assert [one.tokens for one in outputs(updates, CommitRule(1), bias=1.0)] == [one.tokens for one in plain]
 
 
 @given(texts)
 def test_where_a_session_cannot_keep_tokens_all_of_them_are_evaluated(updates: list[str]) -> None:
-    kept, anew = (outputs(updates, CommitRule(1, 0.0), keep=keep) for keep in (True, False))
+    kept, anew = (outputs(updates, CommitRule(1), keep=keep) for keep in (True, False))
     assert [(one.tokens, one.effort.evaluated) for one in kept] == [
         (one.tokens, one.effort.evaluated) for one in anew
     ]
@@ -85,15 +76,14 @@ def test_continuous_decoding_never_revises_and_looks_at_no_draft_token(
     assert cache.rows == cost.passes
 
 
-def test_a_token_counts_the_passes_in_which_it_stood_clearly() -> None:
-    rule = CommitRule(2, gap=1.0)
-    counts = rule.count((1, 1, 0), 0, (3.0, 0.5, 2.0), 4)
-    assert counts == (2, 0, 1, 0)
-    assert rule.committed(counts, [7, 8], [7, 8, 9]) == 1
+def test_a_token_counts_the_passes_that_accepted_it() -> None:
+    counts = count_passes((2, 1, 0), 1, 4, 6)
+    assert counts == (2, 2, 1, 1, 0, 0)
+    assert CommitRule(2).committed(counts, [7, 8, 9], [7, 8, 9]) == 2
 
 
 def test_a_revised_source_uncommits_what_was_translated_from_the_revised_place_on() -> None:
-    rule = CommitRule(1, gap=0.0)
+    rule = CommitRule(1)
     stood = (1,) * 10
     source = list(range(10))
     assert rule.committed(stood, source, [*source, 10]) == 10

@@ -12,7 +12,7 @@ from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_doubtful
+from operators.decoding.speech import ClosingToken, Doubt, ProbabilitySession, certain, until_doubtful
 from operators.decoding.ssbd import ssbd
 from tests.toy import END, ToyCache
 
@@ -66,7 +66,7 @@ def test_proposing_the_closing_token_changes_no_output_and_takes_no_pass_more(
 ) -> None:
     one, rule = task(prompt, draft, limit), BiasedAcceptance(bias)
     want, plain = drive(ssbd(one, rule), PrefixSession(ToyCache()))
-    got, cost = drive(ssbd(one, rule, None, Closing(one)), PrefixSession(ToyCache()))
+    got, cost = drive(ssbd(one, rule, None, ClosingToken(one)), PrefixSession(ToyCache()))
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
     assert cost.passes <= plain.passes
 
@@ -75,7 +75,7 @@ def test_proposing_the_closing_token_changes_no_output_and_takes_no_pass_more(
 def test_certainty_is_the_probability_that_the_model_gave_each_token(
     prompt: list[int], draft: list[int], bias: float
 ) -> None:
-    session = Certainty(PrefixSession(ToyCache()))
+    session = ProbabilitySession(PrefixSession(ToyCache()))
     output = drive(ssbd(task(prompt, draft, 16), BiasedAcceptance(bias)), session)[0].tokens
     rows = ToyCache().evaluate([*prompt, *output], 0, len(prompt) + len(output))
     shares = np.exp(rows) / np.exp(rows).sum(axis=1, keepdims=True)
@@ -90,9 +90,9 @@ prompts = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 shares = st.floats(0.0, 1.0)
 
 
-def run(task: Task, doubt: Doubt | None) -> tuple[Decoded, Cost, Certainty]:
-    session = Certainty(PrefixSession(ToyCache()))
-    method = ssbd(task, BiasedAcceptance(0.2), None, Closing(task))
+def run(task: Task, doubt: Doubt | None) -> tuple[Decoded, Cost, ProbabilitySession]:
+    session = ProbabilitySession(PrefixSession(ToyCache()))
+    method = ssbd(task, BiasedAcceptance(0.2), None, ClosingToken(task))
     decoded, cost = drive(
         method if doubt is None else until_doubtful(method, task, doubt, session.of), session
     )

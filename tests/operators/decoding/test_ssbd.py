@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import Acceptance, BiasedAcceptance, WorthAcceptance
+from operators.decoding.acceptance import Acceptance, BiasedAcceptance, UtilityAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Method, Task
 from operators.decoding.greedy import retranslate
@@ -39,7 +39,7 @@ def test_without_bias_ssbd_returns_what_retranslation_returns_for_any_draft_in_n
 def test_a_draft_that_is_verified_in_blocks_gives_the_same(
     prompt: list[int], draft: list[int], bias: float, block: int, limit: int, committed: int
 ) -> None:
-    one = task(prompt, draft, limit)._replace(committed=committed, want_gaps=True)
+    one = task(prompt, draft, limit)._replace(committed=committed)
     want = run(ssbd(one, BiasedAcceptance(bias)))
     assert run(ssbd(one, BiasedAcceptance(bias), block)) == want
 
@@ -61,7 +61,7 @@ def test_the_cut_cache_never_leaks_a_rejected_token(runs: list[tuple[list[int], 
         assert drive(method, used)[0] == fresh
 
 
-@given(prompts, tokens, biases.map(BiasedAcceptance) | st.floats(0.0, 8.0).map(WorthAcceptance))
+@given(prompts, tokens, biases.map(BiasedAcceptance) | st.floats(0.0, 8.0).map(UtilityAcceptance))
 def test_an_output_begins_with_what_stands_and_is_a_fixed_point(
     prompt: list[int], draft: list[int], rule: Acceptance
 ) -> None:

@@ -16,9 +16,9 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
-from operators.glossary import Dictionary, Glossary, Translation, spelling
+from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
-from operators.prompts.prompt import EndOfTurn, Noted, Prompt
+from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
 from tests.toy import END, Letters, ToyStore, ToyVocabulary
 
 texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
@@ -285,26 +285,17 @@ def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
 
 
 def with_glossary(
-    terms: dict[str, str] | None,
-    bias: float | None = 0.2,
-    words: dict[str, list[str]] | None = None,
-    *,
-    copies: bool = False,
+    terms: dict[str, str] | None, bias: float | None = 0.2, *, copies: bool = False
 ) -> Translator:
-    """A translator with a glossary of ``terms`` and a dictionary of ``words``."""
     prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()), copies=copies)
     glossary = None if terms is None else Glossary({spelling(term): terms[term] for term in terms})
-    dictionary = None
-    if words is not None:
-        lexicon = {word: list(map(Translation, words[word])) for word in words}
-        dictionary = Dictionary([lexicon], copies_names=False)
     pool = SessionPool(ToyStore(3), prompt.head, 2)
 
     def method(task: Task) -> Method:
         return retranslate(task) if bias is None else ssbd(task, BiasedAcceptance(bias))
 
     settings = TranslatorSettings(max_source=100, max_output=40)
-    return Translator(prompt, OneAtATime(pool), method, settings, glossary, dictionary)
+    return Translator(prompt, OneAtATime(pool), method, settings, glossary)
 
 
 def said(model: Translator, updates: list[str]) -> list[tuple[int, ...]]:
@@ -314,36 +305,20 @@ def said(model: Translator, updates: list[str]) -> list[tuple[int, ...]]:
 glossaries = st.dictionaries(st.sampled_from("abf"), st.sampled_from(["d e", "d", "e f d"]), min_size=1)
 
 
-dictionaries = st.dictionaries(
-    st.sampled_from("abf"), st.lists(st.sampled_from(["d e", "d", "e f d", "c"]), max_size=3), min_size=1
-)
-
-
-@given(texts, glossaries, dictionaries)
-def test_updates_without_a_term_or_word_that_is_known_are_translated_as_without_it(
-    updates: list[str], terms: dict[str, str], words: dict[str, list[str]]
+@given(texts, glossaries)
+def test_updates_without_a_term_are_translated_as_without_a_glossary(
+    updates: list[str], terms: dict[str, str]
 ) -> None:
     terms = {f"{term} unsaid": target for term, target in terms.items()}
-    words = {f"{word} unsaid": targets for word, targets in words.items()}
-    assert said(with_glossary(terms, words=words), updates) == said(with_glossary(None), updates)
+    assert said(with_glossary(terms), updates) == said(with_glossary(None), updates)
 
 
-@given(texts, glossaries, dictionaries)
-def test_with_terms_and_words_and_without_bias_every_update_equals_retranslation_with_them(
-    updates: list[str], terms: dict[str, str], words: dict[str, list[str]]
+@given(texts, glossaries)
+def test_with_terms_and_without_bias_every_update_equals_retranslation_with_them(
+    updates: list[str], terms: dict[str, str]
 ) -> None:
-    want = said(with_glossary(terms, bias=None, words=words), updates)
-    assert said(with_glossary(terms, bias=0.0, words=words), updates) == want
-
-
-@given(texts, glossaries, dictionaries)
-def test_a_word_of_the_glossary_is_not_looked_up_in_the_dictionary(
-    updates: list[str], terms: dict[str, str], words: dict[str, list[str]]
-) -> None:
-    others = {word: targets for word, targets in words.items() if word not in terms}
-    assert said(with_glossary(terms, words=words), updates) == said(
-        with_glossary(terms, words=others), updates
-    )
+    want = said(with_glossary(terms, bias=None), updates)
+    assert said(with_glossary(terms, bias=0.0), updates) == want
 
 
 @pytest.mark.parametrize(
@@ -432,7 +407,7 @@ def test_a_model_is_told_the_terms_of_its_text_or_else_what_its_stream_said_befo
 
     prompt = Prompt(
         vocabulary, (1, 2), "", (3,), EndOfTurn(vocabulary),
-        terms=Noted((5,), (5,), (4,), "{term}{translation}"), context=Noted((6,), (6,), (7,)),
+        terms=PromptNotes((5,), (5,), (4,), "{term}{translation}"), context=PromptNotes((6,), (6,), (7,)),
     )  # fmt: skip
     model = Translator(
         prompt,

@@ -8,25 +8,19 @@ from hypothesis import strategies as st
 
 from operators.decoding.forward import Forward, Logits, TreeForward
 from operators.decoding.session import PrefixSession
-from operators.decoding.tree import GrowingTree, TokenTree
+from operators.decoding.tree import TokenTree
 from operators.models.branches import BranchingSession, Placed
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.trouble import ModelTrouble, NoRoom
 from tests.near_ties import agree
-from tests.operators.decoding.test_session import grown
 from tests.toy import ToyCache, ToyStore
 
 
 def tree_of(model: LlamaModel, *texts: str) -> TokenTree:
     """The texts as a tree, the first one its trunk."""
-    growing = GrowingTree()
-    for text in texts:
-        node = -1
-        for token in model.tokenize(text):
-            node = growing.add(node, token)
-    return growing.tree
+    return TokenTree.merged(map(model.tokenize, texts))
 
 
 @pytest.mark.real_model
@@ -80,7 +74,7 @@ def test_rows_of_a_tree_do_not_depend_on_what_was_asked_before(
     with pool_of(ToyStore(8), spare).session("a") as session:
         assert isinstance(session, BranchingSession)
         for tokens, paths, place in asked:
-            tree = grown(paths)
+            tree = TokenTree.merged(paths)
             logits_from = min(place, len(tokens) + tree.size - 1)
             rows = session.forward_tree(TreeForward(tokens, tree, logits_from)).copy()
             assert len(rows) <= len(tokens) + tree.size - logits_from
@@ -97,7 +91,7 @@ def test_a_branch_that_is_gone_on_with_is_not_evaluated_again() -> None:
     store = ToyStore(8)
     with pool_of(store).session("a") as session:
         assert isinstance(session, BranchingSession)
-        session.forward_tree(TreeForward([1, 2], grown([[3, 4], [5, 6, 1]]), 1))
+        session.forward_tree(TreeForward([1, 2], TokenTree.merged([[3, 4], [5, 6, 1]]), 1))
         before = sum(cache.evaluated for cache in store.caches)
         session.forward(Forward([1, 2, 5, 6, 1, 4], 5))
         assert session.reused == 5
@@ -108,7 +102,7 @@ def test_a_tree_that_grows_is_evaluated_once() -> None:
     with pool_of(ToyStore(8)).session("a") as session:
         assert isinstance(session, BranchingSession)
         session.forward(Forward([1, 2, 3, 4], 3))
-        small, large = grown([[3, 4], [5], [6]]), grown([[3, 4], [5], [6]])
+        small, large = TokenTree.merged([[3, 4], [5], [6]]), TokenTree.merged([[3, 4], [5], [6]])
         session.forward_tree(TreeForward([1, 2], small, 4))
         assert session.reused == 4
         growing = TokenTree((*large.tokens, 1, 2), (*large.parents, 2, 3))
@@ -121,7 +115,7 @@ def test_branches_are_gone_when_a_session_is_given_back() -> None:
     pool = pool_of(store)
     with pool.session("a") as session:
         assert isinstance(session, BranchingSession)
-        session.forward_tree(TreeForward([1, 2], grown([[3], [4]]), 1))
+        session.forward_tree(TreeForward([1, 2], TokenTree.merged([[3], [4]]), 1))
         assert any(cache.tokens for cache in store.caches[2:])
     assert not any(cache.tokens for cache in store.caches[2:])
 
@@ -144,7 +138,7 @@ def test_after_a_failed_pass_no_branch_is_left_and_a_full_cache_makes_room() -> 
             return super().evaluate_placed(placed, rows)
 
     store = Full(8)
-    request = TreeForward([1, 2], grown([[3], [4]]), 1)
+    request = TreeForward([1, 2], TokenTree.merged([[3], [4]]), 1)
     pool = pool_of(store)
     store.failures = 1
     assert ask(pool, request) == ask(pool_of(ToyStore(8)), request)
@@ -158,6 +152,6 @@ def test_a_long_prompt_goes_before_the_pass_of_its_tree() -> None:
     class Small(ToyStore):
         largest_pass = 4
 
-    tokens, tree = [1, 2, 3, 1, 2, 3, 1], grown([[1], [2]])
+    tokens, tree = [1, 2, 3, 1, 2, 3, 1], TokenTree.merged([[1], [2]])
     request = TreeForward(tokens, tree, len(tokens) - 1)
     assert ask(pool_of(Small(8)), request) == ask(pool_of(ToyStore(8)), request)

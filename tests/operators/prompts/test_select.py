@@ -12,9 +12,9 @@ from operators.prompts.template import (
     TrainedPrompts,
     find_examples,
     labels_of,
-    parse_prompts,
     spell_prompts,
     telling_unfinished,
+    trained_prompts,
 )
 from tests.toy import SpellingVocabulary
 
@@ -125,7 +125,7 @@ def test_a_header_that_says_nonsense_is_refused(said: str) -> None:
 def test_prompts_come_back() -> None:
     told = TrainedPrompts(tuple(map(telling_unfinished, BOTH.prompts)))
     for prompts in (BOTH, told):
-        assert parse_prompts(spell_prompts(prompts)) == prompts
+        assert trained_prompts(trained(spell_prompts(prompts)).metadata) == prompts
 
 
 def test_a_model_that_was_trained_to_be_told_is_told_what_is_unfinished() -> None:

@@ -7,28 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
+from operators.decoding.forward import Decoded, Forward, Logits, Origin, Task
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
-from operators.research.heads import Head, HeadProposals, Heads, StateSolver, mean_block, passes
+from operators.research.heads import Head, HeadProposals, Heads, StateSolver, passes
 from tests.says import Says, script
-from tests.toy import END, ToyCache
+from tests.toy import END
 
 WIDTH = 4
-prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
-drafts = st.lists(st.integers(1, 6), max_size=12)
-limits = st.integers(1, 30)
-lengths = st.builds(
-    BlockLength,
-    st.sampled_from([FLAT, PassCosts((1, 4, 8), (11.0, 15.0, 20.0)), PassCosts((1, 4), (11.0, 90.0))]),
-    st.floats(0.0, 0.6),
-    st.integers(1, 5),
-)
 
 
 def noise_heads(count: int, seed: int, vocabulary: int = 7) -> Heads:
@@ -40,25 +28,6 @@ def noise_heads(count: int, seed: int, vocabulary: int = 7) -> Heads:
     heads = [Head(matrix(5, WIDTH), matrix(WIDTH, 5)) for _ in range(count)]
     tokens = noise.permutation(vocabulary)[: noise.integers(1, vocabulary + 1)].astype(np.int32)
     return Heads(heads, tokens, matrix(len(tokens), WIDTH))
-
-
-heads_of_noise = st.builds(noise_heads, st.integers(1, 4), st.integers(0, 99))
-
-
-def run(method: Method) -> tuple[Decoded, Cost]:
-    return drive(method, PrefixSession(ToyCache()))
-
-
-@given(prompts, drafts, limits, st.floats(0.0, 0.6), heads_of_noise, lengths)
-def test_beside_a_last_output_under_any_bias_heads_change_nothing(
-    prompt: list[int], draft: list[int], limit: int, bias: float, heads: Heads, length: BlockLength
-) -> None:
-    task = Task(prompt, draft, frozenset([END]), limit)
-    rule = BiasedAcceptance(bias) if bias else EXACT
-    want, most = run(ssbd(task, rule))
-    got, cost = run(ssbd(task, rule, None, HeadProposals(heads, length)))
-    assert (got.tokens, got.accepted) == (want.tokens, want.accepted)
-    assert cost.passes <= most.passes
 
 
 SIZE = 12
@@ -99,13 +68,6 @@ def test_heads_that_are_right_save_passes(steps: tuple[int, ...], passes: int) -
     # The first pass gives one token; ten are left, the end among them.
     assert cost.passes == passes
     assert (Origin.PARALLEL in decoded.origins) == (passes < 11)
-
-
-def test_the_first_heads_can_be_had_alone() -> None:
-    heads = counting_heads(1, 2, 3, 4)
-    length = BlockLength(FLAT, 0.0, 4)
-    assert len(heads.first(2)) == 2
-    assert counted(heads.first(2), length)[1].passes == counted(counting_heads(1, 2), length)[1].passes
 
 
 @pytest.mark.parametrize(
@@ -162,12 +124,3 @@ def test_passes_are_those_that_decoding_takes(text: list[int], data: st.DataObje
     decoded, cost = drive(decode(task, Fixed(proposed)), Says([30], script(text)))
     assert decoded.tokens == tuple(text)
     assert passes([*text, END], proposed) == cost.passes
-
-
-def test_the_first_pass_gives_a_token_and_each_right_head_adds_one_to_the_others() -> None:
-    answer = [1, 2, 3, 4, 5, END]
-    right = [answer[place + 1 : place + 3] for place in range(len(answer))]
-    assert mean_block([answer], [[[]] * 6], 2) == 1.0
-    assert mean_block([answer], [right], 0) == 1.0
-    assert mean_block([answer], [right], 1) == 6 / 4
-    assert mean_block([answer], [right], 2) == 6 / 3

@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
-from operators.decoding.forward import Forward, Task
+from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.models.pool import SessionPool
-from operators.research.draft_model import ModelDrafts, TwoBeams
-from operators.research.prediction import Prediction
+from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
 from operators.research.trajectory import (
     Memory,
-    Remembered,
+    RememberedSession,
     Round,
     Trajectory,
     autoregressive,
@@ -44,10 +43,10 @@ def make_task(prompt: list[int], limit: int = 30) -> Task:
     return Task(prompt, (), frozenset([END]), limit)
 
 
-def remembered(prompt: list[int]) -> tuple[Remembered, Remembered]:
+def remembered(prompt: list[int]) -> tuple[RememberedSession, RememberedSession]:
     return (
-        Remembered(Memory(PrefixSession(ToyCache()), prompt)),
-        Remembered(Memory(PrefixSession(ToyCache(error=0.3)), prompt)),
+        RememberedSession(Memory(PrefixSession(ToyCache()), prompt)),
+        RememberedSession(Memory(PrefixSession(ToyCache(error=0.3)), prompt)),
     )
 
 
@@ -91,9 +90,3 @@ def test_a_replay_costs_what_its_passes_cost() -> None:
     assert spent == (3 * 1.0 + 1.5, 16.0 + 12.0)
     assert spent.draft + spent.target == pytest.approx(32.5)
     assert autoregressive(some, target) == 50.0
-
-
-def test_another_prompt_is_refused() -> None:
-    session, _ = remembered([1, 2])
-    with pytest.raises(ValueError, match="another prompt"):
-        session.forward(Forward([1, 3, 4], 2))

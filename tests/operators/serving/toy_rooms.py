@@ -16,10 +16,9 @@ from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
-from operators.prompts.prompt import EndOfTurn, Noted, Prompt
-from operators.research.draft_model import ModelDrafts
+from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
+from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
-from operators.research.prediction import Prediction
 from operators.serving.rooms import Done, Rooms, Update
 from operators.serving.scheduler import Scheduler
 from operators.trouble import ModelTrouble, Trouble
@@ -89,9 +88,9 @@ def talks(draw: st.DrawFn) -> list[Update]:
 
 def translator(decoder: Decoder, method: str, *, max_source: int = 100, context: int = 0) -> Translator:
     vocabulary = ToyVocabulary()
-    prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary), context=Noted((6,), (6,), (7,)))
+    prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary), context=PromptNotes((6,), (6,), (7,)))
     settings = TranslatorSettings(
-        max_source=max_source, max_output=12, commit=CommitRule(1, 0.0), finals_differ=True, context=context
+        max_source=max_source, max_output=12, commit=CommitRule(1), finals_differ=True, context=context
     )
     return Translator(prompt, decoder, METHODS[method], settings)
 
