@@ -15,7 +15,6 @@ from operators.errors import InputError
 from operators.models.llama import BATCH, ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
 from operators.notifications import Progress
 from operators.seq2seq.store import PairStore
 from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
@@ -155,14 +154,7 @@ def share_passes(
     opened: OpenModel, draft: DraftModel | None, *, fill: int, costs: PassCosts = FLAT
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
-    second = None if draft is None else SharedSessions(_shares(draft.context), draft.pool)
-    first = SharedSessions(_shares(opened.context), opened.pool)
-    return Scheduler(first, second, fill=fill, costs=costs)
-
-
-def _shares(context: LlamaContext | PairStore) -> LlamaContext | None:
-    """What evaluates several sessions in one pass; None if nothing does."""
-    return context if isinstance(context, LlamaContext) and not context.is_recurrent else None
+    return Scheduler(opened.pool, None if draft is None else draft.pool, fill=fill, costs=costs)
 
 
 def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:

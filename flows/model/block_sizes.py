@@ -11,8 +11,8 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.events import Effort
+from operators.models.kv import SequenceStore
 from operators.models.pool import SessionPool
-from operators.models.store import SequenceStore
 from operators.research.heads import HeadProposals, Heads
 from operators.trouble import Trouble
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
+from operators.models.kv import Part
 from operators.seq2seq.vocabulary import PieceVocabulary
 
 #: What a model remembers of the tokens of an output, by name; the third axis counts them.
@@ -103,7 +104,9 @@ def _part(held: Held, start: int, end: int) -> Held:
 
 
 class PairStore:
-    """A `ShiftingStore` on one model. Each sequence has passes of its own."""
+    """A `SequenceStore` on one model. Each sequence has passes of its own."""
+
+    largest_pass = 0
 
     def __init__(self, model: EncoderDecoder, sequences: int) -> None:
         self._model = model
@@ -167,6 +170,10 @@ class PairStore:
         held, tokens = (one.held, new) if goes_on else ({}, output)
         logits, one.held = self._model.write(one.read, held, tokens, rows)
         return logits
+
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        """Append each part to its sequence, one after the other."""
+        return [self.evaluate(own, tokens, start, rows) for (own,), tokens, start, rows in parts]
 
     def _read(self, source: tuple[int, ...]) -> Read:
         if source not in self._known:
