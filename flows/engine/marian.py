@@ -6,8 +6,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+from connectors.machine.measured import recalled_costs
 from connectors.machine.resources import usable_cores
-from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.firefox import FIREFOX, firefox_folder, packaged_firefox
 from connectors.models.opus import OPUS_MT, fetch_opus
 from flows.engine.sessions import OpenModel
@@ -51,8 +51,8 @@ class OpenMarian(NamedTuple):
 
     def costs(self) -> PassCosts:
         """The cost of passes on this machine, for methods that propose tokens."""
-        key = f"{tuning_key(self.model.files[-1])}-{self.context.threads}"
-        return recalled(key, PassCosts, lambda: measure_costs(self._pass_s))
+        threads = self.context.threads
+        return recalled_costs(self.model.files[-1], threads, lambda: measure_costs(self._pass_s))
 
     def _pass_s(self, tokens: int) -> float:
         store, model = PairStore(self.model, 1), self.model

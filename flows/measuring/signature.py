@@ -46,8 +46,6 @@ def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
         "glossary": None if terms is None else f"{terms.name}|{sha256_of(terms.expanduser())[:12]}",
         "prompt": f"{asked.source}-{asked.target}|{_hash_of_prompt(engine)[:12]}",
         "threads": context.threads,
-        "ubatch": context.ubatch,
-        "row_step": context.row_step,
         "cells": context.cells,
         # Fewer tokens of a draft are not kept when the source grows; None if none are ever.
         "least_kept": engine.pool.least_kept,

@@ -17,6 +17,14 @@ from operators.models.kv import Part
 from operators.models.llama_model import WITHOUT_MEMORY, LlamaModel
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
+#: llama_decode's return value if the KV cache has no space for the batch.
+_NO_SLOT = 1
+#: Default number of tokens per call.
+BATCH = 512
+#: llama.cpp multiplies matrices in tiles of so many rows, and the remaining rows one by one: on one processor
+#: 15 rows of logits took 93 ms, and 16 took 69.
+_TILE = 4
+
 
 class Batch:
     """A ``llama_batch`` over our own arrays, filled in place for each pass."""
@@ -41,14 +49,13 @@ class Batch:
         ):
             setattr(self.struct, name, ctypes.cast(array.ctypes.data, type(getattr(self.struct, name))))
 
-    def fill(self, parts: Sequence[Part], row_step: int) -> list[slice]:
+    def fill(self, parts: Sequence[Part]) -> list[slice]:
         """Describe ``parts``; returns the slice of llama.cpp's output rows for each part.
 
-        The number of rows is a multiple of ``row_step`` if there are enough tokens: matrices are multiplied
-        in tiles, so that may be faster.
+        The number of rows is a multiple of `_TILE` if there are more and enough tokens.
         """
         wanted = sum(part.rows for part in parts)
-        more = -wanted % row_step if wanted > row_step else 0
+        more = -wanted % _TILE if wanted > _TILE else 0
         begin, computed, places = 0, 0, list[slice]()
         for sequences, tokens, start, rows in parts:
             end = begin + len(tokens)
@@ -67,12 +74,6 @@ class Batch:
         return places
 
 
-#: llama_decode's return value if the KV cache has no space for the batch.
-_NO_SLOT = 1
-#: Default number of tokens per call.
-BATCH = 512
-
-
 class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The size of a context and how it computes."""
 
@@ -82,11 +83,7 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     sequences: int
     #: Tokens per call; a longer request is split.
     batch: int = BATCH
-    #: Of these, tokens computed at a time.
-    ubatch: int = 512
     threads: int
-    #: Logits of a call are computed for a multiple of this many positions, if there are more than that.
-    row_step: int = 1
     #: Number of tokens, from the first one on, that get logits; absent for the whole vocabulary.
     tokens: int | None = None
 
@@ -102,10 +99,9 @@ class LlamaContext:
         self._size = settings.batch
         #: Maximum number of tokens in a pass over several sequences; 0 where these can only grow.
         self.largest_pass = 0 if model.is_recurrent else settings.batch
-        self._row_step = settings.row_step
         params = llama.llama_context_default_params()
         params.n_ctx = settings.cells
-        params.n_batch, params.n_ubatch = settings.batch, min(settings.ubatch, settings.batch)
+        params.n_batch = params.n_ubatch = settings.batch
         params.n_seq_max = settings.sequences
         params.n_threads = params.n_threads_batch = settings.threads
         # One buffer for all sequences, so that the head of the prompt is shared, not copied. A full-size
@@ -129,10 +125,6 @@ class LlamaContext:
         if self._context:
             llama.llama_free(self._context)
             self._context = None
-
-    def use_threads(self, threads: int) -> None:
-        """Use so many threads from now on."""
-        llama.llama_set_n_threads(self._context, threads, threads)
 
     def copy_sequence(self, source: int, target: int) -> None:
         """Let the empty sequence ``target`` hold what ``source`` holds, sharing its cells."""
@@ -187,7 +179,7 @@ class LlamaContext:
 
         There are no more tokens than `largest_pass`. Raises likewise.
         """
-        places = self._batch.fill(parts, self._row_step)
+        places = self._batch.fill(parts)
         status = llama.llama_decode(self._context, self._batch.struct)
         if status != 0:
             why = f"llama_decode returned {status} for {self._batch.struct.n_tokens} tokens"

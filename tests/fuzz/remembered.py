@@ -6,27 +6,26 @@ from unittest import mock
 
 import msgspec
 
-from connectors.machine.tuning import remember, remembered
+from connectors.machine.measured import measured_costs, recalled_costs
 from connectors.recovery import RecoveryFolder
 from connectors.scoring import Journal
 from flows.measuring.scores import MethodUpdate, SegmentTrial
+from operators.decoding.pass_cost import FLAT
 from operators.events import Effort
-from operators.models.tuning import Tuning
 from tests.fuzz.correct import Subject, refused_clearly, written
 
 _TRIAL = SegmentTrial(0, 1, ((MethodUpdate(2, "Es war", ("Es",), Effort(passes=2)),),))
 
 
-def check_tuning(data: bytes, folder: Path) -> None:
+def check_costs(data: bytes, folder: Path) -> None:
     """What was measured is usable, or measured again and remembered."""
     with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(folder)):
-        cache = folder / "surtitle" / "tuning"
-        cache.mkdir(parents=True, exist_ok=True)
-        written(cache, "key.json", data)
-        tuning = remembered("key", Tuning)
-        assert tuning is None or (1 <= tuning.threads <= 1024 and 1 <= tuning.ubatch <= 4096)
-        remember("key", Tuning(2))
-        assert remembered("key", Tuning) == Tuning(2)
+        model = written(folder, "model.gguf", b"GGUF")
+        assert recalled_costs(model, 1, lambda: FLAT) is not None
+        (file,) = (folder / "surtitle" / "costs").iterdir()
+        file.write_bytes(data)
+        known = measured_costs(model, 1)
+        assert recalled_costs(model, 1, lambda: FLAT) == (known or FLAT)
 
 
 def check_journal(data: bytes, folder: Path) -> None:
@@ -52,13 +51,13 @@ def check_run(data: bytes, folder: Path) -> None:
 
 _TOKENS = (
     b'{', b'}', b'[', b']', b',', b':', b'"', b"\n", b"null", b"-1", b"1e999", b"NaN", b"9" * 30, b"[" * 2000,
-    b"\xff", b'"threads":', b'"x":"\xff"', b'"settings":', b'"repeat":', b'"updates":', b"\0",
+    b"\xff", b'"tokens":', b'"x":"\xff"', b'"settings":', b'"repeat":', b'"updates":', b"\0",
 )  # fmt: skip
-TUNING = Subject(check_tuning, (msgspec.json.encode(Tuning(3, 64)),), _TOKENS, {
-    "no thread": b'{"threads":-1}',
-    "more threads than there are": b'{"threads":999999}',
+COSTS = Subject(check_costs, (msgspec.json.encode(FLAT),), _TOKENS, {
+    "no size": b'{"tokens":[],"ms":[]}',
+    "more times than sizes": b'{"tokens":[1],"ms":[1,2]}',
     "brackets nested too deeply": b'{"x":' + b"[" * 20_000,
-    "text that is not UTF-8": b'{"threads":3,"is_steady":"\xff"}',
+    "text that is not UTF-8": b'{"tokens":3,"is_steady":"\xff"}',
 })  # fmt: skip
 JOURNAL = Subject(
     check_journal,

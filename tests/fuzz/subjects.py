@@ -20,5 +20,5 @@ SUBJECTS: dict[str, Subject] = {
     "sentences": speech.SENTENCES,
     "settings": reading.SETTINGS,
     "template": reading.TEMPLATE,
-    "tuning": remembered.TUNING,
+    "costs": remembered.COSTS,
 }

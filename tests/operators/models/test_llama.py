@@ -29,8 +29,8 @@ from tests.near_ties import NOISE, agree, gap_where_they_part
 
 
 @contextmanager
-def opened(model: LlamaModel, *, batch: int = 512, row_step: int = 1) -> Iterator[LlamaContext]:
-    settings = ContextSettings(cells=2048, sequences=4, batch=batch, threads=2, row_step=row_step)
+def opened(model: LlamaModel, *, batch: int = 512) -> Iterator[LlamaContext]:
+    settings = ContextSettings(cells=2048, sequences=4, batch=batch, threads=2)
     context = LlamaContext(model, settings)
     yield context
     context.close()
@@ -109,12 +109,11 @@ ROOMS = {
 }
 
 
-@pytest.mark.parametrize("row_step", [1, 4])
-def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel, row_step: int) -> None:
+def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel) -> None:
     texts = [final for _, final in ROOMS.values()]
     tokens = [[*model.begin, *model.tokenize(text)] for text in texts]
     wanted = [1, 5, 7]
-    with opened(model, row_step=row_step) as context:
+    with opened(model) as context:
         alone = [
             context.evaluate(number, each, 0, rows).copy()
             for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
