@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from connectors.corpora import read_pairs
 from connectors.machine.resources import usable_cores
-from connectors.models.gguf import encode, read_gguf, write_model
+from connectors.models.gguf import encode, read_gguf, write_gguf
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
 from flows.model.block_sizes import RULES, BlockSize, measured
@@ -23,7 +23,7 @@ from flows.model.jobs import HeadsJob
 from flows.model.torch_type import fast_type
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
-from operators.errors import InputError, printable
+from operators.errors import InputError
 from operators.languages import Direction, language
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -63,7 +63,7 @@ def run(job: HeadsJob) -> None:
             "general.name": encode(f"proposal heads for {path.stem}"),
             "surtitle.heads.model": encode(path.name),
         }
-        sha256 = write_model(job.output, heads_file(fit.heads(), tokens, read_gguf(path), about))
+        write_gguf(job.output, *heads_file(fit.heads(), tokens, read_gguf(path), about))
         blocks = _measured(model, path, prompt, tasks[job.prompts :], job)
     known, said = set(tokens.tolist()), [token for one in measured_on for token in one.tokens]
     record = job.record(path, "torch", "llama-cpp-python") | {
@@ -75,7 +75,7 @@ def run(job: HeadsJob) -> None:
     }
     job.write_record(record)
     _print(blocks)
-    print(f"{printable(str(job.output))}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
+    print(job.written)
 
 
 def _tasks(pairs: Sequence[Pair], prompt: Prompt, job: HeadsJob, count: int) -> list[Task]:
