@@ -59,11 +59,6 @@ def cpu_name() -> str:
     return f"{name}, {usable_cores()} cores"
 
 
-def cpu_features() -> frozenset[str]:
-    """The processor's instruction sets as Linux names them; none on other systems."""
-    return frozenset((_cpu_entry("flags") or _cpu_entry("Features")).split())
-
-
 def _cpu_entry(name: str) -> str:
     """An entry about the first processor."""
     entries = (line.partition(":") for line in _lines(Path("/proc/cpuinfo")))

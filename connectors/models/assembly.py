@@ -22,7 +22,7 @@ from platformdirs import user_cache_path
 from connectors.files.atomic import atomic_file
 from connectors.files.contents import sha256_of
 from connectors.files.output import WriteError, unfinished
-from connectors.models.adapter import read_adapter
+from connectors.models.adapter import Adapter, read_adapter
 from connectors.models.catalog import ADAPTER, VOCABULARY
 from connectors.models.gguf import (
     Entry,
@@ -36,7 +36,6 @@ from connectors.models.gguf import (
     write_gguf,
 )
 from operators.errors import InputError, OutputError
-from operators.models.adapter import Adapter
 from operators.models.quantize import dequantize, quantize, stored_type
 from operators.notifications import Progress
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prompts

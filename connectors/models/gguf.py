@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from connectors.files.atomic import atomic_file
 from connectors.files.output import inherited
 from operators.errors import InputError, OutputError, missing, unreadable
-from operators.models.adapter import Matrix
-from operators.models.quantize import block_of, dequantize
+from operators.models.quantize import Matrix, block_of, dequantize
 
 Bytes = NDArray[np.uint8]
 Value = str | int | float | bool | list[str] | NDArray[np.generic]
