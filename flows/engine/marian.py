@@ -23,8 +23,8 @@ from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
 from operators.sentences.seam import Judge
-from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
-from operators.seq2seq.marian import MarianModel, is_marian, read_folder
+from operators.seq2seq.firefox import FirefoxModel, is_firefox, only
+from operators.seq2seq.marian import MarianModel, is_marian
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import EncoderDecoder, PairStore
 
@@ -91,8 +91,8 @@ def marian_folder(
 def load_pair_model(folder: Path, threads: int) -> EncoderDecoder:
     """Load the model in a folder; raises `InputError` if it is none."""
     if is_firefox(folder):
-        return FirefoxModel(read_firefox(folder), threads)
-    return MarianModel(read_folder(folder), threads)
+        return FirefoxModel(folder, threads)
+    return MarianModel(folder, threads)
 
 
 def open_marian(
@@ -145,9 +145,9 @@ def open_judge(models: Iterable[object]) -> Judge | None:
     model = next((one for one in models if isinstance(one, FirefoxModel) and _is_known(one.files[0])), None)
     if model is None:
         packaged = packaged_firefox(Direction.of("English", "Portuguese"))
-        if packaged is None or not _is_known((folder := read_firefox(packaged)).weights):
+        if packaged is None or not _is_known(only(packaged, "model.*.bin")):
             return None
-        model = FirefoxModel(folder, 1)
+        model = FirefoxModel(packaged, 1)
     return english_probe(encoder(model))
 
 

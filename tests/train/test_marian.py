@@ -16,7 +16,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.languages import Direction
-from operators.seq2seq.marian import MarianModel, read_folder
+from operators.seq2seq.marian import MarianModel
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import PairStore
 from tests.tiny_marian import FOLDER
@@ -55,7 +55,7 @@ def test_a_source_has_the_tokens_of_transformers(theirs: tuple[Path, MarianMTMod
     folder, _ = theirs
     with warnings.catch_warnings(action="ignore"):  # it asks for a normaliser that it does not apply
         tokenizer = MarianTokenizer.from_pretrained(folder)
-    prompt = pair_prompt(MarianModel(read_folder(folder), 1), Direction.of("en", "de"))
+    prompt = pair_prompt(MarianModel(folder, 1), Direction.of("en", "de"))
     for text in (TEXT, "ﬁne ½", "Ünknown 東京", *TEXTS["source"]):
         assert [*prompt.source(text), END] == tokenizer(text).input_ids
     for text in TEXTS["target"]:
@@ -64,7 +64,7 @@ def test_a_source_has_the_tokens_of_transformers(theirs: tuple[Path, MarianMTMod
 
 def test_logits_are_those_of_transformers(theirs: tuple[Path, MarianMTModel]) -> None:
     folder, model = theirs
-    ours = MarianModel(read_folder(folder), 1)
+    ours = MarianModel(folder, 1)
     source, output = [5, 9, 3, 12, END], [ours.start, 4, 8, 15, 16, 23, 29]
     with torch.inference_mode():
         want = (
