@@ -10,7 +10,7 @@ import pytest
 
 from connectors.models import assembly, catalog
 from connectors.models.assembly import captions_model as made_model
-from connectors.models.catalog import ADAPTER, VOCABULARY, captions_directions, captions_lexicon
+from connectors.models.catalog import ADAPTER, VOCABULARY, captions_lexicon
 from connectors.models.gguf import count_of, encode, read_gguf, write_gguf
 from connectors.models.resolve import language_model, models_for, resolve_model
 from operators.errors import InputError, OutputError, UsageError
@@ -115,14 +115,6 @@ def test_a_direction_that_none_was_made_for_is_refused_with_those_that_there_are
         resolve_model("captions", EN_FR)
     with pytest.raises(UsageError, match="English to German, Japanese to English, and no direction is given"):
         resolve_model("captions")
-
-
-def test_what_is_no_direction_is_none(ours: Path) -> None:
-    for name in ("__pycache__", "en", "en-xx", "German-English"):
-        shutil.copytree(ours / "en-de", ours / name)
-    (ours / "en-es").mkdir()
-    (ours / "notes.txt").touch()
-    assert captions_directions() == [EN_DE]
 
 
 def test_without_any_files_it_is_refused(ours: Path) -> None:

@@ -128,8 +128,8 @@ def test_a_file_that_arrives_damaged_is_not_kept(hub: Hub, cache: Path, content:
 
 
 def test_what_the_hub_does_not_have_or_does_not_give_is_said(hub: Hub) -> None:
-    assert "owner/repo has no file other.gguf" in complaint("hub:owner/repo:other.gguf")
-    assert "has no repository owner/none" in complaint("hub:owner/none:a.gguf")
+    assert "the hub has no other.gguf of owner/repo" in complaint("hub:owner/repo:other.gguf")
+    assert "the hub has no a.gguf of owner/none" in complaint("hub:owner/none:a.gguf")
     hub.gated.add("owner/repo")
     assert "owner/repo requires you to accept its licence" in complaint()
 
@@ -138,9 +138,7 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.Monkey
     path = resolve_model(NAME)
     ask("http://127.0.0.1:9", monkeypatch)
     assert resolve_model(NAME) == path
-    assert "the hub cannot be reached: check the network, or HF_ENDPOINT" in complaint(
-        "hub:owner/repo:b.gguf"
-    )
+    assert "the hub cannot be reached" in complaint("hub:owner/repo:b.gguf")
 
 
 def test_without_a_network_the_cache_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def test_what_is_missing_after_an_interruption_is_fetched_and_nothing_is_used_be
 def test_optional_files_may_be_missing_and_the_others_are_named(hub: Hub) -> None:
     assert f"{REPO}/generation_config.json" not in hub.files
     del hub.files[f"{REPO}/source.spm"]
-    with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm"):
+    with pytest.raises(InputError, match=rf"the hub has no source\.spm of {REPO}"):
         fetch_opus(EN_DE)
 
 
