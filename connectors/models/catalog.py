@@ -130,10 +130,8 @@ def has_captions(direction: Direction) -> bool:
 def captions_directions() -> list[Direction]:
     """The directions that have a captions model."""
     folder = captions_folder()
-    found = (
-        sorted(one.name for one in folder.iterdir() if (one / ADAPTER).is_file()) if folder.is_dir() else []
-    )
-    return [Direction.of(*name.split("-", 1)) for name in found]
+    names = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+    return [Direction.of(*name.split("-", 1)) for name in names if (folder / name / ADAPTER).is_file()]
 
 
 def captions_files(direction: Direction | None) -> Traversable:
