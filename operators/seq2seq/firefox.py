@@ -17,7 +17,7 @@ from operators.errors import InputError, is_folder
 from operators.models.onnx_graphs import OnnxGraph, own_thread
 from operators.seq2seq.intgemm import Floats, Matrix, Weights
 from operators.seq2seq.ssru import Size, decoder_graph, encoder_graph
-from operators.seq2seq.store import Held, Read
+from operators.seq2seq.store import DecoderState, EncodedSource
 from operators.seq2seq.vocabulary import PieceVocabulary
 
 _PAIR = re.compile(r"model\.([a-z]{2})([a-z]{2})\..*")
@@ -75,12 +75,14 @@ class FirefoxModel:
         self._causal = _causal(_TOGETHER)
         self._first = np.zeros((1, size.width * size.decoder_layers), np.float32)
 
-    def read(self, source: Sequence[int]) -> Read:
+    def read(self, source: Sequence[int]) -> EncodedSource:
         """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
         made = self._encoder.run({"x": self._embed(self._source, source, 0)})
-        return Read(len(source), made["states"], {"memory": made["memory"]})
+        return EncodedSource(len(source), made["states"], {"memory": made["memory"]})
 
-    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
+    def write(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
+    ) -> tuple[Logits, DecoderState]:
         """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
         # The first state, before all tokens, is 0.
         cells = held[_CELLS][0, 0] if held else self._first[:0]

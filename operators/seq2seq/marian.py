@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from operators.decoding.forward import Logits
 from operators.errors import InputError, is_visible_file
 from operators.models.onnx_graphs import MergedDecoder, OnnxGraph, own_thread, read_json
-from operators.seq2seq.store import Held, Read
+from operators.seq2seq.store import DecoderState, EncodedSource
 from operators.seq2seq.vocabulary import PieceVocabulary
 from operators.trouble import ModelTrouble
 
@@ -122,31 +122,35 @@ class MarianModel:
         # In cross-attention its tokens have no positions, so nothing is turned.
         self.can_shift = self.is_causal
 
-    def read(self, source: Sequence[int]) -> Read:
+    def read(self, source: Sequence[int]) -> EncodedSource:
         """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
         mask = np.ones((1, len(source)), np.int64)
         fed = {"input_ids": np.array([source], np.int64), "attention_mask": mask}
-        return Read(len(source), next(iter(self._encoder.run(fed).values())), {})
+        return EncodedSource(len(source), next(iter(self._encoder.run(fed).values())), {})
 
-    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
+    def write(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
+    ) -> tuple[Logits, DecoderState]:
         """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
         logits, held = self.go_on(read, held, tokens) if held else self.begin(read, tokens)
         return logits[len(logits) - rows :], held
 
-    def begin(self, read: Read, tokens: Sequence[int]) -> tuple[Logits, Held]:
+    def begin(self, read: EncodedSource, tokens: Sequence[int]) -> tuple[Logits, DecoderState]:
         """Write ``tokens`` from the start token on: their logits, (tokens, vocabulary), keys and values."""
         fed = dict.fromkeys((*self._decoder.own, *self._decoder.cross), self._decoder.empty)
         return self._pass(read, tokens, fed, is_first=True)
 
-    def go_on(self, read: Read, held: Held, tokens: Sequence[int]) -> tuple[Logits, Held]:
+    def go_on(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int]
+    ) -> tuple[Logits, DecoderState]:
         """Write ``tokens`` after what is held; only one, unless the model `is_causal`."""
         if not read.cross:
             self.begin(read, [self.start])
         return self._pass(read, tokens, {**held, **read.cross}, is_first=False)
 
     def _pass(
-        self, read: Read, tokens: Sequence[int], past: Mapping[str, _Array], *, is_first: bool
-    ) -> tuple[Logits, Held]:
+        self, read: EncodedSource, tokens: Sequence[int], past: Mapping[str, _Array], *, is_first: bool
+    ) -> tuple[Logits, DecoderState]:
         fed = {
             **past,
             "input_ids": np.array([list(tokens)], np.int64),

@@ -18,10 +18,10 @@ from operators.models.kv import Part
 from operators.seq2seq.vocabulary import PieceVocabulary
 
 #: What a model remembers of the tokens of an output, by name; the third axis counts them.
-Held = Mapping[str, NDArray[Any]]
+DecoderState = Mapping[str, NDArray[Any]]
 
 
-class Read(NamedTuple):
+class EncodedSource(NamedTuple):
     """A source that was read: its length in tokens, and arrays that only the model understands."""
 
     tokens: int
@@ -51,11 +51,13 @@ class EncoderDecoder(Protocol):
     #: Whether what was written behind one source is kept behind a longer one.
     can_shift: bool
 
-    def read(self, source: Sequence[int]) -> Read:
+    def read(self, source: Sequence[int]) -> EncodedSource:
         """Read a source with its end token. Raises `ModelTrouble` if that fails."""
         ...
 
-    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
+    def write(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
+    ) -> tuple[Logits, DecoderState]:
         """Logits of the last ``rows`` of ``tokens`` after ``held``, and all that is held then.
 
         Where nothing is held, ``tokens`` begin with the start token. Raises `ModelTrouble` if that fails.
@@ -79,9 +81,9 @@ class _Sequence:
         self.first = 0
         #: Position of the first token of which something is held; None while there is none.
         self.begin: int | None = None
-        self.held: Held = {}
+        self.held: DecoderState = {}
         #: The source before it, as the model has read it.
-        self.read: Read | None = None
+        self.read: EncodedSource | None = None
 
     @property
     def written(self) -> int:
@@ -99,7 +101,7 @@ class _Sequence:
             self.begin, self.held, self.read = None, {}, None
 
 
-def _part(held: Held, start: int, end: int) -> Held:
+def _part(held: DecoderState, start: int, end: int) -> DecoderState:
     return {name: values[:, :, start:end] for name, values in held.items()}
 
 
@@ -111,7 +113,7 @@ class PairStore:
     def __init__(self, model: EncoderDecoder, sequences: int) -> None:
         self._model = model
         self._sequences = [_Sequence() for _ in range(sequences)]
-        self._known: OrderedDict[tuple[int, ...], Read] = OrderedDict()
+        self._known: OrderedDict[tuple[int, ...], EncodedSource] = OrderedDict()
 
     def close(self) -> None:
         """Free all."""
@@ -175,7 +177,7 @@ class PairStore:
         """Append each part to its sequence, one after the other."""
         return [self.evaluate(own, tokens, start, rows) for (own,), tokens, start, rows in parts]
 
-    def _read(self, source: tuple[int, ...]) -> Read:
+    def _read(self, source: tuple[int, ...]) -> EncodedSource:
         if source not in self._known:
             self._known[source] = self._model.read(source)
         self._known.move_to_end(source)

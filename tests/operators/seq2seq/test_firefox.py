@@ -20,7 +20,7 @@ from operators.models.pool import SessionPool
 from operators.seq2seq.firefox import FirefoxModel, is_firefox
 from operators.seq2seq.intgemm import Weights
 from operators.seq2seq.prompt import pair_prompt
-from operators.seq2seq.store import Held, PairStore
+from operators.seq2seq.store import DecoderState, PairStore
 from tests.firefox_in_numpy import Reference
 from tests.tiny_firefox import Measures, write_tiny_firefox
 
@@ -60,7 +60,7 @@ def greedy(model: FirefoxModel, text: str) -> tuple[list[int], float]:
     """The output, and the smallest gap between the best logit and the next one."""
     read = model.read(tokens(model, text))
     output, new, least = list[int](), [model.start], np.inf
-    held: Held = {}
+    held: DecoderState = {}
     while True:
         rows, held = model.write(read, held, new, 1)
         second, first = np.sort(rows[0])[-2:]
@@ -94,7 +94,7 @@ def test_a_draft_in_one_pass_gets_the_logits_of_its_tokens_one_by_one(model: Fir
     assert len(output) > 32, "longer than what passes the decoder at a time"
     together = written(model, LONG[0], output)
     read = model.read(tokens(model, LONG[0]))
-    held: Held = {}
+    held: DecoderState = {}
     alone = []
     for token in [model.start, *output]:
         rows, held = model.write(read, held, [token], 1)
