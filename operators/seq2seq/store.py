@@ -5,7 +5,6 @@ it has changed; then all of the output's tokens have to be evaluated again, unle
 were computed for the shorter source.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -65,10 +64,6 @@ class EncoderDecoder(Protocol):
         ...
 
 
-#: Sources whose states are kept beside those of the open sequences: texts that come again.
-_SOURCES = 4
-
-
 class _Sequence:
     """The tokens of a sequence, and what the decoder holds of those from the start token on."""
 
@@ -82,7 +77,8 @@ class _Sequence:
         #: Position of the first token of which something is held; None while there is none.
         self.begin: int | None = None
         self.held: DecoderState = {}
-        #: The source before it, as the model has read it.
+        #: The source that the model has read last, and how it has.
+        self.source: tuple[int, ...] = ()
         self.read: EncodedSource | None = None
 
     @property
@@ -98,7 +94,7 @@ class _Sequence:
         if self.begin is not None and length > self.begin:
             self.held = _part(self.held, 0, length - self.begin)
         else:
-            self.begin, self.held, self.read = None, {}, None
+            self.begin, self.held = None, {}
 
 
 def _part(held: DecoderState, start: int, end: int) -> DecoderState:
@@ -113,7 +109,6 @@ class PairStore:
     def __init__(self, model: EncoderDecoder, sequences: int) -> None:
         self._model = model
         self._sequences = [_Sequence() for _ in range(sequences)]
-        self._known: OrderedDict[tuple[int, ...], EncodedSource] = OrderedDict()
 
     def close(self) -> None:
         """Free all."""
@@ -128,7 +123,7 @@ class PairStore:
         """Let the empty sequence ``target`` hold what ``source`` holds."""
         here, there = self._sequences[source], self._sequences[target]
         there.tokens, there.begin = list(here.tokens), here.begin
-        there.held, there.read = here.held, here.read
+        there.held, there.source, there.read = here.held, here.source, here.read
 
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on."""
@@ -163,8 +158,9 @@ class PairStore:
         if self._model.start not in one.tokens:
             return np.empty((0, self._model.vocabulary_size), np.float32)
         one.begin = one.tokens.index(self._model.start)
-        if one.read is None:
-            one.read = self._read(tuple(one.tokens[: one.begin]))
+        source = tuple(one.tokens[: one.begin])
+        if one.read is None or one.source != source:
+            one.source, one.read = source, self._model.read(source)
         output = one.tokens[one.begin :]
         new = output[one.written :]
         # A pass over all of an output costs less than one for each token.
@@ -176,11 +172,3 @@ class PairStore:
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
         """Append each part to its sequence, one after the other."""
         return [self.evaluate(own, tokens, start, rows) for (own,), tokens, start, rows in parts]
-
-    def _read(self, source: tuple[int, ...]) -> EncodedSource:
-        if source not in self._known:
-            self._known[source] = self._model.read(source)
-        self._known.move_to_end(source)
-        while len(self._known) > _SOURCES:
-            self._known.popitem(last=False)
-        return self._known[source]
