@@ -89,7 +89,7 @@ def prune(file: GgufFile, kept: NDArray[np.intp], path: Path) -> GgufFile:
     """
     size = count_of(file.entries.get(_TOKENS))
     if file.text("tokenizer.ggml.model") != "llama" or any(
-        size in tensor.shape and (name not in _PER_TOKEN or tensor.shape[1:] != (size,))
+        tensor.shape[1:] != (size,) if name in _PER_TOKEN else size in tensor.shape
         for name, tensor in file.tensors.items()
     ):
         raise InputError(

@@ -192,8 +192,9 @@ def read_gguf(path: Path) -> GgufFile:
     """
     try:
         if not path.is_file():
+            what = f"there is no model file {path}"
             remedy = missing(path) if path.suffix == ".gguf" else "name a .gguf file, or 'default'"
-            raise InputError(f"there is no model file {path}: {remedy}")
+            raise InputError(f"{what}: {remedy}")
         with path.open("rb") as file:
             if (magic := file.read(len(_MAGIC))) != _MAGIC:
                 raise InputError(
