@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.models.adapter import adapter_file
+from connectors.models.adapter import Adapter, LowRank, adapter_file
 from connectors.models.gguf import encode, write_gguf
-from operators.models.adapter import Adapter, LowRank, Matrix
+from operators.models.quantize import Matrix
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 
 NAMES = ("blk.0.attn_q.weight", "blk.0.ffn_down.weight")

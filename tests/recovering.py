@@ -27,9 +27,8 @@ from operators.decoding.forward import Logits
 from operators.decoding.translator import Translator
 from operators.errors import SurtitleError
 from operators.events import AudioChunk, parted
+from operators.models.kv import Part
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
-from operators.models.store import Part
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
@@ -80,7 +79,7 @@ class ToyShared(Shared):
 
     def _rooms_in(self, prompt: Prompt) -> Rooms:
         sessions, store = 4, _SlowStore(5)
-        scheduler = Scheduler(SharedSessions(store, SessionPool(store, prompt.head, sessions)), fill=16)
+        scheduler = Scheduler(SessionPool(store, prompt.head, sessions), fill=16)
         made = self._of(Translator, scheduler, prompt)
         return Rooms(scheduler, made, keep_up=self._settings.keeps_up)
 

@@ -1,6 +1,6 @@
 """Models of some kilobytes with random weights, one for each way in which a model may remember.
 
-Their shapes are those of llama.cpp's architectures (llama.cpp, src/models), as small as these allow.
+Names and shapes are those of llama.cpp's architectures (llama.cpp, src/models), as small as these allow.
 """
 
 from pathlib import Path
@@ -16,56 +16,139 @@ KINDS = ("mamba", "lfm2", "llama")
 #: Architectures that do not go on with a text.
 OTHERS = ("t5", "t5encoder", "bert", "llada")
 
-
-#: Of tensors, by name.
+#: Of tensors, by name; "{}" stands for the layer's number, which otherwise comes first.
 Shapes = dict[str, tuple[int, ...]]
-PARTS = ("weight", "bias")
+#: Numbers of a token, which one head has; in a state-space layer each of them has a state.
+_WIDTH, _INNER, _STATE, _RANK = 64, 128, 16, 4
+_LAYERS = 2
+_SQUARE, _NORM = (_WIDTH, _WIDTH), (_WIDTH,)
 
 
-# The least that all architectures allow: width, numbers per attention head and per token in a state, channels
-# of a state-space layer.
-_WIDTH, _LAYERS, _FEED_FORWARD, _HEAD, _STATE, _SSM_HEADS = 64, 2, 64, 64, 16, 4
-_INNER = 2 * _WIDTH
+def _squares(*names: str) -> Shapes:
+    return {f"{name}.weight": _SQUARE for name in names}
+
+
+def _norms(*names: str, biased: bool = False) -> Shapes:
+    parts = ("weight", "bias") if biased else ("weight",)
+    return {f"{name}.{part}": _NORM for name in names for part in parts}
+
+
+def _t5(half: str, attention: str = "attn") -> Shapes:
+    """Attention and feed-forward of T5's encoder or decoder."""
+    names = [*(f"{attention}_{one}" for one in "qkvo"), "ffn_up", "ffn_down"]
+    shapes = {**_norms(f"{attention}_norm", "ffn_norm"), **_squares(*names)}
+    return {f"{half}.blk.{{}}.{name}": shape for name, shape in shapes.items()}
+
+
+_FFN = {**_norms("ffn_norm"), **_squares("ffn_gate", "ffn_up", "ffn_down")}
+_ATTENDS = {**_norms("attn_norm"), **_squares("attn_q", "attn_k", "attn_v", "attn_output"), **_FFN}
+_MAMBA: Shapes = {
+    **_norms("attn_norm"),
+    "ssm_in.weight": (_WIDTH, 2 * _INNER),
+    "ssm_conv1d.weight": (4, _INNER),
+    "ssm_conv1d.bias": (_INNER,),
+    "ssm_x.weight": (_INNER, _RANK + 2 * _STATE),
+    "ssm_dt.weight": (_RANK, _INNER),
+    "ssm_dt.bias": (_INNER,),
+    "ssm_a": (_STATE, _INNER),
+    "ssm_d": (_INNER,),
+    "ssm_out.weight": (_INNER, _WIDTH),
+}
+_CONVOLUTION: Shapes = {
+    **_norms("attn_norm"),
+    "shortconv.conv.weight": (3, _WIDTH),
+    "shortconv.in_proj.weight": (_WIDTH, 3 * _WIDTH),
+    "shortconv.out_proj.weight": _SQUARE,
+    **_FFN,
+}
+_BERT: Shapes = {
+    **_squares("attn_q", "attn_k", "attn_v"),
+    **_squares("attn_output", "ffn_up", "ffn_down"),
+    **{f"{name}.bias": _NORM for name in ("attn_output", "ffn_up", "ffn_down")},
+    **_norms("attn_output_norm", "layer_output_norm", biased=True),
+}
+_HEADS: dict[str, Value] = {
+    "attention.head_count": 1,
+    "attention.head_count_kv": 1,
+    "attention.key_length": _WIDTH,
+    "attention.value_length": _WIDTH,
+    "rope.dimension_count": _WIDTH,
+}
+_OLD: dict[str, Value] = {"attention.head_count": 1, "attention.layer_norm_epsilon": 1e-5}
+_ENCODED: dict[str, Value] = {**_OLD, "attention.relative_buckets_count": 8}
 
 
 class _Kind(NamedTuple):
     """An architecture: its own entries in the header, and its tensors."""
 
     header: dict[str, Value]
-    #: Of a layer, and in a hybrid of every other one; "{}" stands for the layer's number.
+    #: Of a layer; of every other one if there is a second kind.
     layer: Shapes
-    attention: Shapes | None = None
-    #: Beside the layers and the embedding, in the place of an output norm.
-    rest: Shapes | None = None
+    second: Shapes | None = None
+    #: Beside the layers and the embedding.
+    rest: Shapes = _norms("output_norm")
+
+
+_KINDS = {
+    "llama": _Kind(_HEADS, _ATTENDS),
+    "llada": _Kind(_HEADS, _ATTENDS),
+    "mamba": _Kind(
+        {
+            "ssm.conv_kernel": 4,
+            "ssm.inner_size": _INNER,
+            "ssm.state_size": _STATE,
+            "ssm.time_step_rank": _RANK,
+            "ssm.group_count": 1,
+        },
+        _MAMBA,
+    ),
+    "lfm2": _Kind(
+        {**_HEADS, "attention.head_count_kv": [0, 1], "shortconv.l_cache": 3},
+        _CONVOLUTION,
+        {**_ATTENDS, **_norms("attn_q_norm", "attn_k_norm")},
+        _norms("token_embd_norm"),
+    ),
+    "t5": _Kind(
+        _ENCODED,
+        {**_t5("enc"), **_t5("dec"), **_t5("dec", "cross_attn")},
+        rest=_norms("enc.output_norm", "dec.output_norm"),
+    ),
+    "t5encoder": _Kind(_ENCODED, _t5("enc"), rest=_norms("enc.output_norm")),
+    "bert": _Kind(
+        _OLD,
+        _BERT,
+        rest={
+            "token_types.weight": (_WIDTH, 2),
+            "position_embd.weight": (_WIDTH, 4096),
+            **_norms("token_embd_norm", biased=True),
+        },
+    ),
+}
 
 
 def write_kind(path: Path, kind: str) -> Path:
     """Write a model of the architecture ``kind``, which speaks bytes and ends with its last token."""
-    tokens = byte_pairs({"<|end|>": CONTROL})
-    own = _kinds()[kind]
+    tokens, own = byte_pairs({"<|end|>": CONTROL}), _KINDS[kind]
+    sizes: dict[str, Value] = {
+        "context_length": 4096,
+        "embedding_length": _WIDTH,
+        "block_count": _LAYERS,
+        "feed_forward_length": _WIDTH,
+        "attention.layer_norm_rms_epsilon": 1e-5,
+        **own.header,
+    }
     entries: dict[str, Value] = {
         "general.architecture": kind,
-        f"{kind}.context_length": 4096,
-        f"{kind}.embedding_length": _WIDTH,
-        f"{kind}.block_count": _LAYERS,
-        f"{kind}.feed_forward_length": _FEED_FORWARD,
-        f"{kind}.attention.layer_norm_rms_epsilon": 1e-5,
-        **{f"{kind}.{key}": value for key, value in own.header.items()},
+        **{f"{kind}.{key}": value for key, value in sizes.items()},
         **tokens.entries,
         "tokenizer.ggml.token_type_count": 2,
     }
-    rest = {"output_norm.weight": (_WIDTH,)} if own.rest is None else own.rest
-    shapes: Shapes = {"token_embd.weight": (_WIDTH, len(tokens.texts)), **rest}
+    shapes: Shapes = {"token_embd.weight": (_WIDTH, len(tokens.texts)), **own.rest}
     for layer in range(_LAYERS):
-        layer_shapes = own.layer if own.attention is None or not _attends(layer) else own.attention
-        for name, shape in layer_shapes.items():
+        for name, shape in (own.second if layer % 2 and own.second else own.layer).items():
             shapes[name.format(layer) if "{}" in name else f"blk.{layer}.{name}"] = shape
     noise = np.random.default_rng(0)
     return write_gguf(path, entries, shapes, lambda name, shape: _tensor(noise, name, shape))
-
-
-def _attends(layer: int) -> bool:
-    return layer % 2 == 2 - 1
 
 
 def _tensor(noise: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -82,117 +165,3 @@ def _tensor(noise: np.random.Generator, name: str, shape: tuple[int, ...]) -> ND
         return normal
     fan_in = shape[0] if len(shape) > 1 else 4
     return normal * (1.5 / float(np.sqrt(fan_in)))
-
-
-def _kinds() -> dict[str, _Kind]:
-    ssm: dict[str, Value] = {
-        "ssm.conv_kernel": 4,
-        "ssm.inner_size": _INNER,
-        "ssm.state_size": _STATE,
-        "ssm.time_step_rank": _SSM_HEADS,
-        "ssm.group_count": 1,
-    }
-    count = _WIDTH // _HEAD
-    heads: dict[str, Value] = {
-        "attention.head_count": count,
-        "attention.head_count_kv": count,
-        "attention.key_length": _HEAD,
-        "attention.value_length": _HEAD,
-        "rope.dimension_count": _HEAD,
-    }
-    some: dict[str, Value] = {
-        **heads,
-        "attention.head_count_kv": [count * _attends(layer) for layer in range(_LAYERS)],
-    }
-    attends = {**_attention(), **_ffn()}
-    old: dict[str, Value] = {"attention.head_count": count, "attention.layer_norm_epsilon": 1e-5}
-    encoded: dict[str, Value] = {**old, "attention.relative_buckets_count": 8}
-    return {
-        "llama": _Kind(heads, attends),
-        "mamba": _Kind(ssm, _mamba()),
-        "lfm2": _Kind(
-            {**some, "shortconv.l_cache": 3},
-            {**_short_convolution(), **_ffn()},
-            {**attends, "attn_q_norm.weight": (_HEAD,), "attn_k_norm.weight": (_HEAD,)},
-            {"token_embd_norm.weight": (_WIDTH,)},
-        ),
-        "t5": _Kind(
-            encoded,
-            {**_t5("enc"), **_t5("dec"), **_t5("dec", "cross_attn")},
-            rest=_t5_norms("enc", "dec"),
-        ),
-        "t5encoder": _Kind(encoded, _t5("enc"), rest=_t5_norms("enc")),
-        "bert": _Kind(
-            old,
-            _bert(),
-            rest={
-                "token_types.weight": (_WIDTH, 2),
-                "position_embd.weight": (_WIDTH, 4096),
-                **{f"token_embd_norm.{part}": (_WIDTH,) for part in PARTS},
-            },
-        ),
-        "llada": _Kind(heads, attends),
-    }
-
-
-def _ffn(norm: str = "ffn_norm.weight") -> Shapes:
-    wide = (_WIDTH, _FEED_FORWARD)
-    return {
-        norm: (_WIDTH,),
-        "ffn_gate.weight": wide,
-        "ffn_up.weight": wide,
-        "ffn_down.weight": wide[::-1],
-    }
-
-
-def _attention() -> Shapes:
-    return {
-        "attn_norm.weight": (_WIDTH,),
-        **{f"attn_{name}.weight": (_WIDTH, _WIDTH) for name in ("q", "k", "v", "output")},
-    }
-
-
-def _mamba() -> Shapes:
-    rank = _SSM_HEADS
-    return {
-        "attn_norm.weight": (_WIDTH,),
-        "ssm_in.weight": (_WIDTH, 2 * _INNER),
-        "ssm_conv1d.weight": (4, _INNER),
-        "ssm_conv1d.bias": (_INNER,),
-        "ssm_x.weight": (_INNER, rank + 2 * _STATE),
-        "ssm_dt.weight": (rank, _INNER),
-        "ssm_dt.bias": (_INNER,),
-        "ssm_a": (_STATE, _INNER),
-        "ssm_d": (_INNER,),
-        "ssm_out.weight": (_INNER, _WIDTH),
-    }
-
-
-def _short_convolution() -> Shapes:
-    return {
-        "attn_norm.weight": (_WIDTH,),
-        "shortconv.conv.weight": (3, _WIDTH),
-        "shortconv.in_proj.weight": (_WIDTH, 3 * _WIDTH),
-        "shortconv.out_proj.weight": (_WIDTH, _WIDTH),
-    }
-
-
-def _t5(half: str, attention: str = "attn") -> Shapes:
-    norm = {f"{half}.blk.{{}}.{name}_norm.weight": (_WIDTH,) for name in (attention, "ffn")}
-    squares = [*(f"{attention}_{name}" for name in "qkvo"), "ffn_up", "ffn_down"]
-    return {**norm, **{f"{half}.blk.{{}}.{name}.weight": (_WIDTH, _WIDTH) for name in squares}}
-
-
-def _t5_norms(*halves: str) -> Shapes:
-    return {f"{half}.output_norm.weight": (_WIDTH,) for half in halves}
-
-
-def _bert() -> Shapes:
-    squares = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down")
-    biases = ("attn_output", "ffn_up", "ffn_down")
-    norms = ("attn_output_norm", "layer_output_norm")
-    return {
-        **{f"{name}.weight": (_WIDTH, _WIDTH) for name in squares},
-        **{f"{name}.bias": (_WIDTH,) for name in biases},
-        **{f"{name}.{part}": (_WIDTH,) for name in norms for part in PARTS},
-    }

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from operators.decoding.forward import NO_ROWS, Logits
-from operators.models.branches import Placed
-from operators.models.store import Part
+from operators.decoding.forward import Logits
+from operators.models.kv import Part
 
 END = 0
 
@@ -43,7 +42,7 @@ class ToyCache:
         self.tokens += tokens
         first = len(self.tokens) - rows
         made = [self._row(self.tokens[: end + 1]) for end in range(first, len(self.tokens))]
-        return np.stack(made) if made else NO_ROWS
+        return np.stack(made) if made else np.empty((0, self.vocabulary), np.float32)
 
     def _row(self, prefix: Sequence[int]) -> Logits:
         digest = hashlib.blake2b(repr(list(prefix)).encode(), digest_size=8).digest()
@@ -54,7 +53,7 @@ class ToyCache:
 
 
 class ToyStore:
-    """A `SharedStore` and `BranchStore` of toy caches, for tests of pools and of whole segments."""
+    """A `SequenceStore` of toy caches, for tests of pools and of whole segments."""
 
     largest_pass = 512
 
@@ -76,30 +75,27 @@ class ToyStore:
         self.before(sequence, tokens)
         return self.caches[sequence].evaluate(tokens, start, rows)
 
-    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        assert sum(len(part.evaluation.tokens) for part in parts) <= self.largest_pass
-        assert len({part.sequence for part in parts}) == len(parts)
-        return [self.evaluate(sequence, *evaluation) for sequence, evaluation in parts]
-
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
         there = self.caches[target].tokens
         assert len(there) == start, "llama.cpp would mix the two"
         assert end <= len(self.caches[source].tokens)
         there += self.caches[source].tokens[start:end]
 
-    def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
-        assert 0 < rows <= len(placed) <= self.largest_pass
+    def shift(self, sequence: int, start: int, end: int, by: int) -> None:
+        raise NotImplementedError
+
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        assert sum(len(part.tokens) for part in parts) <= self.largest_pass
         made = []
-        for token, position, sequences in placed:
-            assert len(set(sequences)) == len(sequences)
-            caches = [self.caches[sequence] for sequence in sequences]
+        for (own, *others), tokens, start, rows in parts:
+            caches = [self.caches[sequence] for sequence in (own, *others)]
+            assert len({id(cache) for cache in caches}) == len(caches)
             # llama.cpp refuses positions with gaps, and tokens of sequences that have diverged.
             assert all(cache.tokens == caches[0].tokens for cache in caches)
-            assert position == len(caches[0].tokens)
-            made.append(caches[0].evaluate([token], position, 1))
+            made.append(self.evaluate(own, tokens, start, rows))
             for cache in caches[1:]:
-                cache.tokens.append(token)
-        return np.concatenate(made[-rows:])
+                cache.tokens += tokens
+        return made
 
 
 class Poisoned(ToyStore):

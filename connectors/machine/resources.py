@@ -14,6 +14,20 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def good_threads() -> int:
+    """Number of threads that suit llama.cpp: one on each core, within what control groups allow.
+
+    A second thread on the same core helps only where there is no other core.
+    """
+    usable = usable_cores()
+    siblings = {
+        "".join(_lines(Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")))
+        for cpu in (os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ())
+    }
+    cores = len(siblings) if siblings and "" not in siblings else usable
+    return max(1, int(min(max(cores, 2), usable, core_quota() or usable)))
+
+
 def core_quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float | None:
     """Processor time in cores that the control groups of this process allow; None without a limit."""
     path = next((line[3:] for line in _lines(own) if line.startswith("0::")), "")
@@ -43,11 +57,6 @@ def cpu_name() -> str:
     """The processor's name, and the number of cores that this process may use."""
     name = _cpu_entry("model name") or platform.processor() or platform.machine()
     return f"{name}, {usable_cores()} cores"
-
-
-def cpu_features() -> frozenset[str]:
-    """The processor's instruction sets as Linux names them; none on other systems."""
-    return frozenset((_cpu_entry("flags") or _cpu_entry("Features")).split())
 
 
 def _cpu_entry(name: str) -> str:

@@ -1,10 +1,12 @@
-"""Adapter files: GGUF as llama.cpp reads it with ``--lora``, or safetensors with peft's names.
+"""Low-rank adapters (LoRA, Hu et al. 2022, section 4.1) and their files.
 
-The written files can be applied to the base model by llama.cpp directly.
+A matrix W of ``out`` × ``in`` becomes W + B·A·alpha/r, where A is r × ``in`` and B is ``out`` × r. Files are
+GGUF as llama.cpp reads and writes it with ``--lora``, or safetensors with peft's names.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,14 +15,48 @@ import regex
 from connectors.files.contents import read_json
 from connectors.models.gguf import Entry, GgufFile, Tensor, encode, matrix_of, read_gguf
 from operators.errors import InputError, is_visible, unreadable
-from operators.models.adapter import Adapter, LowRank, Matrix
-from operators.models.quantize import quantize, stored_type
+from operators.models.quantize import Matrix, quantize, stored_type
 
 #: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
 #: the query and key matrices.
 _UNCHANGED = ("gemma", "gemma2", "gemma3", "qwen2", "qwen3")
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _NAME = regex.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])(?:\.default)?\.weight")
+
+
+class LowRank(NamedTuple):
+    """The addition to one matrix, without its scale."""
+
+    #: r × in
+    a: Matrix
+    #: out × r
+    b: Matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix that it belongs to."""
+        return len(self.b), self.a.shape[1]
+
+    def is_sound(self) -> bool:
+        """Whether the two matrices fit together and are finite."""
+        return (
+            self.a.ndim == self.b.ndim == 2
+            and self.b.shape[1] == len(self.a) > 0
+            and bool(np.isfinite(self.a).all() and np.isfinite(self.b).all())
+        )
+
+
+class Adapter(NamedTuple):
+    """An adapter: the additions to the tensors of a GGUF file."""
+
+    alpha: float
+    #: By the tensor's full name, such as ``blk.0.attn_q.weight``.
+    added: Mapping[str, LowRank]
+
+    def merged(self, name: str, weight: Matrix) -> Matrix:
+        """The matrix ``name`` (out × in) plus the adapter's addition, of the same shape."""
+        low = self.added[name]
+        return weight + (low.b @ low.a) * np.float32(self.alpha / len(low.a))
 
 
 class _Settings(msgspec.Struct):
@@ -69,14 +105,15 @@ def _from_peft(path: Path, architecture: str, blocks: int) -> Adapter:
             numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
         matrix = numbers.astype(np.float32).reshape(tensor["shape"])
         halves.setdefault(f"{known}.weight", {})[match[2]] = matrix
-    if not halves or any(len(pair) < 2 for pair in halves.values()):
+    return Adapter(said.lora_alpha, _pairs(path, halves))
+
+
+def _pairs(path: Path, halves: Mapping[str, Mapping[str, Matrix]]) -> dict[str, LowRank]:
+    if not halves or any(pair.keys() != {"A", "B"} for pair in halves.values()):
         raise InputError(
-            f"{path}: this adapter has no pair of matrices (A and B) for each name; fetch it again"
+            f"{path}: this adapter has no pair of matrices (A and B) for each name; convert it again"
         )
-    return Adapter(said.lora_alpha, {name: LowRank(pair["A"], pair["B"]) for name, pair in halves.items()})
-
-
-_A, _B = ".lora_a", ".lora_b"
+    return {name: LowRank(pair["A"], pair["B"]) for name, pair in halves.items()}
 
 
 def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, dict[str, Entry]]:
@@ -114,7 +151,7 @@ def adapter_file(adapter: Adapter, architecture: str, entries: Mapping[str, Entr
     """
     tensors = {}
     for name, low in adapter.added.items():
-        for suffix, matrix in ((_A, low.a), (_B, low.b)):
+        for suffix, matrix in ((".lora_a", low.a), (".lora_b", low.b)):
             number = stored_type(matrix.shape[1])
             tensors[name + suffix] = Tensor(number, matrix.shape[::-1], quantize(matrix, number))
     header = {
@@ -137,12 +174,8 @@ def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
     alpha = file.value("adapter.lora.alpha")
     if not isinstance(alpha, float) or not np.isfinite(alpha):
         raise InputError(f"{path}: its scale (adapter.lora.alpha) is missing; convert it again")
-    names = [name.removesuffix(_A) for name in file.tensors if name.endswith(_A)]
-    whole = {name + suffix for name in names for suffix in (_A, _B)}
-    if not names or (others := set(file.tensors) ^ whole):
-        odd = min(others) if names else "lora_a"
-        raise InputError(
-            f"{path}: this adapter has no pair of matrices (A and B) for {odd}; convert it again"
-        )
-    pairs = {name: LowRank(*(matrix_of(file, name + end, path) for end in (_A, _B))) for name in names}
-    return Adapter(alpha, pairs)
+    halves: dict[str, dict[str, Matrix]] = {}
+    for name in file.tensors:
+        stem, _, end = name.rpartition(".lora_")
+        halves.setdefault(stem, {})[end.upper()] = matrix_of(file, name, path)
+    return Adapter(alpha, _pairs(path, halves))

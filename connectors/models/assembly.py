@@ -6,8 +6,8 @@ the size of a file. The models for captions are made of it and files shipped wit
 
 import hashlib
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -19,8 +19,10 @@ import regex
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
+from connectors.files.atomic import atomic_file
 from connectors.files.contents import sha256_of
-from connectors.models.adapter import read_adapter
+from connectors.files.output import WriteError, unfinished
+from connectors.models.adapter import Adapter, read_adapter
 from connectors.models.catalog import ADAPTER, VOCABULARY
 from connectors.models.gguf import (
     Entry,
@@ -34,13 +36,10 @@ from connectors.models.gguf import (
     write_gguf,
 )
 from operators.errors import InputError, OutputError
-from operators.models.adapter import Adapter
 from operators.models.quantize import dequantize, quantize, stored_type
 from operators.notifications import Progress
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
-#: The header entry that says that, and how, a model was changed.
-NOTICE_KEY = "surtitle.notice"
 _BLOCK_BYTES = 4 * 2**20
 
 _TOKENS = "tokenizer.ggml.tokens"
@@ -60,37 +59,21 @@ _MATRIX = regex.compile(
 )
 
 
-def list_entries(file: GgufFile, kept: NDArray[np.int32]) -> dict[str, Entry]:
-    """The entries that say which of the tokens of ``file`` are kept."""
-    tokens = file.entries[_TOKENS]
-    bits = np.zeros(count_of(tokens), np.bool_)
-    bits[kept] = True
-    return {
-        _SIZE: encode(len(bits)),
-        _SUM: encode(hashlib.sha256(tokens.data).hexdigest()),
-        _KEPT: encode(np.packbits(bits)),
-    }
-
-
-def _read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
+def _read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.intp]:
     """The old ids, ascending, that a list (or a pruned model) keeps of the vocabulary of ``base``."""
     file = read_gguf(path)
     size, bits = file.value(_SIZE), file.value(_KEPT)
-    if not isinstance(size, int) or not isinstance(bits, np.ndarray) or bits.dtype != np.uint8:
-        raise InputError(
-            f"{path}: it contains no list of tokens; give the vocabulary.gguf of a captions model"
-        )
     tokens = base.entries.get(_TOKENS, Entry(0, b""))
-    own = (count_of(tokens), hashlib.sha256(tokens.data).hexdigest())
-    if (size, file.text(_SUM)) != own or len(bits) != -(-size // 8):
+    is_its_own = (size, file.text(_SUM)) == (count_of(tokens), hashlib.sha256(tokens.data).hexdigest())
+    if not is_its_own or not isinstance(size, int) or not isinstance(bits, np.ndarray):
         raise InputError(
-            f"{path}: these tokens belong to another vocabulary than that of {base_path}; choose its own"
+            f"{path}: this is no list of tokens of {base_path}; give the vocabulary.gguf that was made for it"
         )
-    return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size)).astype(np.int32)
+    return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size))
 
 
-def changes(file: GgufFile, what: str) -> Entry:
-    """A header entry that says how a model was changed, as licences of weights require."""
+def _notice(file: GgufFile, what: str) -> Entry:
+    """Says how a model was changed, as licences of weights require."""
     said = f"Changed by surtitle: {what}."
     if file.text("general.license") == "gemma":
         said += " Gemma is provided under and subject to the Gemma Terms of Use found at "
@@ -98,69 +81,46 @@ def changes(file: GgufFile, what: str) -> Entry:
     return encode(said)
 
 
-def prune(file: GgufFile, kept: NDArray[np.int32], path: Path) -> GgufFile:
+def prune(file: GgufFile, kept: NDArray[np.intp], path: Path) -> GgufFile:
     """The file with only the tokens ``kept``, whose positions in it become their new ids.
 
-    Raises `InputError` if its tokenizer is not supported, or if it has an unknown tensor over the vocabulary.
+    Raises `InputError` if its tokenizer is not SentencePiece's, or if it has an unknown tensor over the
+    vocabulary.
     """
-    tokenizer, texts = file.text("tokenizer.ggml.model"), file.value(_TOKENS)
-    if tokenizer != "llama" or not isinstance(texts, list):
-        raise InputError(
-            f"{path}: tokens cannot be left out of its tokenizer {tokenizer!r}; "
-            "choose a model with 'llama' (SentencePiece)"
-        )
-    places, size = kept.astype(np.intp), len(texts)
-    entries = _entries(file, places, size, path)
-    entries[NOTICE_KEY] = changes(file, f"{len(kept)} of {size} tokens stay")
-    tensors = {
-        name: _fewer_rows(name, tensor, size, places, path) if size in tensor.shape or name in _PER_TOKEN
-        else tensor
+    size = count_of(file.entries.get(_TOKENS))
+    if file.text("tokenizer.ggml.model") != "llama" or any(
+        tensor.shape[1:] != (size,) if name in _PER_TOKEN else size in tensor.shape
         for name, tensor in file.tensors.items()
-    }  # fmt: skip
-    return GgufFile(entries, tensors)
+    ):
+        raise InputError(
+            f"{path}: tokens cannot be left out of such a model; choose one with a SentencePiece "
+            "vocabulary, such as Gemma 3"
+        )
+    tensors = dict(file.tensors)
+    for name in {*_PER_TOKEN} & {*tensors}:
+        with _supported(name, tensors[name], path):
+            rows = rows_of(tensors[name])[kept]
+        tensors[name] = Tensor(tensors[name].kind, (tensors[name].shape[0], len(kept)), rows.reshape(-1))
+    return GgufFile(_entries(file, kept, size, path), tensors)
 
 
-def _entries(file: GgufFile, places: NDArray[np.intp], size: int, path: Path) -> dict[str, Entry]:
-    new_ids = np.full(size, -1, np.int64)
-    new_ids[places] = np.arange(len(places))
+def _entries(file: GgufFile, kept: NDArray[np.intp], size: int, path: Path) -> dict[str, Entry]:
+    new_ids = {int(token): number for number, token in enumerate(kept)}
     entries = {key: entry for key, entry in file.entries.items() if key not in _FOREIGN}
     for key in {*_LISTS} & {*entries}:
         if count_of(entries[key]) != size:
-            raise InputError(
-                f"{path}: {key} does not have one value per token; use another file of this model"
-            )
-        entries[key] = select(entries[key], places)
+            raise InputError(f"{path}: {key} does not have one value per token; fetch the model again")
+        entries[key] = select(entries[key], kept)
     for key in file.entries:
         token = file.value(key) if key.endswith("_token_id") else None
         if isinstance(token, int) and 0 <= token < size:
-            if new_ids[token] < 0:
+            if token not in new_ids:
                 raise InputError(f"{path}: add to the tokens to keep the one that {key} names")
-            entries[key] = encode(int(new_ids[token]), entries[key].kind)
+            entries[key] = encode(new_ids[token], entries[key].kind)
     for key in (f"{file.text('general.architecture')}.vocab_size", "tokenizer.ggml.vocab_size"):
         if key in entries:
-            entries[key] = encode(len(places), entries[key].kind)
+            entries[key] = encode(len(kept), entries[key].kind)
     return entries
-
-
-def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], path: Path) -> Tensor:
-    if name not in _PER_TOKEN or len(tensor.shape) != 2 or tensor.shape[-1] != size:
-        shape = "×".join(map(str, tensor.shape))
-        raise InputError(
-            f"{path}: its tensor {name} of shape {shape} has {size} rows or columns, one for each token, for "
-            "an unknown purpose; prune a model whose head is token_embd or output"
-        )
-    try:
-        rows = rows_of(tensor)
-    except ValueError:
-        raise _unsupported(name, tensor, path) from None
-    return Tensor(tensor.kind, (tensor.shape[0], len(places)), rows[places].reshape(-1))
-
-
-def _unsupported(name: str, tensor: Tensor, path: Path) -> InputError:
-    return InputError(
-        f"{path}: the type {tensor.kind} of its tensor {name} is not supported; "
-        "use a model in F16, Q8_0 or Q4_K_M"
-    )
 
 
 class Parts(NamedTuple):
@@ -200,14 +160,14 @@ def assemble(parts: Parts, progress: Progress) -> GgufFile:
         "surtitle.base.sha256": encode(sha256_of(parts.base)),
         "surtitle.adapter.sha256": encode(sha256_of(parts.adapter)),
     }
-    fewer = ""
+    what = "an adapter added to the weights, quantised anew in Q8_0"
     if parts.vocabulary is not None:
-        kept = _read_list(parts.vocabulary, base, parts.base)
-        about |= list_entries(base, kept)
-        base = prune(base, kept, parts.base)
-        fewer = ", tokens left out"
+        base = prune(base, _read_list(parts.vocabulary, base, parts.base), parts.base)
+        listed = read_gguf(parts.vocabulary).entries
+        about |= {key: listed[key] for key in (_SIZE, _SUM, _KEPT)}
+        what = "an adapter added to the weights, tokens left out, quantised anew in Q8_0"
     entries = {key: entry for key, entry in base.entries.items() if key != "general.file_type"}
-    entries[NOTICE_KEY] = changes(base, f"an adapter added to the weights{fewer}, quantised anew in Q8_0")
+    entries["surtitle.notice"] = _notice(base, what)
     merged = {}
     for number, (name, tensor) in enumerate(base.tensors.items()):
         progress("adding the adapter to the weights", number / len(base.tensors))
@@ -220,24 +180,31 @@ def _merged(name: str, tensor: Tensor, adapter: Adapter, path: Path) -> Tensor:
     kind = stored_type(tensor.shape[0]) if _MATRIX.fullmatch(name) else tensor.kind
     if kind == tensor.kind and name not in adapter.added:
         return tensor
-    try:
+    with _supported(name, tensor, path):
         matrix = dequantize(rows_of(tensor), tensor.kind)
-    except ValueError:
-        raise _unsupported(name, tensor, path) from None
     if name in adapter.added:
         matrix = adapter.merged(name, matrix)
     return Tensor(kind, tensor.shape, quantize(matrix, kind))
+
+
+@contextmanager
+def _supported(name: str, tensor: Tensor, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ValueError:
+        raise InputError(
+            f"{path}: the type {tensor.kind} of its tensor {name} is not supported; "
+            "use a model in F16, Q8_0 or Q4_K_M"
+        ) from None
 
 
 def _check_fits(adapter: Adapter, base: GgufFile, parts: Parts) -> None:
     for name, low in adapter.added.items():
         tensor = base.tensors.get(name)
         if tensor is None or tensor.shape != low.shape[::-1]:
-            shape = "nothing" if tensor is None else "×".join(map(str, tensor.shape[::-1]))
             raise InputError(
-                f"{parts.adapter} is not for {parts.base}: it changes {name} of shape "
-                f"{'×'.join(map(str, low.shape))}, where that model has {shape}; "
-                "give the base model that it was trained on"
+                f"{parts.adapter} is not for {parts.base}, which has no {name} of shape "
+                f"{'×'.join(map(str, low.shape))}; give the base model that it was trained on"
             )
 
 
@@ -263,7 +230,8 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     with ExitStack() as stack:
         adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
         parts = Parts(base, adapter, vocabulary)
-        return _cached(cached_path(parts, f"captions-{folder.name}"), _is_complete, write)
+        target = cached_path(parts, f"captions-{folder.name}")
+        return _cached(target, _is_complete, write)
 
 
 def _is_complete(path: Path) -> bool:
@@ -276,8 +244,10 @@ def _is_complete(path: Path) -> bool:
 
 def cached_path(parts: Parts, name: str = "captions") -> Path:
     """The path in the user's cache for the model of these parts. Raises `InputError`."""
-    sums = [sha256_of(path) for path in parts[:3] if isinstance(path, Path)]
-    named = [str(_RECIPE), *sums, spell_prompts(parts.prompts) if parts.prompts else ""]
+    # The name of the base model that comes with surtitle has its checksum, which takes a moment to compute.
+    base = f"{parts.base.name} {parts.base.stat().st_size}"
+    sums = [sha256_of(path) for path in (parts.adapter, parts.vocabulary) if path is not None]
+    named = [str(_RECIPE), base, *sums, spell_prompts(parts.prompts) if parts.prompts else ""]
     digits = hashlib.sha256("\n".join(named).encode()).hexdigest()[:12]
     return user_cache_path("surtitle") / f"{name}-{digits}.gguf"
 
@@ -294,19 +264,21 @@ def base_model_path(progress: Progress) -> Path:
     sha256: str = base_model.EXPECTED_SHA256
 
     def write(target: Path) -> None:
-        with target.open("wb") as file:
+        found = hashlib.sha256()
+        with atomic_file(target) as file:
             for piece in pieces:
                 with piece.open("rb") as source:
                     while block := source.read(_BLOCK_BYTES):
+                        found.update(block)
                         file.write(block)
                         progress("putting the base model together", file.tell() / size)
             file.flush()
             os.fsync(file.fileno())
-        if (found := sha256_of(target)) != sha256:
-            raise InputError(
-                f"the pieces of the base model in {pieces[0].parent.parent.parent} are damaged "
-                f"(sha256 {found} instead of {sha256}): install its packages again"
-            )
+            if found.hexdigest() != sha256:
+                raise InputError(
+                    f"the pieces of the base model in {pieces[0].parent.parent.parent} are damaged: "
+                    "install its packages again"
+                )
 
     # Only a file with the right checksum gets this name, so later its size is sufficient proof.
     whole = Path(base_model.MODEL_NAME)
@@ -320,19 +292,17 @@ def _cached(target: Path, is_complete: Callable[[Path], bool], write: Callable[[
         return target
     from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # a lazy export
 
-    partial = target.with_name(f"{target.name}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with WeakFileLock(target.with_name(f".{target.name}.lock")):
             if not is_complete(target):
-                try:
-                    write(partial)
-                    partial.replace(target)
-                finally:
-                    partial.unlink(missing_ok=True)
-    except OSError as error:
+                # What processes left that were killed.
+                for stale in target.parent.glob(unfinished(target).name.replace(f".{os.getpid()}.", ".*.")):
+                    stale.unlink()
+                write(target)
+    except (OSError, WriteError) as error:
         raise OutputError(
-            f"{target} cannot be stored, {error.strerror}: free some space there, or set XDG_CACHE_HOME to "
-            "another folder"
+            f"{target} cannot be stored ({error}): free some space there, or set XDG_CACHE_HOME to another "
+            "folder"
         ) from error
     return target

@@ -130,15 +130,7 @@ def captions_directions() -> list[Direction]:
     """The directions that have a captions model."""
     folder = captions_folder()
     names = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-    found = []
-    for name in names:
-        try:
-            direction = Direction.of(*name.split("-", 1))
-        except (TypeError, UsageError):
-            continue  # it is not the folder of a direction
-        if name == direction.code and has_captions(direction):
-            found.append(direction)
-    return found
+    return [Direction.of(*name.split("-", 1)) for name in names if (folder / name / ADAPTER).is_file()]
 
 
 def captions_files(direction: Direction | None) -> Traversable:

@@ -14,12 +14,11 @@ import os
 import re
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.error import HTTPError
+from ssl import SSLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin
 
 import msgspec
@@ -137,18 +136,14 @@ def fetch_firefox(
         )
     try:
         progress("asking the registry of Firefox's models", None)
-        with _opened(registry) as answer, _network():
+        with _opened(registry) as answer:
             content = answer.read(_MAX_REGISTRY_BYTES)
-        try:
-            known = msgspec.json.decode(content, type=_Registry)
-        except msgspec.MsgspecError:
-            raise _RegistryError("sent something else than a registry") from None
-        with _network():
-            base = urljoin(registry, f"{known.base_url}/")
-        return _fetch(_choose(known, direction), base, direction, progress)
-    except _RegistryError as error:
+        known = msgspec.json.decode(content, type=_Registry)
+        return _fetch(_choose(known, direction), urljoin(registry, f"{known.base_url}/"), direction, progress)
+    except (*_NETWORK, msgspec.MsgspecError) as error:
         raise InputError(
-            f"Firefox's model for {direction} cannot be downloaded, {_host(registry)} {error}; {remedy}"
+            f"Firefox's model for {direction} cannot be downloaded, {_host(registry)} {_in_words(error)}; "
+            f"{remedy}"
         ) from error
     except OSError as error:
         raise OutputError(
@@ -159,6 +154,10 @@ def fetch_firefox(
 
 class _RegistryError(Exception):
     """The registry cannot be used; the message goes on behind its name."""
+
+
+#: Errors of what is on the network; other errors of the system are of the disk.
+_NETWORK = (_RegistryError, URLError, TimeoutError, ConnectionError, SSLError, HTTPException, ValueError)
 
 
 class _File(msgspec.Struct, rename="camel"):
@@ -182,10 +181,7 @@ def _choose(registry: _Registry, direction: Direction) -> _Entry:
     """The released model of the first architecture; of several, the registry names the newest first."""
     source, target = (_CODES.get(one.code, (one.code,)) for one in direction)
     pairs = [registry.models.get(f"{one}-{two}") for one in source for two in target]
-    try:
-        entries = [one for raw in pairs if raw for one in msgspec.json.decode(raw, type=list[_Entry])]
-    except msgspec.MsgspecError:
-        raise _RegistryError("describes it in an unknown form") from None
+    entries = [one for raw in pairs if raw for one in msgspec.json.decode(raw, type=list[_Entry])]
     for architecture in _ARCHITECTURES:
         for one in entries:
             if one.architecture == architecture and (one.release_status or "").startswith("Release"):
@@ -228,13 +224,11 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
 def _complete(file: _File, base: str, target: Path, progress: Progress) -> None:
     """Download and unpack a file, as far as that was not done before."""
     packed = target.with_name(f"{target.name}.gz")
-    with _network():
-        url = urljoin(base, file.path)
     while not target.exists():
         before = packed.stat().st_size if packed.exists() else 0
         try:
-            _append(url, packed, before, lambda done: progress(f"downloading {target.name}", done))
-        except _RegistryError:
+            _append(urljoin(base, file.path), packed, before, f"downloading {target.name}", progress)
+        except _NETWORK:
             # A connection that broke but brought something is worth another one.
             if not packed.exists() or packed.stat().st_size <= before:
                 raise
@@ -242,25 +236,20 @@ def _complete(file: _File, base: str, target: Path, progress: Progress) -> None:
             _unpack(packed, target, file.uncompressed_hash)
 
 
-def _append(url: str, packed: Path, before: int, done: Callable[[float | None], None]) -> None:
+def _append(url: str, packed: Path, before: int, what: str, progress: Progress) -> None:
     # From the last byte on, as a server refuses to send nothing.
     start = max(before - 1, 0)
     with _opened(url, start) as answer, packed.open("ab") as file:
         file.truncate(start if answer.status == 206 else 0)  # 206: only what was asked for
         size = None if answer.length is None else file.tell() + answer.length
-        while block := _read(answer):
+        while block := answer.read1(_BLOCK_BYTES):
             file.write(block)
             if file.tell() > _MAX_BYTES:
                 packed.unlink()
                 raise _RegistryError(f"sends more than {_MAX_BYTES / 1e6:.0f} MB, too much for such a model")
-            done(min(file.tell() / size, 1.0) if size else None)
+            progress(what, min(file.tell() / size, 1.0) if size else None)
         if answer.length:
             raise _RegistryError("broke off the connection")
-
-
-def _read(answer: HTTPResponse) -> bytes:
-    with _network():
-        return answer.read1(_BLOCK_BYTES)
 
 
 def _unpack(packed: Path, target: Path, sha256: str | None) -> None:
@@ -286,8 +275,7 @@ def _host(address: str) -> str:
     return (parts and parts.hostname) or shown(address)
 
 
-@contextmanager
-def _opened(url: str, start: int = 0) -> Iterator[HTTPResponse]:
+def _opened(url: str, start: int = 0) -> HTTPResponse:
     """The answer to a request for what is behind ``start`` bytes."""
     parts = parts_of(url)
     if parts is None or parts.scheme not in ("http", "https"):
@@ -298,23 +286,22 @@ def _opened(url: str, start: int = 0) -> Iterator[HTTPResponse]:
     asked = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={start}-"} if start else {}))
     for name, value in user.items():
         asked.add_unredirected_header(name, value)  # another server is not to have it
-    with _network():
-        answer = urllib.request.urlopen(asked, timeout=_ANSWER_S)
-    with answer:
-        yield answer
+    answer: HTTPResponse = urllib.request.urlopen(asked, timeout=_ANSWER_S)
+    return answer
 
 
-@contextmanager
-def _network() -> Iterator[None]:
-    try:
-        yield
-    except HTTPError as error:
+def _in_words(error: Exception) -> str:
+    """What the registry did, behind its name."""
+    if isinstance(error, _RegistryError):
+        return str(error)
+    if isinstance(error, msgspec.MsgspecError):
+        return "sent something else than a registry"
+    if isinstance(error, HTTPError):
         error.close()
-        raise _RegistryError(f"answers with status {error.code}") from error
-    except (OSError, HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        if isinstance(reason, TimeoutError):
-            raise _RegistryError("does not answer") from error
-        # Texts of others quote the address.
-        told = " ".join(str(reason).split())[:120] if isinstance(error, OSError) else ""
-        raise _RegistryError(f"cannot be reached ({told or type(error).__name__})") from error
+        return f"answers with status {error.code}"
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, TimeoutError):
+        return "does not answer"
+    # Texts of others quote the address.
+    told = " ".join(str(reason).split())[:120] if isinstance(error, OSError) else ""
+    return f"cannot be reached ({told or type(error).__name__})"

@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.files.contents import sha256_of
-from connectors.files.output import inherited, unfinished
+from connectors.files.atomic import atomic_file
+from connectors.files.output import inherited
 from operators.errors import InputError, OutputError, missing, unreadable
-from operators.models.adapter import Matrix
-from operators.models.quantize import block_of, dequantize
+from operators.models.quantize import Matrix, block_of, dequantize
 
 Bytes = NDArray[np.uint8]
 Value = str | int | float | bool | list[str] | NDArray[np.generic]
@@ -138,58 +137,50 @@ def _strings(data: bytes, count: int) -> list[bytes]:
     return texts
 
 
-class _DamageError(Exception):
-    """The header contradicts itself or the file; the message says how."""
-
-
-class _Cursor:
-    """A position in the mapped file that cannot move beyond its end."""
+class _Header:
+    """The header of a mapped file, read from front to back; all methods raise `ValueError` beyond its end."""
 
     def __init__(self, data: memoryview) -> None:
-        self._data = data
-        self._end = min(len(data), _MAX_HEADER_BYTES)
+        self._data = data[:_MAX_HEADER_BYTES]
         self.position = len(_MAGIC)
 
-    def skip(self, count: int) -> int:
-        """Move forward by ``count`` bytes, and return the previous position."""
-        start = self.position
-        if count > self._end - start:
-            raise _DamageError(f"its header does not end within the first {self._end} bytes")
-        self.position = start + count
-        return start
+    def _take(self, count: int) -> memoryview:
+        start, self.position = self.position, self.position + count
+        if self.position > len(self._data):
+            raise ValueError(f"its header does not end within the first {len(self._data)} bytes")
+        return self._data[start : self.position]
 
     def number(self, form: str) -> int:
-        value: int = struct.unpack_from(form, self._data, self.skip(struct.calcsize(form)))[0]
+        value: int = struct.unpack(form, self._take(struct.calcsize(form)))[0]
         return value
 
     def text(self) -> str:
-        start = self.skip(self.number("<Q"))
-        return bytes(self._data[start : self.position]).decode("utf-8", "replace")
+        return bytes(self._take(self.number("<Q"))).decode("utf-8", "replace")
 
     def entry(self) -> Entry:
         kind, begin = self.number("<I"), self.position
         if kind == _ARRAY:
             element, count = self.number("<I"), self.number("<Q")
             if element != _STRING:
-                self.skip(count * _size_of(element))
+                self._take(count * _size_of(element))
             for _ in range(count if element == _STRING else 0):
-                self.skip(self.number("<Q"))
+                self._take(self.number("<Q"))
         else:
-            self.skip(self.number("<Q") if kind == _STRING else _size_of(kind))
+            self._take(self.number("<Q") if kind == _STRING else _size_of(kind))
         return Entry(kind, bytes(self._data[begin : self.position]))
 
     def tensor(self) -> tuple[str, int, tuple[int, ...], int]:
         """Name, type, shape and offset of a tensor."""
         name, dimensions = self.text(), self.number("<I")
         if dimensions > _MAX_DIMENSIONS:
-            raise _DamageError(f"its header holds a tensor of {dimensions} dimensions")
+            raise ValueError(f"its header holds a tensor of {dimensions} dimensions")
         shape = tuple(self.number("<Q") for _ in range(dimensions))
         return name, self.number("<I"), shape, self.number("<Q")
 
 
 def _size_of(kind: int) -> int:
     if kind not in _FORMATS:
-        raise _DamageError(f"its header holds a value of the unknown type {kind}")
+        raise ValueError(f"its header holds a value of the unknown type {kind}")
     return struct.calcsize("<" + _FORMATS[kind])
 
 
@@ -201,87 +192,56 @@ def read_gguf(path: Path) -> GgufFile:
     """
     try:
         if not path.is_file():
-            raise InputError(_not_a_file(path))
+            what = f"there is no model file {path}"
+            remedy = missing(path) if path.suffix == ".gguf" else "name a .gguf file, or 'default'"
+            raise InputError(f"{what}: {remedy}")
         with path.open("rb") as file:
             if (magic := file.read(len(_MAGIC))) != _MAGIC:
                 raise InputError(
                     f"{path} is not a GGUF model, it begins with {magic!r}: "
                     "name a .gguf file, or convert the model with llama.cpp"
                 )
-            mapped: Bytes = np.memmap(file, np.uint8, "r")
-        entries, tensors, start = _header(_Cursor(mapped.data))
-    except _DamageError as damage:
-        raise InputError(f"{path} is damaged, {damage}: fetch the model again") from None
+            return _read(np.memmap(file, np.uint8, "r"))
+    except ValueError as error:
+        raise InputError(f"{path} is damaged or truncated, {error}: fetch the model again") from None
     except OSError as error:
         raise InputError(unreadable(path, error)) from error
+
+
+def _read(mapped: Bytes) -> GgufFile:
+    """Raises `ValueError` if the header contradicts itself or the file."""
+    header = _Header(mapped.data)
+    version = header.number("<I")
+    if version not in (2, 3):
+        # This includes big-endian files: their version reads as a very large number.
+        raise ValueError(f"or of a GGUF version that llama.cpp does not read here ({version})")
+    tensors, count = header.number("<Q"), header.number("<Q")
+    if max(tensors, count) > _MAX_ENTRIES:
+        raise ValueError(f"its header announces {tensors} tensors and {count} entries")
+    entries = {header.text(): header.entry() for _ in range(count)}
+    infos = [header.tensor() for _ in range(tensors)]
+    alignment = _ALIGNMENT
+    if (named := entries.get(_ALIGNMENT_KEY)) is not None and named.kind == _UINT32:
+        (alignment,) = struct.unpack("<I", named.data)
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(f"its alignment {alignment} is not a power of two")
+    start = _padded(header.position, alignment)
     # Where the type is not known, a tensor ends where the next one begins.
-    following = dict(pairwise(sorted({*(offset for *_, offset in tensors), max(0, len(mapped) - start)})))
+    following = dict(pairwise(sorted({*(offset for *_, offset in infos), max(0, len(mapped) - start)})))
     found, least = {}, start
-    for name, kind, shape, offset in tensors:
+    for name, kind, shape, offset in infos:
         block, block_bytes = block_of(kind)
         # Python's integers: a hostile shape does not overflow.
         end = offset + prod(shape) // block * block_bytes if block else following.get(offset, offset)
-        least = max(least, start + (end if block else offset))
+        least = max(least, start + end)
         found[name] = Tensor(kind, shape, mapped[start + offset : start + end])
     if len(mapped) < least:
-        raise InputError(
-            f"{path} is truncated, it has {len(mapped)} of at least {least} bytes: fetch the model again"
-        )
+        raise ValueError(f"it has {len(mapped)} of at least {least} bytes")
     return GgufFile(entries, found)
-
-
-def _header(cursor: _Cursor) -> tuple[dict[str, Entry], list[tuple[str, int, tuple[int, ...], int]], int]:
-    """The entries, the tensors, and where the data begins."""
-    version = cursor.number("<I")
-    if version not in (2, 3):
-        # This includes big-endian files: their version reads as a very large number.
-        raise _DamageError(f"or of a GGUF version that llama.cpp does not read here ({version})")
-    tensors, count = cursor.number("<Q"), cursor.number("<Q")
-    if max(tensors, count) > _MAX_ENTRIES:
-        raise _DamageError(f"its header announces {tensors} tensors and {count} entries")
-    entries = {cursor.text(): cursor.entry() for _ in range(count)}
-    infos = [cursor.tensor() for _ in range(tensors)]
-    alignment, named = _ALIGNMENT, entries.get(_ALIGNMENT_KEY)
-    if named is not None and named.kind == _UINT32:
-        (alignment,) = struct.unpack("<I", named.data)
-    if alignment < 1 or alignment & (alignment - 1):
-        raise _DamageError(f"its alignment {alignment} is not a power of two")
-    return entries, infos, _padded(cursor.position, alignment)
-
-
-def _not_a_file(path: Path) -> str:
-    if path.is_dir():
-        return f"{path} is a folder: name the .gguf file in it"
-    if path.exists():
-        return f"{path} is not a regular file: name a .gguf file"
-    if path.suffix == ".gguf":
-        return f"there is no model file {path}: {missing(path)}"
-    return f"there is no model file {path}: name a .gguf file, or 'default' for surtitle's own model"
 
 
 def _padded(size: int, alignment: int = _ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
-
-
-def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] = lambda _done: None) -> str:
-    """Write ``file`` to ``path``, which stays as it was if that fails, and return its sha256.
-
-    ``progress`` gets the fraction done. Raises `OutputError` if it cannot be written, and as `check_place`.
-    """
-    check_place(path)
-    target = Path(os.path.realpath(path))  # a link stays a link
-    partial = unfinished(target)
-    try:
-        write_gguf(partial, file.entries, file.tensors, progress)
-        partial.replace(target)
-    except OSError as error:
-        size = sum(len(tensor.data) for tensor in file.tensors.values()) / 1e6
-        raise OutputError(
-            f"{path} cannot be written, {error.strerror}: free {size:.0f} MB, or name another file"
-        ) from None
-    finally:
-        partial.unlink(missing_ok=True)
-    return sha256_of(target)
 
 
 def check_place(path: Path) -> None:
@@ -296,9 +256,9 @@ def write_gguf(
     tensors: Mapping[str, Tensor],
     progress: Callable[[float], None] = lambda _done: None,
 ) -> None:
-    """Write a GGUF file of version 3; it must not be the file from which the tensors are mapped.
+    """Write a GGUF file of version 3; the old file stays until it is complete.
 
-    Raises `OSError` if it cannot be written.
+    ``progress`` gets the fraction done. Raises `OutputError` if it cannot be written.
     """
     kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
     infos, place = [], 0
@@ -313,7 +273,7 @@ def write_gguf(
         *infos,
     ))  # fmt: skip
     done = 0
-    with path.open("wb") as file:
+    with atomic_file(path) as file:
         file.write(header.ljust(_padded(len(header)), b"\0"))
         for tensor in tensors.values():
             for begin in range(0, len(tensor.data), _COPY_BYTES):

@@ -67,16 +67,13 @@ def read_heads(path: Path, model_path: Path) -> Heads:
         )
     _check_fits(file, model, path, model_path)
     tokens = file.value(_TOKENS)
-    are_ids = isinstance(tokens, np.ndarray) and tokens.dtype == np.int32
-    ids = np.asarray(tokens if are_ids else [], np.int32)
-    if not 0 < len(ids) == len(np.unique(ids)) or ids.min() < 0 or ids.max() >= _vocabulary(model):
-        raise InputError(f"{path}: the list of tokens of these heads is damaged: fetch or train them again")
+    ids = np.asarray(tokens if isinstance(tokens, np.ndarray) else [], np.int32)
     places = takewhile(lambda place: set(_names(place)) <= set(file.tensors), range(1, MAX_HEADS + 1))
     heads = [Head(*(matrix_of(file, name, path) for name in _names(place))) for place in places]
-    if not heads or 2 * len(heads) != len(file.tensors) or not all(_is_sound(one, model) for one in heads):
-        raise InputError(
-            f"{path}: the matrices of these heads do not fit together: fetch or train them again"
-        )
+    are_ids = 0 < len(ids) == len(np.unique(ids)) and ids.min() >= 0 and ids.max() < _vocabulary(model)
+    are_all = 0 < 2 * len(heads) == len(file.tensors)
+    if not are_ids or not are_all or not all(_is_sound(one, model) for one in heads):
+        raise InputError(f"{path}: these heads are damaged: fetch or train them again")
     return Heads(heads, ids, output_rows(model, model_path, ids))
 
 

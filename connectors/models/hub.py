@@ -191,23 +191,14 @@ def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
     from huggingface_hub import errors
 
     log_in = "log in with 'hf auth login' or set HF_TOKEN"
-    if isinstance(error, errors.HFValidationError):
-        return UsageError(f"{repo!r} is not the name of a repository: write hub:OWNER/REPO:FILE.gguf")
     if isinstance(error, errors.GatedRepoError):
         return InputError(f"{repo} requires you to accept its licence: do that on its page, then {log_in}")
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return InputError(f"the hub has no repository {repo} that you may read: check the name, or {log_in}")
-    if isinstance(error, errors.RemoteEntryNotFoundError):
-        return InputError(f"{repo} has no file {file}: look for the name on its page, under Files")
+    if isinstance(error, (errors.RepositoryNotFoundError, errors.RemoteEntryNotFoundError)):
+        return InputError(f"the hub has no {file} of {repo} that you may read: check the names, or {log_in}")
     if isinstance(error, errors.LocalEntryNotFoundError):
-        if isinstance(error.__cause__, errors.OfflineModeIsEnabled):
-            return InputError(
-                f"{file} of {repo} is not in the cache, and HF_HUB_OFFLINE forbids downloading it: "
-                "unset it, or give the path of a file"
-            )
         return InputError(
-            f"{file} of {repo} is not in the cache, and the hub cannot be reached: "
-            "check the network, or HF_ENDPOINT"
+            f"{file} of {repo} is not in the cache, and the hub cannot be reached, or HF_HUB_OFFLINE forbids "
+            "downloading it: check the network, or give the path of a file"
         )
     if isinstance(error, OSError) and error.errno:
         return OutputError(f"{file} cannot be stored, {error.strerror}: free space, or set HF_HOME")

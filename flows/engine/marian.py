@@ -6,8 +6,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+from connectors.machine.measured import recalled_costs
 from connectors.machine.resources import usable_cores
-from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.firefox import FIREFOX, firefox_folder, packaged_firefox
 from connectors.models.opus import OPUS_MT, fetch_opus
 from flows.engine.sessions import OpenModel
@@ -23,8 +23,8 @@ from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
 from operators.sentences.seam import Judge
-from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
-from operators.seq2seq.marian import MarianModel, is_marian, read_folder
+from operators.seq2seq.firefox import FirefoxModel, is_firefox, only
+from operators.seq2seq.marian import MarianModel, is_marian
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import EncoderDecoder, PairStore
 
@@ -51,8 +51,8 @@ class OpenMarian(NamedTuple):
 
     def costs(self) -> PassCosts:
         """The cost of passes on this machine, for methods that propose tokens."""
-        key = f"{tuning_key(self.model.files[-1])}-{self.context.threads}"
-        return recalled(key, PassCosts, lambda: measure_costs(self._pass_s))
+        threads = self.context.threads
+        return recalled_costs(self.model.files[-1], threads, lambda: measure_costs(self._pass_s))
 
     def _pass_s(self, tokens: int) -> float:
         store, model = PairStore(self.model, 1), self.model
@@ -91,8 +91,8 @@ def marian_folder(
 def load_pair_model(folder: Path, threads: int) -> EncoderDecoder:
     """Load the model in a folder; raises `InputError` if it is none."""
     if is_firefox(folder):
-        return FirefoxModel(read_firefox(folder), threads)
-    return MarianModel(read_folder(folder), threads)
+        return FirefoxModel(folder, threads)
+    return MarianModel(folder, threads)
 
 
 def open_marian(
@@ -145,9 +145,9 @@ def open_judge(models: Iterable[object]) -> Judge | None:
     model = next((one for one in models if isinstance(one, FirefoxModel) and _is_known(one.files[0])), None)
     if model is None:
         packaged = packaged_firefox(Direction.of("English", "Portuguese"))
-        if packaged is None or not _is_known((folder := read_firefox(packaged)).weights):
+        if packaged is None or not _is_known(only(packaged, "model.*.bin")):
             return None
-        model = FirefoxModel(folder, 1)
+        model = FirefoxModel(packaged, 1)
     return english_probe(encoder(model))
 
 

@@ -1,7 +1,7 @@
 """The sessions of the model and of its draft model, and the scheduler that rooms share."""
 
 import atexit
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +12,9 @@ from connectors.models.resolve import resolve_model
 from flows.settings.translate import BEAM, TranslateSettings
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.errors import InputError
-from operators.models.llama import BATCH, ContextSettings, LlamaContext
+from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
 from operators.notifications import Progress
 from operators.seq2seq.store import PairStore
 from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
@@ -56,29 +55,37 @@ def beams(settings: TranslateSettings, heads: int) -> int:
     return width if width > 1 and not settings.draft_model else 0
 
 
+def least_kept(cells: int) -> int:
+    """The number of tokens from which on keeping them pays in a cache of so many cells.
+
+    A pass over the source costs as much as 6 tokens in another one, and turning the keys of 1,024 cells as
+    much as 14: with the default model on two cores.
+    """
+    return 7 + 14 * cells // 1024
+
+
 def open_sessions(
     settings: TranslateSettings,
     model: LlamaModel,
     heads: Sequence[tuple[int, ...]],
     context: ContextSettings,
-    least_kept: Callable[[int], int] | None = None,
+    *,
+    keeps: bool = False,
 ) -> tuple[LlamaContext, SessionPool]:
     """The context and the sessions of one of the two models.
 
     Args:
         heads: The beginnings of its prompts.
         context: The size of the context, perhaps made for the other model.
-        least_kept: Gives the number of tokens from which on keeping them pays in so many cells; absent to
-            keep none.
+        keeps: Whether outputs are kept behind prompts that have changed, if the model can.
     """
     own = msgspec.structs.replace(context, sequences=sequences(settings, model, len(heads)))
     opened = LlamaContext(model, own)
     first, *further = heads
-    least = None
-    if least_kept is not None and shifted(settings, len(heads)) and opened.can_shift:
-        least = least_kept(own.cells)
+    is_kept = keeps and shifted(settings, len(heads)) and opened.can_shift
     pool = SessionPool(
-        opened, first, settings.sessions, further=further, least_kept=least,
+        opened, first, settings.sessions, further=further,
+        least_kept=least_kept(own.cells) if is_kept else None,
         branches=0 if model.is_recurrent else branches(settings),
         beams=0 if model.is_recurrent else beams(settings, len(heads)),
     )  # fmt: skip
@@ -127,20 +134,11 @@ def open_draft_model(
     return DraftModel(path, draft, opened, pool)
 
 
-#: Maximum bytes of the logits of a pass of many rooms: 256 positions for a vocabulary of 262,144 tokens.
-_LOGITS_BYTES = 1 << 28
-
-
 class OpenModel(NamedTuple):
     """A loaded model: its context, and the sessions in it."""
 
     context: LlamaContext | PairStore
     pool: SessionPool
-
-
-def largest_fill(model: LlamaModel) -> int:
-    """Maximum number of tokens of a pass of many rooms, if all of them need logits."""
-    return max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
 
 
 def make_scheduler(opened: OpenModel, draft: DraftModel | None, costs: PassCosts) -> Scheduler:
@@ -155,14 +153,7 @@ def share_passes(
     opened: OpenModel, draft: DraftModel | None, *, fill: int, costs: PassCosts = FLAT
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
-    second = None if draft is None else SharedSessions(_shares(draft.context), draft.pool)
-    first = SharedSessions(_shares(opened.context), opened.pool)
-    return Scheduler(first, second, fill=fill, costs=costs)
-
-
-def _shares(context: LlamaContext | PairStore) -> LlamaContext | None:
-    """What evaluates several sessions in one pass; None if nothing does."""
-    return context if isinstance(context, LlamaContext) and not context.is_recurrent else None
+    return Scheduler(opened.pool, None if draft is None else draft.pool, fill=fill, costs=costs)
 
 
 def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:

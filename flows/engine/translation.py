@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
+from connectors.machine.resources import good_threads
 from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_glossary
 from flows.engine.choice import chosen_model, fetch_chosen
-from flows.engine.costs import fill_costs_of, keep_costs_of, pass_costs_of, row_step_of, tuning_of
+from flows.engine.costs import pass_costs_of
 from flows.engine.marian import UNSHARED, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, research, weighs_costs
 from flows.engine.sessions import (
@@ -41,7 +42,6 @@ from operators.languages import ENGLISH, Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
-from operators.models.tuning import Tuning
 from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
@@ -213,30 +213,26 @@ def _open(
         prompts = {
             one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
         }
-        tuning = tuning_of(path, model, progress) if own.threads is None else Tuning(own.threads)
         progress("evaluating the prompt", None)
         context = ContextSettings(
             cells=_cells(own, model, list(prompts.values())),
             sequences=sequences(own, model, len(prompts)),
-            ubatch=tuning.ubatch,
-            threads=tuning.threads,
-            row_step=row_step_of(path, model, tuning, progress),
+            threads=own.threads or good_threads(),
         )
         heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
-        keep_costs = cache(lambda: keep_costs_of(path, model, context, progress))
-        opened = OpenModel(
-            *open_sessions(own, model, heads, context, lambda cells: keep_costs().least(cells))
-        )
+        opened = OpenModel(*open_sessions(own, model, heads, context, keeps=True))
         draft = open_draft_model(own, model, heads, context, progress)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+    threads = context.threads
+    costs = cache(lambda: pass_costs_of(path, model, threads, progress))
     return Engine(
         path, model, next(iter(prompts.values())), prompts, opened, draft,
         research().open_heads(own, path),
         context, glossary,
-        cache(lambda: pass_costs_of(path, model, context, progress)),
-        cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, context, progress)),
-        cache(lambda: fill_costs_of(path, model, context, progress)),
+        costs,
+        cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, threads, progress)),
+        costs,
     )  # fmt: skip
 
 

@@ -113,8 +113,6 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
         "prompt": f"{asked.source}-{asked.target}|"
         + _digest([prompt.head, prompt.lead, prompt.tail, prompt.unfinished_tail]),
         "threads": context.threads,
-        "ubatch": context.ubatch,
-        "row_step": context.row_step,
         "cells": context.cells,
         # Fewer tokens of a draft are not kept when the source grows; None if none are ever.
         "least_kept": engine.pool.least_kept,

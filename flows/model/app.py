@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
 from flows.model.jobs import (
@@ -114,7 +115,7 @@ def assemble(
     # Imported here because other commands do not need it and should start fast.
     from connectors.models.assembly import Parts, cached_path
     from connectors.models.assembly import assemble as assembled
-    from connectors.models.gguf import check_place, write_model
+    from connectors.models.gguf import check_place, write_gguf
     from connectors.models.resolve import resolve_model
     from operators.prompts.template import TrainedPrompts, labels_of
 
@@ -129,6 +130,7 @@ def assemble(
         make_folder(made.parent)
         check_place(made)
         file = assembled(parts, waiting.doing)
-        sha256 = write_model(made, file, lambda part: waiting.doing(f"writing {made.name}", part))
+        write_gguf(made, *file, lambda part: waiting.doing(f"writing {made.name}", part))
     tokens = file.tensors["token_embd.weight"].shape[-1]
-    print(f"{printable(str(made))}: {tokens} tokens, {made.stat().st_size / 1e6:.0f} MB, sha256 {sha256}")
+    size = f"{made.stat().st_size / 1e6:.0f} MB, sha256 {sha256_of(made)}"
+    print(f"{printable(str(made))}: {tokens} tokens, {size}")

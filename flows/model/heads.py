@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,15 +15,13 @@ from tqdm import tqdm
 
 from connectors.corpora import read_pairs
 from connectors.machine.resources import usable_cores
-from connectors.models.gguf import encode, read_gguf, write_model
-from connectors.models.heads import heads_file, output_rows, read_heads
+from connectors.models.gguf import encode, read_gguf, write_gguf
+from connectors.models.heads import heads_file, output_rows
 from connectors.models.resolve import resolve_model
-from flows.model.block_sizes import RULES, BlockSize, measured
 from flows.model.jobs import HeadsJob
-from flows.model.torch_type import fast_type
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
-from operators.errors import InputError, printable
+from operators.errors import InputError
 from operators.languages import Direction, language
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -31,14 +29,13 @@ from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.research.heads import EQUATIONS, StateSolver, mean_block
 from operators.research.many_answers import Answer, many_answers
-from operators.training.examples import Pair, example, held_out
-from operators.training.heads import HeadsFit, places
+from operators.training.examples import Pair, example
+from operators.training.heads import HeadsFit, fast_type, places
 from operators.trouble import ModelTrouble
 
 #: Number of answers that are generated at a time.
 _AT_A_TIME = 16
-#: Number of prompts that are decoded with every number of heads and every rule, and one in so many pairs is
-#: held out for them.
+#: Number of held-out prompts whose answers the heads are measured on, and one in so many pairs is held out.
 _MEASURED, _HELD_OUT = 40, 20
 #: Number of tokens that heads can propose, and of translations whose tokens are among them.
 _TOKENS, _REFERENCES = 8192, 20_000
@@ -49,7 +46,8 @@ def run(job: HeadsJob) -> None:
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     job.check(path)
     pairs = [pair for file in job.pairs for pair in read_pairs(file)]
-    learned, held = held_out(pairs, _HELD_OUT)
+    learned = [pair for number, pair in enumerate(pairs) if number % _HELD_OUT]
+    held = pairs[::_HELD_OUT]
     if not learned:
         raise InputError(f"{job.pairs[0]}: the only pair is held out and none is left to train on; give more")
     with closing(LlamaModel(path)) as model:
@@ -63,19 +61,18 @@ def run(job: HeadsJob) -> None:
             "general.name": encode(f"proposal heads for {path.stem}"),
             "surtitle.heads.model": encode(path.name),
         }
-        sha256 = write_model(job.output, heads_file(fit.heads(), tokens, read_gguf(path), about))
-        blocks = _measured(model, path, prompt, tasks[job.prompts :], job)
+        write_gguf(job.output, *heads_file(fit.heads(), tokens, read_gguf(path), about))
     known, said = set(tokens.tolist()), [token for one in measured_on for token in one.tokens]
     record = job.record(path, "torch", "llama-cpp-python") | {
         "tokens": sum(len(one.tokens) for one in shown),
         # Share of the held-out answers' tokens that the heads can predict.
         "covered": round(sum(token in known for token in said) / len(said), 4),
         "points": points,
-        "blocks": [one._asdict() for one in blocks],
     }
     job.write_record(record)
-    _print(blocks)
-    print(f"{printable(str(job.output))}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
+    for heads, block in enumerate(points[-1]["blocks"], start=1):
+        print(f"{heads} heads: {block:.2f} tokens a pass")
+    print(job.written)
 
 
 def _tasks(pairs: Sequence[Pair], prompt: Prompt, job: HeadsJob, count: int) -> list[Task]:
@@ -97,7 +94,7 @@ def _answers(model: LlamaModel, path: Path, prompt: Prompt, tasks: Sequence[Task
     solver = _solver(path, model.vocabulary_size)
     bar = tqdm(total=len(tasks), unit=" answers", desc="translating")
     try:
-        with closing(LlamaContext(model, _context(prompt, tasks, _AT_A_TIME))) as context, bar:
+        with closing(LlamaContext(model, _context(prompt, tasks))) as context, bar:
             for number, answer in many_answers(context, prompt.head, tasks, solver, _AT_A_TIME):
                 found[number] = answer
                 bar.update()
@@ -112,11 +109,11 @@ def _solver(path: Path, size: int) -> StateSolver:
     return StateSolver(ids, output_rows(read_gguf(path), path, ids))
 
 
-def _context(prompt: Prompt, tasks: Sequence[Task], answers: int) -> ContextSettings:
+def _context(prompt: Prompt, tasks: Sequence[Task]) -> ContextSettings:
     longest = max(len(task.prompt) + task.limit for task in tasks) - len(prompt.head)
     return ContextSettings(
-        cells=-(-(len(prompt.head) + answers * longest) // 256) * 256,
-        sequences=answers + 1,
+        cells=-(-(len(prompt.head) + _AT_A_TIME * longest) // 256) * 256,
+        sequences=_AT_A_TIME + 1,
         threads=usable_cores(),
     )
 
@@ -162,25 +159,3 @@ def _blocks(fit: HeadsFit, held: Sequence[Answer], ids: Sequence[int], heads: in
     ]
     answers = [one.tokens for one in held]
     return [round(mean_block(answers, proposed, count), 3) for count in range(1, heads + 1)]
-
-
-def _measured(
-    model: LlamaModel, path: Path, prompt: Prompt, tasks: Sequence[Task], job: HeadsJob
-) -> list[BlockSize]:
-    """Measure the heads as they are used: read from their file, on llama.cpp."""
-    heads = read_heads(job.output, path)
-    with closing(LlamaContext(model, _context(prompt, tasks, 1))) as context:
-        rows = measured(context, prompt.head, tasks, heads)
-        return list(tqdm(rows, total=len(RULES) * job.heads, unit=" rows", desc="measuring"))
-
-
-def _print(blocks: Sequence[BlockSize]) -> None:
-    if not blocks:
-        print("all held-out translations repeat themselves, so no blocks could be counted")
-        return
-    print("tokens a pass, and the speedup where a pass over n tokens costs 1 + n/100")
-    print("heads  " + "  ".join(f"{rule:>11}" for rule in RULES))
-    for heads, row in groupby(blocks, key=lambda block: block.heads):
-        print(
-            f"{heads:5}  " + "  ".join(f"{one.mean_block:5.2f} {one.speedup_simulated:5.2f}" for one in row)
-        )

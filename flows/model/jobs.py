@@ -13,6 +13,7 @@ from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.models.gguf import check_place
 from flows.settings.translate import TranslateSettings
+from operators.errors import printable
 
 LANGUAGES = TranslateSettings()
 
@@ -61,6 +62,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             "data": [{"name": path.name, "sha256": sha256_of(path)} for path in self.pairs],
             "versions": {name: version(name) for name in packages},
         }
+
+    @property
+    def written(self) -> str:
+        """The file that was written, for the user."""
+        size = self.output.stat().st_size / 1e6
+        return f"{printable(str(self.output))}: {size:.1f} MB, sha256 {sha256_of(self.output)}"
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Write a record next to the output. Raises `OutputError`."""

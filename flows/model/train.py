@@ -5,11 +5,9 @@ from contextlib import closing
 
 from connectors.corpora import read_pairs
 from connectors.models.adapter import adapter_file, read_adapter
-from connectors.models.gguf import encode, read_gguf, write_model
+from connectors.models.gguf import encode, read_gguf, write_gguf
 from connectors.models.resolve import resolve_model
 from flows.model.jobs import TrainingJob
-from flows.model.torch_type import fast_type
-from operators.errors import printable
 from operators.languages import Direction, language
 from operators.models.llama_model import LlamaModel
 from operators.prompts.template import (
@@ -20,7 +18,8 @@ from operators.prompts.template import (
     spell_prompts,
     telling_unfinished,
 )
-from operators.training.lora import Examples, Schedule, load, train
+from operators.training.heads import fast_type
+from operators.training.lora import Examples, load, train
 
 
 def run(job: TrainingJob) -> None:
@@ -40,8 +39,15 @@ def run(job: TrainingJob) -> None:
             seed=job.seed,
             epochs=job.epochs,
         )
-        schedule = Schedule(job.rank, job.rate, job.batch, job.seed)
-        trained, losses = train(load(path, fast_type()), examples, schedule, state)
+        trained, losses = train(
+            load(path, fast_type()),
+            examples,
+            state,
+            rank=job.rank,
+            rate=job.rate,
+            batch=job.batch,
+            seed=job.seed,
+        )
     file = read_gguf(path)
     architecture = file.text("general.architecture")
     blocks = file.value(f"{architecture}.block_count")
@@ -52,8 +58,7 @@ def run(job: TrainingJob) -> None:
         TEMPLATES_KEY: encode(spell_prompts(TrainedPrompts((labels,)))),
         "surtitle.trained.model": encode(path.name),
     }
-    sha256 = write_model(job.output, adapter_file(adapter, architecture, entries))
+    write_gguf(job.output, *adapter_file(adapter, architecture, entries))
     job.write_record(record | {"pairs": len(pairs), "losses": losses})
     shutil.rmtree(state)
-    size = job.output.stat().st_size / 1e6
-    print(f"{printable(str(job.output))}: {len(examples):,} examples, {size:.1f} MB, sha256 {sha256}")
+    print(job.written)

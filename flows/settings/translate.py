@@ -114,7 +114,7 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     #: Caption sentences when they are finished, not while they grow.
     #: By default those of recordings of which only files are written.
     finals_only: bool | None = None
-    #: Threads of the model. By default, the fastest number is measured.
+    #: Threads of the model. By default, one on each core.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
     #: Number of segments that keep their KV cache.
     sessions: Annotated[int, Meta(ge=1, le=255)] = 4

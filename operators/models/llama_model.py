@@ -26,15 +26,17 @@ class LlamaModel:
         be_quiet()
         self.path = path
         self.handle: ctypes.c_void_p | None = _load(path, progress)
-        self.is_recurrent = is_recurrent(self.handle)
+        #: Whether the memory, or part of it, is a state that cannot be cut at any position.
+        self.is_recurrent = bool(
+            llama.llama_model_is_recurrent(self.handle) or llama.llama_model_is_hybrid(self.handle)
+        )
         #: Whether tokens can move: a position is one rotation of the keys, which llama.cpp can turn.
         self.can_turn = (
             llama.llama_model_rope_type(self.handle) in _ROTARY
             and not self.is_recurrent
             and not _slides_alone(self.handle)
         )
-        kind = other_kind(self.handle)
-        if kind is not None:
+        if (kind := _other_kind(self.handle)) is not None:
             self.refuse(kind)
         self._vocab = llama.llama_model_get_vocab(self.handle)
         self.vocabulary_size = int(llama.llama_vocab_n_tokens(self._vocab))
@@ -199,12 +201,7 @@ def _slides_alone(model: ctypes.c_void_p | None) -> bool:
     return bool(llama.llama_model_n_swa(model) > 0 and llama.llama_model_n_layer(model) < _WINDOWED)
 
 
-def is_recurrent(model: ctypes.c_void_p | None) -> bool:
-    """Whether the memory, or part of it, is a state that cannot be cut at any position."""
-    return bool(llama.llama_model_is_recurrent(model) or llama.llama_model_is_hybrid(model))
-
-
-def other_kind(model: ctypes.c_void_p | None) -> str | None:
+def _other_kind(model: ctypes.c_void_p | None) -> str | None:
     """The kind of a model that does not continue a text token by token; None for one that does."""
     if llama.llama_model_is_diffusion(model):
         return "a diffusion model, which does not write from left to right"
@@ -225,14 +222,10 @@ def first_difference(one: LlamaModel, other: LlamaModel) -> str | None:
 
     One of them may have some extra tokens at the end.
     """
-    if one is other:
-        return None
     sizes = one.vocabulary_size, other.vocabulary_size
     if max(sizes) - min(sizes) > MAX_PADDING:
         return f"it has {other.vocabulary_size} tokens and not {one.vocabulary_size}"
-    for token in range(min(sizes)):
-        if one.spelled(token) != other.spelled(token):
+    for token in range(min(sizes) if one is not other else 0):
+        if (one.spelled(token), one.is_end(token)) != (other.spelled(token), other.is_end(token)):
             return f"its token {token} is {other.spelled(token)!r} and not {one.spelled(token)!r}"
-        if one.is_end(token) != other.is_end(token):
-            return f"only one of them ends its texts with {one.spelled(token)!r}"
     return None

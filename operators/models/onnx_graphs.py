@@ -17,7 +17,7 @@ from operators.trouble import ModelTrouble, Trouble
 
 T = TypeVar("T")
 #: Keys and values by the names of a decoder's inputs; each has shape (1, heads, tokens, head width).
-Held = Mapping[str, NDArray[Any]]
+KeyValues = Mapping[str, NDArray[Any]]
 _PAST, _PRESENT = "past_key_values.", "present."
 
 
@@ -137,7 +137,7 @@ class MergedDecoder(OnnxGraph):
         self.own = [name for name in past if ".encoder." not in name]
         self.cross = [name for name in past if ".encoder." in name]
 
-    def step(self, fed: Held, wanted: Iterable[str], *, is_first: bool) -> tuple[Logits, dict[str, Any]]:
+    def step(self, fed: KeyValues, wanted: Iterable[str], *, is_first: bool) -> tuple[Logits, dict[str, Any]]:
         """A pass: logits, (tokens, vocabulary), and the ``wanted`` keys and values; raises `ModelTrouble`."""
         names = {name: _PRESENT + name.removeprefix(_PAST) for name in wanted}
         made = self.run({**fed, "use_cache_branch": np.array([not is_first])}, ("logits", *names.values()))

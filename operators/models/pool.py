@@ -5,55 +5,20 @@ evicted or lost, it is rebuilt from the head, which costs time but changes no re
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count, islice
 from threading import Lock
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from operators.decoding.forward import BeamForward, Forward, Logits, best_tokens
-from operators.decoding.session import Keeping, PrefixSession
-from operators.models.beams import Beams
-from operators.models.branches import BranchingSequence, BranchingSession, BranchStore
-from operators.models.store import SequenceStore, SharedStore, ShiftingStore
+import numpy as np
+
+from operators.decoding.forward import BeamForward, best_tokens
+from operators.models.kv import KvSequence, KvSession, KvTreeSession, SequenceStore
+from operators.serving.scheduler import PassAnswer, PassRequest
 from operators.text import common_prefix
 from operators.trouble import ModelTrouble, NoRoom
 
-
-class Aside:
-    """Holds tokens of a session until what stands before them has been evaluated, in a spare sequence.
-
-    llama.cpp appends to a sequence only at its end. So where the source grows, the kept tokens of the output
-    move here, the source is appended, and they come back behind it at new positions. Sequences share cells,
-    so nothing is copied; the keys are turned with the next pass (RoPE; Su et al. 2021, section 3.2).
-    """
-
-    def __init__(self, store: ShiftingStore, number: int) -> None:
-        self._store = store
-        self._number = number
-        self._held = (0, 0)
-
-    def take(self, sequence: int, begin: int, end: int) -> None:
-        """Hold what ``sequence`` holds from position ``begin`` up to ``end``; the caller cuts it there."""
-        self.forget()
-        self._store.copy_part(sequence, self._number, begin, end)
-        self._held = begin, end
-
-    def put_back(self, sequence: int, start: int) -> None:
-        """Append it to ``sequence`` at position ``start``."""
-        begin, end = self._held
-        self._store.shift(self._number, begin, end, start - begin)
-        self._store.copy_part(self._number, sequence, start, start + end - begin)
-        self.forget()
-
-    def forget(self) -> None:
-        """Hold nothing."""
-        if self._held != (0, 0):
-            self._store.cut_sequence(self._number, 0)
-            self._held = 0, 0
-
-
-#: The sequence that holds only the first head.
-HEAD = 0
 # Numbers of consecutive failures (2, 8, 32, …) after which the head is evaluated again. The gaps grow because
 # this is expensive and a permanently broken model fails every time.
 _SUSPICIOUS = frozenset(2 << power for power in range(0, 62, 2))
@@ -69,95 +34,13 @@ class Usage(NamedTuple):
     tokens: int = 0
 
 
-class _Head(NamedTuple):
-    """The beginning of a prompt, and the sequence that holds only this."""
-
-    number: int
-    tokens: list[int]
-
-
-class _Sequence:
-    """One numbered sequence as the `KvCache` of a session."""
-
-    def __init__(
-        self,
-        store: SequenceStore,
-        head: _Head,
-        number: int,
-        make_room: Callable[[int], bool],
-        aside: Aside | None,
-    ) -> None:
-        """Begin with ``head``.
-
-        ``make_room`` drops some sequences, but not the one with that number; whether there were any.
-        """
-        self._store = store
-        self._head = head
-        self._holds_head = True
-        self.number = number
-        self._make_room = make_room
-        self._aside = aside
-        self._take_head()
-
-    def _take_head(self) -> int:
-        """Hold the head in place of nothing; its length."""
-        if self._head.tokens:
-            self._store.copy_sequence(self._head.number, self.number)
-        return len(self._head.tokens)
-
-    def cut(self, length: int) -> int:
-        if self._aside is not None:
-            self._aside.forget()
-        self._holds_head = self._holds_head and length >= len(self._head.tokens)
-        try:
-            self._store.cut_sequence(self.number, length)
-        except ModelTrouble:
-            # A recurrent layer holds one state for all tokens: those after the head are evaluated again.
-            self._store.cut_sequence(self.number, 0)
-            return self._take_head() if self._holds_head else 0
-        return length
-
-    def set_aside(self, begin: int, end: int, length: int) -> None:
-        if self._aside is not None:
-            self._aside.take(self.number, begin, end)
-            self._store.cut_sequence(self.number, length)
-
-    def put_back(self, start: int) -> None:
-        if self._aside is not None:
-            self._aside.put_back(self.number, start)
-
-    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        while True:
-            try:
-                return self._store.evaluate(self.number, tokens, start, rows)
-            except NoRoom:
-                if not self._make_room(self.number):
-                    raise
-                # Part of the pass may already be in the cache.
-                if self.cut(start) < start:
-                    raise
-
-
-_AnySequence = _Sequence | BranchingSequence
-
-
-class OpenSession(NamedTuple):
-    """A session and the sequence that serves as its cache."""
-
-    sequence: _AnySequence
-    session: PrefixSession
-    #: Length of the head that it shares with other sessions.
-    shared: int
-    #: Where continuations of its sequence are held, if the pool has sequences for them.
-    beams: Beams | None = None
-
-
 class SessionPool:
     """At most ``size`` sessions that start with one of the heads; the least recently used is evicted.
 
     Workers of one process share a pool, which lends a session to one of them at a time (`session`), because
     logits are views of a buffer that the next pass overwrites. Methods other than `session` and `release` are
-    for an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread.
+    for an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread: for it,
+    the pool is the `Passes` of a model.
     """
 
     def __init__(
@@ -173,42 +56,47 @@ class SessionPool:
     ) -> None:
         """Evaluate the heads once.
 
-        The store must have ``size`` + ``branches`` + 1 sequences, and one for each further head. With
-        ``branches``, the store must be a `BranchStore`, and sessions answer requests for trees with up to
-        that many branches.
-
         Args:
-            store: The model's memory.
+            store: The model's memory, with ``size`` + ``branches`` + 1 sequences, and one for each further
+                head.
             head: What most prompts begin with.
             size: Maximum number of sessions.
             branches: Maximum number of branches of a tree.
             further: What other prompts begin with.
             least_kept: Minimum number of tokens of outputs that are kept in one pass behind prompts that have
-                changed; fewer are evaluated. The store must be a `ShiftingStore` then, and have ``size`` more
-                sequences. None keeps none.
-            beams: Maximum number of continuations of a session in a beam search. The store must be a
-                `SharedStore` then, and have so many more sequences for each session.
+                changed; fewer are evaluated. The store needs ``size`` more sequences then. None keeps none.
+            beams: Maximum number of continuations of a session in a beam search. The store needs so many more
+                sequences for each session.
 
         Raises:
             ModelTrouble: if the model fails.
         """
         self._store = store
-        self._heads = [_Head(HEAD, list(head))]
-        first = size + branches + 1
-        self._heads += [_Head(first + place, list(one)) for place, one in enumerate(further)]
         #: Maximum number of sessions.
         self.most = size
-        self._free = list(range(size, 0, -1))
-        # Shared by all sessions: only one session is lent out at a time, and it returns them.
-        self._spare = range(size + 1, size + 1 + branches)
-        #: Minimum number of tokens kept in one pass behind prompts that have changed; None if none are.
-        self.least_kept = least_kept
-        # The sequence in which tokens of a session wait has the session's number and this more.
-        self._aside_from = size + branches + len(self._heads) - 1
         #: Maximum number of hypotheses of a session in a beam search; 0 if it can hold none.
         self.beams = 0 if branches else beams
-        self._beams_from = self._aside_from + 1 + (size if self.least_kept is not None else 0)
-        self._open: OrderedDict[str, OpenSession] = OrderedDict()
+        #: Minimum number of tokens kept in one pass behind prompts that have changed; None if none are.
+        self.least_kept = least_kept
+        numbers = count(1)
+        own = list(islice(numbers, size))
+        # Shared by all sessions: only one session is lent out at a time, and it returns them.
+        self._spare = list(islice(numbers, branches))
+        # The beginnings of prompts, by the sequences that hold only these.
+        self._heads = {0: list(head)} | {next(numbers): list(one) for one in further}
+        parked = own if least_kept is None else list(islice(numbers, size))
+        self._free = [
+            KvSequence(
+                store,
+                number,
+                self._drop_oldest_others,
+                parked=None if least_kept is None else aside,
+                beams=list(islice(numbers, self.beams)),
+                spare=self._spare,
+            )
+            for number, aside in zip(own, parked, strict=True)
+        ][::-1]
+        self._open: OrderedDict[str, KvSession] = OrderedDict()
         self._lock = Lock()
         self._failures = 0
         self._is_head_there = False
@@ -217,11 +105,11 @@ class SessionPool:
         self._evaluate_heads()
 
     @contextmanager
-    def session(self, key: str) -> Iterator[PrefixSession]:
+    def session(self, key: str) -> Iterator[KvSession]:
         """Lend the session of ``key``, created if it is not in the pool."""
         with self._lock:
-            self.refresh()
-            session = self.open(key).session
+            self._refresh()
+            session = self._session(key)
             try:
                 yield session
             except BaseException:
@@ -229,38 +117,31 @@ class SessionPool:
                 raise
             else:
                 self.succeed()
-                if isinstance(session, BranchingSession):
+                if isinstance(session, KvTreeSession):
                     session.settle()
 
-    def refresh(self) -> None:
-        """Evaluate the heads again if repeated failures suggest that they are broken.
-
-        This drops all sessions. Raises `ModelTrouble` if the model fails.
-        """
-        if not self._is_head_there or self._failures in _SUSPICIOUS:
-            self._renew()
-
-    def open(self, key: str, tokens: Sequence[int] = ()) -> OpenSession:
-        """Return the session of ``key``, created if necessary; it becomes the most recently used one.
-
-        A session is created with the head that the requested ``tokens`` begin with.
-        """
-        if key not in self._open:
-            self._open[key] = self._begin(self._head_of(tokens))
-        self._open.move_to_end(key)
-        return self._open[key]
-
-    def size(self, key: str, request: Forward | BeamForward) -> int:
-        """Number of tokens to evaluate in order to answer ``request`` in the session of ``key``.
+    def size(self, asked: PassRequest) -> int:
+        """Number of tokens that a pass must evaluate to answer this request.
 
         It counts as in a pass that other sessions share: all tokens that can be kept are kept.
         """
+        key, request = asked
         if key in self._open:
-            return self._open[key].session.size(request, keeps=True)
-        tokens = list(request.tokens)
-        head = min(common_prefix(self._head_of(tokens).tokens, tokens), request.logits_from)
+            return self._open[key].size(request, keeps=True)
+        head = self._heads[self._head_of(request.tokens)]
+        known = min(common_prefix(head, list(request.tokens)), request.logits_from)
         more = sum(map(len, request.paths)) if isinstance(request, BeamForward) else 0
-        return len(request.tokens) - head + more
+        return len(request.tokens) - known + more
+
+    def answer(self, asked: Sequence[PassRequest]) -> Iterator[PassAnswer]:
+        """Answer requests of different keys in order, in one pass if possible."""
+        try:
+            self._refresh()
+        except ModelTrouble as trouble:
+            yield from (PassAnswer(trouble) for _ in asked)
+            return
+        together = self._together(asked)
+        yield from together if together is not None else map(self._alone, asked)
 
     def fail(self, key: str) -> None:
         """Drop a session after a failure, because the contents of its cache are unknown then."""
@@ -278,7 +159,108 @@ class SessionPool:
             if key in self._open:
                 self._drop(key)
 
-    def drop_oldest(self, keys: Collection[str]) -> bool:
+    @property
+    def usage(self) -> Usage:
+        """What is held now; it can be read on any thread."""
+        opened = tuple(self._open.values())
+        own = sum(max(0, one.held - one.shared) for one in opened)
+        return Usage(len(opened), self.most, sum(map(len, self._heads.values())) + own)
+
+    def _alone(self, asked: PassRequest) -> PassAnswer:
+        try:
+            session = self._session(asked.key, asked.request.tokens)
+            if isinstance(asked.request, BeamForward):
+                logits = session.forward_beams(asked.request)
+            else:
+                logits = session.forward(asked.request)
+        except ModelTrouble as trouble:
+            return PassAnswer(trouble)
+        return PassAnswer(logits, session.reused, session.kept)
+
+    def _together(self, asked: Sequence[PassRequest]) -> list[PassAnswer] | None:
+        """All answers from one pass; None if each request must be answered alone."""
+        widths = (len(one.request.paths) for one in asked if isinstance(one.request, BeamForward))
+        if len(asked) == 1 or not self._store.largest_pass or max(widths, default=0) > self.beams:
+            return None
+        sessions = [self._session(one.key, one.request.tokens) for one in asked]
+        # The pass before and the turning of keys are paid for once.
+        movable = (session.movable(one.request) for session, one in zip(sessions, asked, strict=True))
+        keeps = self.least_kept is not None and sum(movable) >= self.least_kept
+        sizes = (session.size(one.request, keeps=keeps) for session, one in zip(sessions, asked, strict=True))
+        if sum(sizes) > self._store.largest_pass:
+            return None
+        while True:
+            try:
+                return self._pass(asked, sessions, keeps=keeps)
+            except NoRoom:
+                if not self._drop_oldest({one.key for one in asked}):
+                    return None
+                # What waited to be kept is lost.
+                keeps = False
+            except ModelTrouble:
+                # One request may be the cause, and the others must not fail because of it.
+                return None
+
+    def _pass(
+        self, asked: Sequence[PassRequest], sessions: Sequence[KvSession], *, keeps: bool
+    ) -> list[PassAnswer]:
+        """All answers; raises `ModelTrouble` for all if the model fails."""
+        pairs = list(zip(sessions, (one.request for one in asked), strict=True))
+        leads = [session.begin(request, keeps=keeps) for session, request in pairs]
+        if first := [lead for lead in leads if lead is not None]:
+            self._store.evaluate_parts(first)
+        parts = [session.parts(request) for session, request in pairs]
+        made = iter(self._store.evaluate_parts([part for several in parts for part in several]))
+        answers = []
+        for (session, request), several in zip(pairs, parts, strict=True):
+            rows = [next(made) for _ in several]
+            session.end(request)
+            logits = rows[0] if len(rows) == 1 else np.concatenate(rows)
+            answers.append(PassAnswer(logits, session.reused, session.kept))
+        return answers
+
+    def _session(self, key: str, tokens: Sequence[int] = ()) -> KvSession:
+        """The session of ``key``, created if necessary; it becomes the most recently used one.
+
+        A session is created with the head that the requested ``tokens`` begin with.
+        """
+        if key not in self._open:
+            if not self._free:
+                self._drop(next(iter(self._open)))
+            number = self._head_of(tokens)
+            head, sequence = self._heads[number], self._free.pop()
+            sequence.begin(number, len(head))
+            kind = KvTreeSession if self._spare else KvSession
+            self._open[key] = kind(sequence, head, self.least_kept or 1)
+        self._open.move_to_end(key)
+        return self._open[key]
+
+    def _head_of(self, tokens: Sequence[int]) -> int:
+        return max(self._heads, key=lambda number: common_prefix(self._heads[number], list(tokens)))
+
+    def _refresh(self) -> None:
+        """Evaluate the heads again if repeated failures suggest that they are broken.
+
+        All sessions share them, so this drops all. Raises `ModelTrouble` if the model fails.
+        """
+        if self._is_head_there and self._failures not in _SUSPICIOUS:
+            return
+        self._failures += 1
+        self._is_head_there = False
+        for key in list(self._open):
+            self._drop(key)
+        for number in self._heads:
+            self._store.cut_sequence(number, 0)
+        self._evaluate_heads()
+
+    def _evaluate_heads(self) -> None:
+        for number, head in self._heads.items():
+            if head:
+                best_tokens(self._store.evaluate(number, head, 0, 1))
+        self._is_head_there = True
+        self.head_evaluations += 1
+
+    def _drop_oldest(self, keys: Collection[str]) -> bool:
         """Drop half of the sessions, the oldest first, but none of ``keys``; whether there were any."""
         others = [key for key in self._open if key not in keys]
         for key in others[: (len(others) + 1) // 2]:
@@ -286,71 +268,9 @@ class SessionPool:
         return bool(others)
 
     def _drop_oldest_others(self, number: int) -> bool:
-        return self.drop_oldest([key for key, one in self._open.items() if one.sequence.number == number])
-
-    @property
-    def usage(self) -> Usage:
-        """What is held now; it can be read on any thread."""
-        opened = tuple(self._open.values())
-        heads = sum(len(head.tokens) for head in self._heads)
-        own = sum(max(0, one.session.held - one.shared) for one in opened)
-        return Usage(len(opened), self.most, heads + own)
-
-    def _head_of(self, tokens: Sequence[int]) -> _Head:
-        if len(self._heads) == 1:
-            return self._heads[0]
-        return max(self._heads, key=lambda head: common_prefix(head.tokens, list(tokens)))
-
-    def _begin(self, head: _Head) -> OpenSession:
-        if not self._free:
-            self._drop(next(iter(self._open)))
-        sequence = self._sequence(head, self._free.pop())
-        shared = len(head.tokens)
-        keeping = None
-        if self.least_kept is not None:
-            keeping = Keeping(sequence, self.least_kept)
-        if not self._spare:
-            beams = self._beams_of(sequence.number)
-            return OpenSession(sequence, PrefixSession(sequence, head.tokens, keeping, beams), shared, beams)
-        store = cast(BranchStore, self._store)
-        branching = BranchingSequence(sequence, sequence.number, store, self._spare, self._drop_others)
-        return OpenSession(branching, BranchingSession(branching, head.tokens, keeping), shared)
-
-    def _beams_of(self, number: int) -> Beams | None:
-        if not self.beams:
-            return None
-        first = self._beams_from + (number - 1) * self.beams
-        return Beams(cast(SharedStore, self._store), number, range(first, first + self.beams))
-
-    def _sequence(self, head: _Head, number: int) -> _Sequence:
-        aside = None
-        if self.least_kept is not None:
-            aside = Aside(cast(ShiftingStore, self._store), self._aside_from + number)
-        return _Sequence(self._store, head, number, self._drop_oldest_others, aside)
-
-    def _evaluate_heads(self) -> None:
-        for head in self._heads:
-            if head.tokens:
-                best_tokens(self._store.evaluate(head.number, head.tokens, 0, 1))
-        self._is_head_there = True
-        self.head_evaluations += 1
-
-    def _renew(self) -> None:
-        """Evaluate the heads again: all sessions share them, so they may be the broken part."""
-        self._failures += 1
-        self._is_head_there = False
-        self._drop_others(HEAD)
-        for head in self._heads:
-            self._store.cut_sequence(head.number, 0)
-        self._evaluate_heads()
-
-    def _drop_others(self, number: int) -> None:
-        for key in [key for key, one in self._open.items() if one.sequence.number != number]:
-            self._drop(key)
+        return self._drop_oldest([key for key, one in self._open.items() if one.sequence.number == number])
 
     def _drop(self, key: str) -> None:
-        opened = self._open.pop(key)
-        if opened.beams is not None:
-            opened.beams.forget()
-        opened.sequence.cut(0)
-        self._free.append(opened.sequence.number)
+        sequence = self._open.pop(key).sequence
+        sequence.clear()
+        self._free.append(sequence)

@@ -11,8 +11,7 @@ import numpy as np
 from llama_cpp import GGML_TYPE_COUNT, _ggml
 from numpy.typing import NDArray
 
-from operators.models.adapter import Matrix
-
+Matrix = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
 F32, F16, Q8_0 = 0, 1, 8

@@ -5,13 +5,12 @@ the next prompt takes over its sequence.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from operators.decoding.forward import Logits, Task, best_tokens
-from operators.models.branches import BranchStore, Placed
-from operators.models.store import SequenceStore
+from operators.models.kv import Part, SequenceStore
 from operators.research.heads import Matrix, StateSolver
 
 #: The sequence that holds the common start of all prompts.
@@ -25,10 +24,6 @@ class Answer(NamedTuple):
     tokens: list[int]
     #: The hidden state from which each token was chosen, (tokens, width).
     states: Matrix
-
-
-class Store(SequenceStore, BranchStore, Protocol):
-    """A cache of numbered sequences that takes tokens of several in one pass."""
 
 
 class _Open:
@@ -46,14 +41,14 @@ class _Open:
         return token not in self.task.stop and len(self.tokens) < self.task.limit
 
     @property
-    def placed(self) -> Placed:
+    def part(self) -> Part:
         """Its last token in the next pass."""
         position = len(self.task.prompt) + len(self.tokens) - 1
-        return Placed(self.tokens[-1], position, (self.sequence,))
+        return Part((self.sequence,), self.tokens[-1:], position, 1)
 
 
 def many_answers(
-    store: Store, head: Sequence[int], tasks: Sequence[Task], solver: StateSolver, sequences: int
+    store: SequenceStore, head: Sequence[int], tasks: Sequence[Task], solver: StateSolver, sequences: int
 ) -> Iterator[tuple[int, Answer]]:
     """Yield the answers to ``tasks`` as they end, each with its number; drafts are not used.
 
@@ -88,4 +83,5 @@ def many_answers(
             yield from said(store.evaluate(one.sequence, one.task.prompt[len(head) :], len(head), 1), [one])
         if not growing:
             return
-        yield from said(store.evaluate_placed([one.placed for one in growing], len(growing)), list(growing))
+        rows = np.concatenate(store.evaluate_parts([one.part for one in growing]))
+        yield from said(rows, list(growing))

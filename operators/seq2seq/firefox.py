@@ -9,7 +9,6 @@ can be cut anywhere.
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from operators.errors import InputError, is_folder
 from operators.models.onnx_graphs import OnnxGraph, own_thread
 from operators.seq2seq.intgemm import Floats, Matrix, Weights
 from operators.seq2seq.ssru import Size, decoder_graph, encoder_graph
-from operators.seq2seq.store import Held, Read
+from operators.seq2seq.store import DecoderState, EncodedSource
 from operators.seq2seq.vocabulary import PieceVocabulary
 
 _PAIR = re.compile(r"model\.([a-z]{2})([a-z]{2})\..*")
@@ -28,31 +27,17 @@ _TOGETHER = 32
 _CELLS = "cells"
 
 
-class FirefoxFolder(NamedTuple):
-    """The files of a model."""
-
-    path: Path
-    weights: Path
-    source: Path
-    target: Path
-
-
 def is_firefox(path: Path) -> bool:
     """Whether a path leads to the folder of such a model."""
     return is_folder(path) and any(path.glob("model.*.bin"))
 
 
-def read_firefox(path: Path) -> FirefoxFolder:
-    """What is in the folder. Raises `InputError` if it is not complete."""
-
-    def only(*patterns: str) -> Path:
-        for pattern in patterns:
-            if found := sorted(path.glob(pattern)):
-                return found[0]
+def only(path: Path, *patterns: str) -> Path:
+    """The first file in a folder that fits one of the patterns. Raises `InputError` if there is none."""
+    found = [file for pattern in patterns for file in sorted(path.glob(pattern))]
+    if not found:
         raise InputError(f"{path}: it holds no {patterns[0]}; fetch the model again")
-
-    source, target = (only(f"{side}vocab.*.spm", "vocab.*.spm") for side in ("src", "trg"))
-    return FirefoxFolder(path, only("model.*.bin"), source, target)
+    return found[0]
 
 
 class FirefoxModel:
@@ -63,23 +48,25 @@ class FirefoxModel:
     # There is no limit but that of training.
     positions = 1024
 
-    def __init__(self, folder: FirefoxFolder, threads: int) -> None:
-        """Load the files; raises `InputError` if they are not those of such a model."""
-        weights = Weights(folder.weights)
-        self.path = folder.path
-        self.files: tuple[Path, ...] = (folder.weights,)
-        self.languages = _languages(folder.weights)
+    def __init__(self, folder: Path, threads: int) -> None:
+        """Load the files in a folder; raises `InputError` if they are not those of such a model."""
+        file = only(folder, "model.*.bin")
+        weights = Weights(file)
+        self.path = folder
+        self.files: tuple[Path, ...] = (file,)
+        named = _PAIR.fullmatch(file.name)
+        self.languages = (named[1], named[2]) if named else (None, None)
         size = self._size = _size(weights)
         self.vocabulary_size = size.target_tokens
         # No token of either vocabulary: the decoder begins with an embedding of zeros.
         self.start = max(size.source_tokens, size.target_tokens)
         self.ends: tuple[int, ...] = (_END,)
-        source = PieceVocabulary(folder.source, self.ends)
-        is_shared = folder.target == folder.source
-        self.vocabulary = source if is_shared else PieceVocabulary(folder.target, self.ends, source=source)
+        pieces, written = (only(folder, f"{side}vocab.*.spm", "vocab.*.spm") for side in ("src", "trg"))
+        source = PieceVocabulary(pieces, self.ends)
+        self.vocabulary = source if written == pieces else PieceVocabulary(written, self.ends, source=source)
         executor = own_thread()
         self._encoder, self._decoder = (
-            OnnxGraph(folder.weights, threads, executor, graph(weights, size), keeps_memory=False)
+            OnnxGraph(file, threads, executor, graph(weights, size), keeps_memory=False)
             for graph in (encoder_graph, decoder_graph)
         )
         self._target = _embeddings(weights, "decoder_Wemb", 1 + self.start)
@@ -88,12 +75,14 @@ class FirefoxModel:
         self._causal = _causal(_TOGETHER)
         self._first = np.zeros((1, size.width * size.decoder_layers), np.float32)
 
-    def read(self, source: Sequence[int]) -> Read:
+    def read(self, source: Sequence[int]) -> EncodedSource:
         """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
         made = self._encoder.run({"x": self._embed(self._source, source, 0)})
-        return Read(len(source), made["states"], {"memory": made["memory"]})
+        return EncodedSource(len(source), made["states"], {"memory": made["memory"]})
 
-    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
+    def write(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
+    ) -> tuple[Logits, DecoderState]:
         """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
         # The first state, before all tokens, is 0.
         cells = held[_CELLS][0, 0] if held else self._first[:0]
@@ -120,12 +109,6 @@ class FirefoxModel:
         )
         rows += self._places[first : first + len(tokens)]
         return rows
-
-
-def _languages(weights: Path) -> tuple[str | None, str | None]:
-    """The codes in the name of a file, if there are two of the usual length."""
-    found = _PAIR.fullmatch(weights.name)
-    return (found[1], found[2]) if found else (None, None)
 
 
 def _size(weights: Weights) -> Size:

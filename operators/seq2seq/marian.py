@@ -10,7 +10,7 @@ several would see each other. That is tried at the start (`is_causal`).
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from operators.decoding.forward import Logits
 from operators.errors import InputError, is_visible_file
 from operators.models.onnx_graphs import MergedDecoder, OnnxGraph, own_thread, read_json
-from operators.seq2seq.store import Held, Read
+from operators.seq2seq.store import DecoderState, EncodedSource
 from operators.seq2seq.vocabulary import PieceVocabulary
 from operators.trouble import ModelTrouble
 
@@ -31,42 +31,18 @@ _SUFFIXES = ("", "_quantized", "_int8", "_uint8")
 _FILE = "the file of a Marian model"
 
 
-class Generation(msgspec.Struct, frozen=True):
-    """How a model writes, in ``generation_config.json`` and, by older exports, in ``config.json``."""
+class Config(msgspec.Struct, frozen=True):
+    """What is needed of ``config.json``, ``generation_config.json`` and ``tokenizer_config.json``."""
 
-    eos_token_id: int | tuple[int, ...] | None = None
-    decoder_start_token_id: int | None = None
-    pad_token_id: int | None = None
-    bad_words_ids: tuple[tuple[int, ...], ...] | None = None
-
-
-class Config(Generation, frozen=True):
-    """The needed parts of ``config.json``."""
-
-    model_type: str = ""
+    #: The tokens that end an output, and the one before every output.
+    eos_token_id: int | tuple[int, ...]
+    decoder_start_token_id: int
     #: Maximum number of tokens of a source and of an output.
     max_position_embeddings: int = 512
-
-
-class Languages(msgspec.Struct, frozen=True):
-    """The languages in ``tokenizer_config.json``: codes, or names of groups for models of several."""
-
+    bad_words_ids: tuple[tuple[int, ...], ...] | None = None
+    #: Codes of the languages, or names of groups for models of several.
     source_lang: str | None = None
     target_lang: str | None = None
-
-
-class MarianFolder(NamedTuple):
-    """A model's files and the numbers of its control tokens."""
-
-    path: Path
-    encoder: Path
-    decoder: Path
-    positions: int
-    #: The token before every output, and those that end it or are never said.
-    start: int
-    ends: tuple[int, ...]
-    banned: tuple[int, ...]
-    languages: Languages
 
 
 def is_marian(path: Path) -> bool:
@@ -74,7 +50,7 @@ def is_marian(path: Path) -> bool:
     config = path / "config.json"
     if not is_visible_file(config):
         return False
-    kind = read_json(config, Config, _FILE).model_type
+    kind = read_json(config, dict[str, Any], _FILE).get("model_type")
     if kind != "marian":
         raise InputError(
             f"{path} holds a model of the type {kind or 'unknown'}: choose a GGUF file, or a Marian model "
@@ -83,34 +59,20 @@ def is_marian(path: Path) -> bool:
     return True
 
 
-def read_folder(path: Path) -> MarianFolder:
-    """What is in the folder of a Marian model. Raises `InputError` if it is not complete."""
-    config = read_json(path / "config.json", Config, _FILE)
-    said: Generation = config
-    if is_visible_file(path / "generation_config.json"):
-        said = read_json(path / "generation_config.json", Generation, _FILE)
-    languages = Languages()
-    if is_visible_file(path / "tokenizer_config.json"):
-        languages = read_json(path / "tokenizer_config.json", Languages, _FILE)
-    ends = said.eos_token_id if said.eos_token_id is not None else config.eos_token_id
-    starts = (said.decoder_start_token_id, config.decoder_start_token_id, config.pad_token_id)
-    start = next((one for one in starts if one is not None), None)
-    if ends is None or start is None:
+def _read_config(path: Path) -> Config:
+    """What the files say; ``config.json`` may lack what newer exports have in the other two."""
+    said: dict[str, Any] = {}
+    for name in ("config.json", "generation_config.json", "tokenizer_config.json"):
+        if name == "config.json" or is_visible_file(path / name):
+            more = read_json(path / name, dict[str, Any], _FILE)
+            said |= {key: value for key, value in more.items() if value is not None}
+    said.setdefault("decoder_start_token_id", said.get("pad_token_id"))
+    try:
+        return msgspec.convert(said, Config)
+    except msgspec.ValidationError as error:
         raise InputError(
-            f"{path}: config.json names no eos_token_id or no decoder_start_token_id; fetch the model again"
-        )
-    # Words of several tokens are banned by no model of OPUS-MT.
-    banned = tuple(word[0] for word in said.bad_words_ids or config.bad_words_ids or () if len(word) == 1)
-    return MarianFolder(
-        path,
-        _weights(path, "encoder_model"),
-        _weights(path, "decoder_model_merged"),
-        config.max_position_embeddings,
-        start,
-        (ends,) if isinstance(ends, int) else ends,
-        banned,
-        languages,
-    )
+            f"{path}: config.json is not that of a Marian model: {error}; fetch it again"
+        ) from error
 
 
 def _weights(folder: Path, name: str) -> Path:
@@ -139,49 +101,56 @@ _Array = NDArray[Any]
 class MarianModel:
     """The weights and the vocabularies of one model, as an `EncoderDecoder`."""
 
-    def __init__(self, folder: MarianFolder, threads: int) -> None:
-        """Load the files; raises `InputError` if they are not those of a Marian model."""
-        self.path = folder.path
-        self.files: tuple[Path, ...] = (folder.encoder, folder.decoder)
-        self.languages = (folder.languages.source_lang, folder.languages.target_lang)
-        self.positions = folder.positions
-        self.start, self.ends = folder.start, folder.ends
-        self.vocabulary = read_vocabulary(folder.path, folder.ends)
+    def __init__(self, folder: Path, threads: int) -> None:
+        """Load the files in a folder; raises `InputError` if they are not those of a Marian model."""
+        self.path, config = folder, _read_config(folder)
+        encoder, decoder = (_weights(folder, name) for name in ("encoder_model", "decoder_model_merged"))
+        self.files: tuple[Path, ...] = (encoder, decoder)
+        self.languages = (config.source_lang, config.target_lang)
+        self.positions = config.max_position_embeddings
+        end = config.eos_token_id
+        self.start, self.ends = config.decoder_start_token_id, end if isinstance(end, tuple) else (end,)
+        self.vocabulary = read_vocabulary(folder, self.ends)
         executor = own_thread()
-        self._encoder = OnnxGraph(folder.encoder, threads, executor, keeps_memory=False)
-        decoder = self._decoder = MergedDecoder(folder.decoder, threads, executor, keeps_memory=False)
-        self.vocabulary_size = int(decoder.outputs["logits"][-1])
-        self._banned = list(folder.banned)
+        self._encoder = OnnxGraph(encoder, threads, executor, keeps_memory=False)
+        self._decoder = MergedDecoder(decoder, threads, executor, keeps_memory=False)
+        self.vocabulary_size = int(self._decoder.outputs["logits"][-1])
+        # Words of several tokens are banned by no model of OPUS-MT.
+        self._banned = [word[0] for word in config.bad_words_ids or () if len(word) == 1]
         #: Whether the second branch takes several tokens at a time.
         self.is_causal = self._is_causal()
         # In cross-attention its tokens have no positions, so nothing is turned.
         self.can_shift = self.is_causal
 
-    def read(self, source: Sequence[int]) -> Read:
+    def read(self, source: Sequence[int]) -> EncodedSource:
         """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
         mask = np.ones((1, len(source)), np.int64)
         fed = {"input_ids": np.array([source], np.int64), "attention_mask": mask}
-        return Read(len(source), next(iter(self._encoder.run(fed).values())), {})
+        return EncodedSource(len(source), next(iter(self._encoder.run(fed).values())), {})
 
-    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
+    def write(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
+    ) -> tuple[Logits, DecoderState]:
         """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
         logits, held = self.go_on(read, held, tokens) if held else self.begin(read, tokens)
         return logits[len(logits) - rows :], held
 
-    def begin(self, read: Read, tokens: Sequence[int]) -> tuple[Logits, Held]:
+    def begin(self, read: EncodedSource, tokens: Sequence[int]) -> tuple[Logits, DecoderState]:
         """Write ``tokens`` from the start token on: their logits, (tokens, vocabulary), keys and values."""
         fed = dict.fromkeys((*self._decoder.own, *self._decoder.cross), self._decoder.empty)
         return self._pass(read, tokens, fed, is_first=True)
 
-    def go_on(self, read: Read, held: Held, tokens: Sequence[int]) -> tuple[Logits, Held]:
+    def go_on(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int]
+    ) -> tuple[Logits, DecoderState]:
         """Write ``tokens`` after what is held; only one, unless the model `is_causal`."""
         if not read.cross:
             self.begin(read, [self.start])
         return self._pass(read, tokens, {**held, **read.cross}, is_first=False)
 
     def _pass(
-        self, read: Read, tokens: Sequence[int], past: Mapping[str, _Array], *, is_first: bool
-    ) -> tuple[Logits, Held]:
+        self, read: EncodedSource, tokens: Sequence[int], past: Mapping[str, _Array], *, is_first: bool
+    ) -> tuple[Logits, DecoderState]:
         fed = {
             **past,
             "input_ids": np.array([list(tokens)], np.int64),

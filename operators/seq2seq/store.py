@@ -5,7 +5,6 @@ it has changed; then all of the output's tokens have to be evaluated again, unle
 were computed for the shorter source.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -14,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
+from operators.models.kv import Part
 from operators.seq2seq.vocabulary import PieceVocabulary
 
 #: What a model remembers of the tokens of an output, by name; the third axis counts them.
-Held = Mapping[str, NDArray[Any]]
+DecoderState = Mapping[str, NDArray[Any]]
 
 
-class Read(NamedTuple):
+class EncodedSource(NamedTuple):
     """A source that was read: its length in tokens, and arrays that only the model understands."""
 
     tokens: int
@@ -50,20 +50,18 @@ class EncoderDecoder(Protocol):
     #: Whether what was written behind one source is kept behind a longer one.
     can_shift: bool
 
-    def read(self, source: Sequence[int]) -> Read:
+    def read(self, source: Sequence[int]) -> EncodedSource:
         """Read a source with its end token. Raises `ModelTrouble` if that fails."""
         ...
 
-    def write(self, read: Read, held: Held, tokens: Sequence[int], rows: int) -> tuple[Logits, Held]:
+    def write(
+        self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
+    ) -> tuple[Logits, DecoderState]:
         """Logits of the last ``rows`` of ``tokens`` after ``held``, and all that is held then.
 
         Where nothing is held, ``tokens`` begin with the start token. Raises `ModelTrouble` if that fails.
         """
         ...
-
-
-#: Sources whose states are kept beside those of the open sequences: texts that come again.
-_SOURCES = 4
 
 
 class _Sequence:
@@ -78,9 +76,10 @@ class _Sequence:
         self.first = 0
         #: Position of the first token of which something is held; None while there is none.
         self.begin: int | None = None
-        self.held: Held = {}
-        #: The source before it, as the model has read it.
-        self.read: Read | None = None
+        self.held: DecoderState = {}
+        #: The source that the model has read last, and how it has.
+        self.source: tuple[int, ...] = ()
+        self.read: EncodedSource | None = None
 
     @property
     def written(self) -> int:
@@ -95,20 +94,21 @@ class _Sequence:
         if self.begin is not None and length > self.begin:
             self.held = _part(self.held, 0, length - self.begin)
         else:
-            self.begin, self.held, self.read = None, {}, None
+            self.begin, self.held = None, {}
 
 
-def _part(held: Held, start: int, end: int) -> Held:
+def _part(held: DecoderState, start: int, end: int) -> DecoderState:
     return {name: values[:, :, start:end] for name, values in held.items()}
 
 
 class PairStore:
-    """A `ShiftingStore` on one model. Each sequence has passes of its own."""
+    """A `SequenceStore` on one model. Each sequence has passes of its own."""
+
+    largest_pass = 0
 
     def __init__(self, model: EncoderDecoder, sequences: int) -> None:
         self._model = model
         self._sequences = [_Sequence() for _ in range(sequences)]
-        self._known: OrderedDict[tuple[int, ...], Read] = OrderedDict()
 
     def close(self) -> None:
         """Free all."""
@@ -123,7 +123,7 @@ class PairStore:
         """Let the empty sequence ``target`` hold what ``source`` holds."""
         here, there = self._sequences[source], self._sequences[target]
         there.tokens, there.begin = list(here.tokens), here.begin
-        there.held, there.read = here.held, here.read
+        there.held, there.source, there.read = here.held, here.source, here.read
 
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on."""
@@ -158,8 +158,9 @@ class PairStore:
         if self._model.start not in one.tokens:
             return np.empty((0, self._model.vocabulary_size), np.float32)
         one.begin = one.tokens.index(self._model.start)
-        if one.read is None:
-            one.read = self._read(tuple(one.tokens[: one.begin]))
+        source = tuple(one.tokens[: one.begin])
+        if one.read is None or one.source != source:
+            one.source, one.read = source, self._model.read(source)
         output = one.tokens[one.begin :]
         new = output[one.written :]
         # A pass over all of an output costs less than one for each token.
@@ -168,10 +169,6 @@ class PairStore:
         logits, one.held = self._model.write(one.read, held, tokens, rows)
         return logits
 
-    def _read(self, source: tuple[int, ...]) -> Read:
-        if source not in self._known:
-            self._known[source] = self._model.read(source)
-        self._known.move_to_end(source)
-        while len(self._known) > _SOURCES:
-            self._known.popitem(last=False)
-        return self._known[source]
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        """Append each part to its sequence, one after the other."""
+        return [self.evaluate(own, tokens, start, rows) for (own,), tokens, start, rows in parts]

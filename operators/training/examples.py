@@ -3,7 +3,6 @@
 A pair of texts gives itself, or a prefix of the source and the same share of the target.
 """
 
-from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ class Example(NamedTuple):
     is_final: bool
 
 
-class Asked(NamedTuple):
+class Tokens(NamedTuple):
     """An example as token ids."""
 
     prompt: tuple[int, ...]
@@ -42,13 +41,8 @@ def example(pair: Pair, rng: Random, *, prefixes: float, joint: str) -> Example:
     return Example(" ".join(words[:length]), joint.join(supported), is_final=False)
 
 
-def asked(prompt: Prompt, shown: Example) -> Asked:
+def asked(prompt: Prompt, shown: Example) -> Tokens:
     """The tokens of an example; an empty target teaches to answer nothing yet."""
     answer = prompt.vocabulary.tokenize(prompt.lead + shown.target) if shown.target else []
     source = prompt.source(shown.source)
-    return Asked(prompt.build(source, is_final=shown.is_final), (*answer, *prompt.vocabulary.tokenize("\n")))
-
-
-def held_out(pairs: Sequence[Pair], one_in: int) -> tuple[list[Pair], list[Pair]]:
-    """The pairs to learn from, and one in ``one_in`` to measure on."""
-    return [pair for number, pair in enumerate(pairs) if number % one_in], list(pairs[::one_in])
+    return Tokens(prompt.build(source, is_final=shown.is_final), (*answer, *prompt.vocabulary.tokenize("\n")))

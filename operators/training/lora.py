@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from peft import LoraConfig, get_peft_model
@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, GgufConfig, Trainer, TrainingArgu
 from transformers.trainer_utils import get_last_checkpoint
 
 from operators.prompts.prompt import Prompt
-from operators.training.examples import Asked, Pair, asked, example
+from operators.training.examples import Pair, Tokens, asked, example
 
 #: The label of tokens that are not learned.
 IGNORED = -100
@@ -23,7 +23,7 @@ _SCALE = 2
 _MOST_TOKENS = 512
 
 
-class Examples(Dataset[Asked]):  # type: ignore[misc]  # PyTorch is not installed by default
+class Examples(Dataset[Tokens]):  # type: ignore[misc]  # PyTorch is not installed by default
     """All pairs, ``epochs`` times, each time with other prefixes."""
 
     def __init__(
@@ -35,12 +35,12 @@ class Examples(Dataset[Asked]):  # type: ignore[misc]  # PyTorch is not installe
     def __len__(self) -> int:
         return self._epochs * len(self._pairs)
 
-    def __getitem__(self, number: int) -> Asked:
+    def __getitem__(self, number: int) -> Tokens:
         pair, rng = self._pairs[number % len(self._pairs)], Random(f"{self._seed} {number}")
         return asked(self._prompt, example(pair, rng, prefixes=self._prefixes, joint=self._joint))
 
 
-def batch_of(shown: Sequence[Asked]) -> dict[str, torch.Tensor]:
+def batch_of(shown: Sequence[Tokens]) -> dict[str, torch.Tensor]:
     """Tokens, filled up on the right, and the next token of each that precedes one of an answer."""
     width = min(_MOST_TOKENS, max(len(one.prompt) + len(one.answer) for one in shown))
     tokens = torch.zeros(len(shown), width, dtype=torch.long)
@@ -64,17 +64,6 @@ def loss_of(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     return cross_entropy(model.lm_head(hidden[learned]).float(), batch["labels"][learned])
 
 
-class Schedule(NamedTuple):
-    """How a run learns."""
-
-    rank: int
-    #: The highest learning rate; it rises for a while, and falls to 0 with a cosine.
-    rate: float
-    #: Examples per step.
-    batch: int
-    seed: int
-
-
 class _Trainer(Trainer):  # type: ignore[misc]
     def compute_loss(self, model: Any, inputs: dict[str, torch.Tensor], **_more: Any) -> torch.Tensor:
         return loss_of(self.accelerator.unwrap_model(model).base_model.model, inputs)
@@ -87,33 +76,42 @@ def load(path: Path, dtype: torch.dtype) -> Any:
     ).eval()
 
 
-def train(model: Any, examples: Examples, schedule: Schedule, state: Path) -> tuple[Path, list[float]]:
+def train(
+    model: Any, examples: Examples, state: Path, *, rank: int, rate: float, batch: int, seed: int
+) -> tuple[Path, list[float]]:
     """Train an adapter; returns its file (.safetensors) and the losses, in nats per token of the answers.
 
-    ``state`` is the run's folder, from which it goes on if it was stopped.
+    Args:
+        model: From `load`.
+        examples: What it learns.
+        state: The run's folder, from which it goes on if it was stopped.
+        rank: The adapter's.
+        rate: The highest learning rate; it rises for a while, and falls to 0 with a cosine.
+        batch: Examples per step.
+        seed: Of the adapter's first weights and the order of the examples.
     """
     dtype = model.dtype
-    torch.manual_seed(schedule.seed)
+    torch.manual_seed(seed)
     # transformers refuses to train what says that it was quantised, also if it no longer is.
     model.is_quantized, model.hf_quantizer = False, None
     # peft would look on the hub for the configuration of a model with a name.
     model.name_or_path = ""
     learning = get_peft_model(
         model,
-        LoraConfig(r=schedule.rank, lora_alpha=_SCALE * schedule.rank, target_modules="all-linear"),
+        LoraConfig(r=rank, lora_alpha=_SCALE * rank, target_modules="all-linear"),
     )
     settings = TrainingArguments(
         output_dir=str(state),
         num_train_epochs=1,
-        per_device_train_batch_size=schedule.batch,
-        learning_rate=schedule.rate,
+        per_device_train_batch_size=batch,
+        learning_rate=rate,
         lr_scheduler_type="cosine",
         warmup_steps=0.03,
         adam_beta2=0.98,
         weight_decay=0.01,
         bf16=dtype is torch.bfloat16,
         use_cpu=not torch.cuda.is_available(),
-        seed=schedule.seed,
+        seed=seed,
         save_steps=500,
         save_total_limit=1,
         logging_steps=0.05,

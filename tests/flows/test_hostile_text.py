@@ -46,6 +46,7 @@ from operators.subtitles.writer import Columns, SubtitleWriter
 from operators.text import cleaned, settled, wrap
 from tests.connectors.terminal.emulator import Tty
 from tests.flows.talk import partials, write
+from tests.toy import ToyStore
 
 _END, _HEAD, _TAIL = 256, 257, 258
 
@@ -65,10 +66,11 @@ class Bytes:
         return token == _END
 
 
-class EchoStore:
-    """A `SequenceStore` whose model says the source again, byte by byte."""
+class EchoStore(ToyStore):
+    """A store whose model says the source again, byte by byte."""
 
     def __init__(self, sequences: int) -> None:
+        super().__init__(sequences)
         self.held: list[list[int]] = [[] for _ in range(sequences)]
 
     def copy_sequence(self, source: int, target: int) -> None:

@@ -14,7 +14,7 @@ from flows.cli.app import app
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.template import TrainedPrompts, few_shot_prompt, labels_of
-from operators.training.examples import Asked, Example, asked
+from operators.training.examples import Example, Tokens, asked
 from operators.training.lora import batch_of, load, loss_of
 from tests.train.tiny_decoder import write_gemma, write_qwen
 
@@ -43,7 +43,7 @@ def run(*arguments: object) -> str:
     return done.output
 
 
-def examples(path: Path) -> list[Asked]:
+def examples(path: Path) -> list[Tokens]:
     with closing(LlamaModel(path)) as model:
         prompt = few_shot_prompt(
             model, TrainedPrompts((labels_of("English", "German"),)).find("English", "German")

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from connectors.machine import resources
-from connectors.machine import tuning as tuning_cache
-from connectors.machine.resources import core_quota
-from connectors.machine.tuning import recalled, remember, remembered, tuning_key
-from operators.models.tuning import Tuning
+from connectors.machine import measured, resources
+from connectors.machine.measured import measured_costs, recalled_costs
+from connectors.machine.resources import core_quota, good_threads, usable_cores
+from operators.decoding.pass_cost import PassCosts
 
 
 @pytest.mark.parametrize(
@@ -35,61 +35,63 @@ def test_the_tightest_control_group_limits_the_cores(
     assert core_quota(tmp_path / "root", tmp_path / "own") == quota
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "surtitle" / "tuning"
+    monkeypatch.setattr(measured, "others_s", lambda: 0.0)
+    path = tmp_path / "a.gguf"
+    path.write_bytes(b"GGUF" + bytes(100))
+    return path
 
 
-def test_what_was_remembered_is_found_again() -> None:
-    assert remembered("key", Tuning) is None
-    remember("key", Tuning(3, 64))
-    assert remembered("key", Tuning) == Tuning(3, 64)
+def cached(tmp_path: Path) -> Path:
+    (file,) = (tmp_path / "surtitle" / "costs").iterdir()
+    return file
 
 
-def test_a_busy_machine_is_asked_again_after_an_hour(cache: Path) -> None:
-    for key, is_steady in (("busy", False), ("quiet", True)):
-        remember(key, Tuning(2, is_steady=is_steady))
-        assert remembered(key, Tuning) is not None
-        os.utime(cache / f"{key}.json", (0, 0))
-    assert remembered("busy", Tuning) is None
-    assert remembered("quiet", Tuning) == Tuning(2)
+QUIET, BUSY = PassCosts((1, 2), (3.0, 4.0)), PassCosts((1,), (9.0,), is_steady=False)
+
+
+def test_what_was_measured_is_found_again_and_on_a_busy_machine_measured_again_after_an_hour(
+    model: Path, tmp_path: Path
+) -> None:
+    assert measured_costs(model, 2) is None
+    assert recalled_costs(model, 2, lambda: BUSY) == measured_costs(model, 2) == BUSY
+    os.utime(cached(tmp_path), (0, 0))
+    assert recalled_costs(model, 2, lambda: QUIET) == QUIET
+    os.utime(cached(tmp_path), (0, 0))
+    assert recalled_costs(model, 2, lambda: BUSY) == QUIET
 
 
 def test_what_was_measured_while_other_programs_had_the_cores_holds_for_now_only(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    used_s = iter((10.0, 10.0, 20.0, 30.0))
-    monkeypatch.setattr(tuning_cache, "others_s", lambda: next(used_s))
-    assert recalled("quiet", Tuning, lambda: Tuning(1)).is_steady
-    assert recalled("busy", Tuning, lambda: Tuning(1)) == Tuning(1, is_steady=False)
-    assert recalled("busy", Tuning, lambda: Tuning(2)) == Tuning(1, is_steady=False)
-    os.utime(cache / "busy.json", (0, 0))
-    monkeypatch.setattr(tuning_cache, "others_s", lambda: 0.0)
-    assert recalled("busy", Tuning, lambda: Tuning(2)) == Tuning(2)
+    used_s = iter((10.0, 20.0))
+    monkeypatch.setattr(measured, "others_s", lambda: next(used_s))
+    assert recalled_costs(model, 2, lambda: QUIET) == replace(QUIET, is_steady=False)
 
 
-def test_a_damaged_file_is_as_good_as_none_and_a_full_disk_stops_nobody(cache: Path) -> None:
-    cache.mkdir(parents=True)
-    (cache / "key.json").write_text('{"threads": "many"}')
-    assert remembered("key", Tuning) is None
-    cache.joinpath("other.json").mkdir()
-    remember("other", Tuning(2))
+def test_a_damaged_file_is_as_good_as_none_and_a_full_disk_stops_nobody(model: Path, tmp_path: Path) -> None:
+    recalled_costs(model, 2, lambda: QUIET)
+    cached(tmp_path).write_text('{"tokens": "many"}')
+    assert measured_costs(model, 2) is None
+    path = cached(tmp_path)
+    path.unlink()
+    path.mkdir()
+    assert recalled_costs(model, 2, lambda: BUSY) == BUSY
 
 
-def test_another_model_processor_or_library_is_measured_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_another_model_processor_library_or_number_of_threads_is_measured_anew(
+    model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = tmp_path / "a.gguf"
-    model.write_bytes(b"GGUF" + bytes(100))
-    keys = {tuning_key(model)}
+    recalled_costs(model, 2, lambda: QUIET)
+    assert measured_costs(model, 1) is None
+    for name, value in (("cpu_name", lambda: "another, 2 cores"), ("version", lambda _name: "9.9")):
+        with monkeypatch.context() as patch:
+            patch.setattr(measured, name, value)
+            assert measured_costs(model, 2) is None
     model.write_bytes(b"GGUF" + bytes(101))
-    keys.add(tuning_key(model))
-    monkeypatch.setattr(tuning_cache, "cpu_name", lambda: "another, 2 cores")
-    keys.add(tuning_key(model))
-    monkeypatch.setattr(tuning_cache, "version", lambda _name: "9.9")
-    keys.add(tuning_key(model))
-    assert len(keys) == 4
+    assert measured_costs(model, 2) is None
 
 
 def test_what_other_programs_take_grows_and_is_not_what_this_one_takes() -> None:
@@ -106,3 +108,9 @@ def test_where_nobody_knows_the_load_there_is_none(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Path, "read_text", lambda *_arguments, **_options: "no numbers")
     assert resources.others_s() == 0.0
     assert "cores" in resources.cpu_name()
+
+
+def test_threads_are_no_more_than_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 1 <= good_threads() <= usable_cores()
+    monkeypatch.setattr(resources, "core_quota", lambda: 0.5)
+    assert good_threads() == 1

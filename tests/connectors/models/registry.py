@@ -1,42 +1,61 @@
-"""A registry of Firefox's models on 127.0.0.1, which can misbehave."""
+"""A registry of Firefox's models."""
 
 import gzip
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
-from typing import Any, ClassVar
+from threading import Event
+from typing import Any
 
 import pytest
 
 from connectors.models import firefox
+from tests.connectors.models.serving import Handler, Server
 
 #: Of the files; what is in them does not matter here.
 MODEL, VOCABULARY = Random(0).randbytes(2000), b"vocabulary"
 
 
-class Registry:
-    """What the registry holds, how it misbehaves, and what it was asked for."""
+class _Handler(Handler):
+    def do_GET(self) -> None:  # noqa: N802 - the library calls it so
+        registry, start = self.own, self.noted()
+        registry.users.append(self.headers["Authorization"])
+        if registry.hold is not None:
+            registry.hold.wait(60)
+        content = registry.files.get(self.path[1:])
+        if self.path == registry.place:
+            described = {"baseUrl": f"http://{self.headers['Host']}", "models": registry.models}
+            content = json.dumps(described).encode() if registry.instead is None else registry.instead
+        self.send_response(404 if content is None else 206 if "Range" in self.headers else 200)
+        part = (content or b"")[start:]
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        if self.path.endswith(".bin.gz"):
+            self.send(part)
+        else:
+            self.wfile.write(part)
+
+
+class Registry(Server):
+    """Holds packed files by path, and what it says of them."""
+
+    handler = _Handler
+    place = "/db/models.json"
 
     def __init__(self) -> None:
+        super().__init__()
         self.models: dict[str, Any] = {}
-        #: Content by path, as it is sent.
-        self.files: dict[str, bytes] = {}
         #: Sent instead of the registry itself.
         self.instead: bytes | None = None
-        #: How many answers break off in the middle.
-        self.breaks = 0
         #: No request is answered before this is set.
         self.hold: Event | None = None
-        #: Path and range of each request.
-        self.requests: list[tuple[str, str | None]] = []
         #: Who asked, by the header.
         self.users: list[str | None] = []
-        self.url = ""
+
+    def release(self) -> None:
+        if self.hold is not None:
+            self.hold.set()
 
     def add(self, pair: str, architecture: str = "tiny", status: str = "Release", *, one: bool = True) -> Any:
         """Add an entry for a pair, with one vocabulary or two; it can be changed."""
@@ -59,57 +78,6 @@ class Registry:
         }
         self.models.setdefault(pair, []).append(entry)
         return entry
-
-    @contextmanager
-    def serving(self) -> Iterator["Registry"]:
-        """Serve on a free port."""
-        handler = type("Handler", (_Handler,), {"registry": self})
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        self.url = f"http://127.0.0.1:{server.server_port}/db/models.json"
-        try:
-            yield self
-        finally:
-            if self.hold is not None:
-                self.hold.set()
-            server.shutdown()
-            thread.join()
-            server.server_close()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    registry: ClassVar[Registry]
-    protocol_version = "HTTP/1.1"
-
-    def handle(self) -> None:
-        with suppress(ConnectionError):  # the other side has had enough
-            super().handle()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        registry, asked = self.registry, self.headers.get("Range")
-        registry.requests.append((self.path, asked))
-        registry.users.append(self.headers["Authorization"])
-        if registry.hold is not None:
-            registry.hold.wait(60)
-        described = json.dumps(
-            {"baseUrl": registry.url.removesuffix("/db/models.json"), "models": registry.models}
-        )
-        content = registry.files.get(self.path[1:])
-        if self.path == "/db/models.json":
-            content = described.encode() if registry.instead is None else registry.instead
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
-        self.send_response(404 if content is None else 206 if asked else 200)
-        part = (content or b"")[start:]
-        self.send_header("Content-Length", str(len(part)))
-        self.end_headers()
-        if registry.breaks and self.path.endswith(".bin.gz"):
-            registry.breaks -= 1
-            part, self.close_connection = part[: len(part) // 2], True
-        self.wfile.write(part)
 
 
 def connect(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

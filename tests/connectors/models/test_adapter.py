@@ -15,9 +15,9 @@ from connectors.models.assembly import Parts, assemble
 from connectors.models.gguf import encode, read_gguf, write_gguf
 from operators.decoding.forward import Logits
 from operators.errors import InputError
-from operators.models.adapter import Matrix
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
+from operators.models.quantize import Matrix
 from tests.adapters import NAMES, noise, write_adapter
 from tests.tiny_gguf import pieces, write_model
 
@@ -114,7 +114,7 @@ def test_half_a_pair_and_numbers_that_are_none_are_refused(tmp_path: Path) -> No
     file = read_gguf(path)
     tensors = {name: one for name, one in file.tensors.items() if name != f"{NAMES[0]}.lora_b"}
     write_gguf(tmp_path / "half.gguf", file.entries, tensors)
-    with pytest.raises(InputError, match=r"no pair of matrices .* for blk\.0\.attn_q\.weight"):
+    with pytest.raises(InputError, match="no pair of matrices"):
         read_adapter(tmp_path / "half.gguf", "llama", 1)
     write_gguf(
         tmp_path / "nan.gguf", file.entries | {"adapter.lora.alpha": encode(float("nan"))}, file.tensors

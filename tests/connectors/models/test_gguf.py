@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.models import gguf
-from connectors.models.gguf import GgufFile, Tensor, decode, encode, read_gguf, write_gguf, write_model
+from connectors.models.gguf import Tensor, check_place, decode, encode, read_gguf, write_gguf
 from operators.errors import InputError, OutputError
 from tests import tiny_gguf
 
@@ -61,23 +61,12 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model.gguf"
 
 
-def test_a_complete_model_passes(model: Path) -> None:
-    model.write_bytes(MODEL)
-    read_gguf(model)
-
-
-def test_a_model_that_lacks_its_last_byte_is_cut_short(model: Path) -> None:
-    message = complaint(model, MODEL[:-1])
-    assert "is truncated" in message
-    assert f"{len(MODEL) - 1} of at least {len(MODEL)} bytes" in message
-
-
 def test_the_data_begins_at_a_multiple_of_the_alignment_that_the_header_names(model: Path) -> None:
     content = header([text(b"general.alignment") + struct.pack("<II", 4, 1024)])
     assert len(content) < 1024
     model.write_bytes(content.ljust(1024, b"\0") + bytes(400))
     read_gguf(model)
-    assert "at least 1424 bytes" in complaint(model, content + bytes(400))
+    assert f"has {len(content) + 400} of at least 1424 bytes" in complaint(model, content + bytes(400))
 
 
 @settings(deadline=None)
@@ -118,7 +107,7 @@ def test_zeros_without_end_are_read_up_to_a_limit(model: Path, monkeypatch: pyte
         read_gguf(model)
 
 
-@pytest.mark.parametrize("version", [0, 1, 4, 0x03000000])
+@pytest.mark.parametrize("version", [1, 4, 0x03000000])
 def test_a_version_that_llama_cpp_does_not_read_is_named(model: Path, version: int) -> None:
     assert f"version that llama.cpp does not read here ({version})" in complaint(
         model, header(version=version)
@@ -131,21 +120,10 @@ def test_a_file_of_another_kind_is_no_model(model: Path, content: bytes) -> None
 
 
 def test_a_missing_file_a_folder_and_a_pipe_are_no_models(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no model file"):
-        read_gguf(tmp_path / "absent.gguf")
-    with pytest.raises(InputError, match="is a folder"):
-        read_gguf(tmp_path)
     os.mkfifo(tmp_path / "pipe.gguf")
-    with pytest.raises(InputError, match="not a regular file"):
-        read_gguf(tmp_path / "pipe.gguf")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_to_read_is_named(model: Path) -> None:
-    model.write_bytes(MODEL)
-    model.chmod(0)
-    with pytest.raises(InputError, match="Permission denied"):
-        read_gguf(model)
+    for path in (tmp_path, tmp_path / "absent.gguf", tmp_path / "pipe.gguf"):
+        with pytest.raises(InputError, match="there is no model file"):
+            read_gguf(path)
 
 
 @pytest.fixture
@@ -174,25 +152,9 @@ def test_tensors_of_a_type_that_is_not_known_are_copied(path: Path, tmp_path: Pa
     assert again.data.tolist() == odd.data.tolist()
 
 
-EMPTY = GgufFile({"general.architecture": encode("none")}, {})
-
-
-def test_what_a_link_leads_to_is_written_and_the_link_stays(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    link, file = tmp_path / "model.gguf", tmp_path / "elsewhere" / "model.gguf"
-    link.symlink_to(file)
-    write_model(link, EMPTY)
-    assert link.is_symlink()
-    assert file.read_bytes()[:4] == b"GGUF"
-    assert [path.name for path in file.parent.iterdir()] == ["model.gguf"]
-
-
-def test_a_pipe_or_device_is_not_replaced(tmp_path: Path) -> None:
+def test_a_pipe_or_device_is_no_place_for_a_model(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    link = tmp_path / "link"
-    link.symlink_to("pipe")
-    for path in (tmp_path / "pipe", link):
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
         with pytest.raises(OutputError, match="a model needs a regular file"):
-            write_model(path, EMPTY)
-    assert (tmp_path / "pipe").is_fifo()
-    assert len(list(tmp_path.iterdir())) == 2
+            check_place(tmp_path / name)

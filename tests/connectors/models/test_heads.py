@@ -43,33 +43,35 @@ def test_heads_of_another_model_are_refused(model: Path, tmp_path: Path) -> None
         read_heads(heads, other)
 
 
-def changed(file: GgufFile, **tensors: Tensor) -> GgufFile:
-    return file._replace(tensors={**file.tensors, **tensors})
-
-
 def test_what_are_no_heads_is_refused(model: Path, tmp_path: Path) -> None:
     good = read_gguf(write_heads(tmp_path / "heads.gguf", model))
     inner = good.tensors["head.1.inner.weight"]
-    ids = {name: np.array(values, np.int32) for name, values in {"far": [1, 358], "twice": [1, 1]}.items()}
 
     def choosing(tokens: Value) -> GgufFile:
         return good._replace(entries=good.entries | {"surtitle.heads.tokens": encode(tokens)})
 
+    def changed(**tensors: Tensor) -> GgufFile:
+        return good._replace(tensors={**good.tensors, **tensors})
+
     infinite = inner._replace(data=np.full(len(inner.data) // 2, np.inf, np.float16).view(np.uint8))
-    wrong = {
-        "no proposal heads": read_gguf(model),
-        "list of tokens": choosing(ids["far"]),
-        "the list of tokens": choosing(ids["twice"]),
-        "of these heads is damaged": choosing("1 2 3"),
-        "do not fit together": good._replace(tensors={"head.2.inner.weight": inner}),
-        "of these heads do not fit": changed(good, more=inner),
-        "the matrices of these heads": changed(
-            good, **{"head.1.inner.weight": inner._replace(shape=inner.shape[::-1])}
+    turned = inner._replace(shape=inner.shape[::-1])
+    wrong = [
+        ("no proposal heads", read_gguf(model)),
+        ("stored in an unsupported type", changed(**{"head.1.inner.weight": inner._replace(kind=12)})),
+        *(
+            ("these heads are damaged", file)
+            for file in (
+                choosing(np.array([1, 358], np.int32)),
+                choosing(np.array([1, 1], np.int32)),
+                choosing("1 2 3"),
+                good._replace(tensors={"head.2.inner.weight": inner}),
+                changed(more=inner),
+                changed(**{"head.1.inner.weight": turned}),
+                changed(**{"head.1.inner.weight": infinite}),
+            )
         ),
-        "do not fit together: fetch": changed(good, **{"head.1.inner.weight": infinite}),
-        "stored in an unsupported type": changed(good, **{"head.1.inner.weight": inner._replace(kind=12)}),
-    }
-    for says, file in wrong.items():
+    ]
+    for says, file in wrong:
         write_gguf(tmp_path / "wrong.gguf", file.entries, file.tensors)
         with pytest.raises(InputError, match=says):
             read_heads(tmp_path / "wrong.gguf", model)

@@ -3,12 +3,8 @@
 import errno
 import hashlib
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
-from time import monotonic
 
 import huggingface_hub
 import pytest
@@ -21,12 +17,6 @@ from tests.connectors.models.hub import Hub, ask, connect
 from tests.tiny_gguf import byte_pairs, write_model
 
 NAME = "hub:owner/repo:folder/tiny-Q4.gguf"
-FETCH = f"""
-from huggingface_hub import constants
-from connectors.models.resolve import resolve_model
-constants.DOWNLOAD_CHUNK_SIZE = 1 << 14
-print(resolve_model({NAME!r}))
-"""
 
 
 @pytest.fixture
@@ -91,20 +81,6 @@ def test_a_connection_that_breaks_off_for_good_is_one_sentence_and_what_came_is_
     assert not list(cache.rglob("*.incomplete"))
 
 
-def test_a_download_that_was_killed_goes_on_where_it_was(hub: Hub, content: bytes, tmp_path: Path) -> None:
-    hub.hold = held = Event()
-    with subprocess.Popen(
-        [sys.executable, "-c", FETCH], env=environment(hub, tmp_path), stdout=subprocess.DEVNULL
-    ) as first:
-        unfinished = what_arrived(tmp_path / "home")
-        first.kill()
-    size = unfinished.stat().st_size
-    held.set()
-    done = fetch(hub, tmp_path)
-    assert Path(done.stdout.strip()).read_bytes() == content, done.stderr
-    assert gets(hub) == [None, f"bytes={size}-"]
-
-
 def test_an_unfinished_file_that_is_damaged_is_fetched_anew(hub: Hub, cache: Path, content: bytes) -> None:
     hub.breaks = 1000
     complaint()
@@ -128,8 +104,8 @@ def test_a_file_that_arrives_damaged_is_not_kept(hub: Hub, cache: Path, content:
 
 
 def test_what_the_hub_does_not_have_or_does_not_give_is_said(hub: Hub) -> None:
-    assert "owner/repo has no file other.gguf" in complaint("hub:owner/repo:other.gguf")
-    assert "has no repository owner/none" in complaint("hub:owner/none:a.gguf")
+    assert "the hub has no other.gguf of owner/repo" in complaint("hub:owner/repo:other.gguf")
+    assert "the hub has no a.gguf of owner/none" in complaint("hub:owner/none:a.gguf")
     hub.gated.add("owner/repo")
     assert "owner/repo requires you to accept its licence" in complaint()
 
@@ -138,9 +114,7 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.Monkey
     path = resolve_model(NAME)
     ask("http://127.0.0.1:9", monkeypatch)
     assert resolve_model(NAME) == path
-    assert "the hub cannot be reached: check the network, or HF_ENDPOINT" in complaint(
-        "hub:owner/repo:b.gguf"
-    )
+    assert "the hub cannot be reached" in complaint("hub:owner/repo:b.gguf")
 
 
 def test_without_a_network_the_cache_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,25 +148,6 @@ def test_a_full_disk_is_an_output_error(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", full)
     with pytest.raises(OutputError, match=r"No space left on device: free space, or set HF_HOME"):
         resolve_model(NAME)
-
-
-def fetch(hub: Hub, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Fetch in a process of its own, which reads the environment."""
-    return subprocess.run(
-        [sys.executable, "-c", FETCH],
-        env=environment(hub, folder), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-
-
-def what_arrived(folder: Path) -> Path:
-    """The unfinished file below ``folder``, once there is something in it."""
-    deadline = monotonic() + 60
-    while monotonic() < deadline:
-        for path in folder.rglob("*.surtitle.incomplete"):
-            if path.stat().st_size:
-                return path
-        Event().wait(0.01)
-    raise AssertionError("nothing arrived")
 
 
 def environment(hub: Hub, folder: Path) -> dict[str, str]:

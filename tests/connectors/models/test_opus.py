@@ -12,7 +12,7 @@ from connectors.models.opus import fetch_opus, is_opus_here, opus_languages, opu
 from connectors.models.resolve import models_for, resolve_model
 from operators.errors import InputError, UsageError
 from operators.languages import LANGUAGES, Direction, language
-from operators.seq2seq.marian import MarianModel, read_folder
+from operators.seq2seq.marian import MarianModel
 from operators.seq2seq.prompt import pair_prompt
 from tests.connectors.models.hub import COMMIT, Hub, connect
 from tests.connectors.models.test_hub import environment
@@ -112,7 +112,7 @@ def test_what_is_missing_after_an_interruption_is_fetched_and_nothing_is_used_be
 def test_optional_files_may_be_missing_and_the_others_are_named(hub: Hub) -> None:
     assert f"{REPO}/generation_config.json" not in hub.files
     del hub.files[f"{REPO}/source.spm"]
-    with pytest.raises(InputError, match=rf"{REPO} has no file source\.spm"):
+    with pytest.raises(InputError, match=rf"the hub has no source\.spm of {REPO}"):
         fetch_opus(EN_DE)
 
 
@@ -126,7 +126,7 @@ def test_every_language_of_the_models_of_many_has_its_token(tmp_path: Path) -> N
     # Some of those that the makers publish for both models.
     told = re.findall(r"\w+", "bul cat ell epo est ewe fra gle glg heb lav ltz mkd pol por sqi tur zul")
     folder = write_tiny(tmp_path, added=tuple(f">>{one}<<" for one in told))
-    model = MarianModel(read_folder(folder), 1)
+    model = MarianModel(folder, 1)
     targets = [
         one
         for one in LANGUAGES

@@ -12,7 +12,7 @@ from flows.engine.translation import open_engine
 from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError
 from operators.languages import Direction
-from operators.seq2seq.firefox import FirefoxModel, read_firefox
+from operators.seq2seq.firefox import FirefoxModel
 from tests.flows.engine.segments import pieces_of
 from tests.program import surtitle
 from tests.tiny_marian import write_tiny
@@ -105,8 +105,7 @@ def test_what_such_a_model_cannot_do_is_refused(
 
 def test_a_model_that_is_loaded_is_not_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     into, back = (
-        FirefoxModel(read_firefox(firefox_folder(Direction.of(*pair))), 1)
-        for pair in (("en", "pt"), ("pt", "en"))
+        FirefoxModel(firefox_folder(Direction.of(*pair)), 1) for pair in (("en", "pt"), ("pt", "en"))
     )
     monkeypatch.setattr(marian, "packaged_firefox", lambda _direction: None)
     assert marian.open_judge([object(), back]) is None, "no other encoder fits"

@@ -4,7 +4,6 @@ import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 from operators.notifications import silent
-from operators.seq2seq.marian import read_folder
+from operators.seq2seq.marian import MarianModel
 from tests.flows.engine.segments import pieces_of
 from tests.flows.engine.test_serving import at_once, settings
 from tests.program import surtitle
@@ -54,11 +53,11 @@ def test_a_model_that_several_languages_need_is_loaded_once(
 ) -> None:
     loaded: list[str] = []
 
-    def read(folder: Path) -> Any:
+    def load(folder: Path, threads: int) -> MarianModel:
         loaded.append(folder.name)
-        return read_folder(folder)
+        return MarianModel(folder, threads)
 
-    monkeypatch.setattr(marian, "read_folder", read)
+    monkeypatch.setattr(marian, "MarianModel", load)
     directions = [Direction.of("Portuguese", to) for to in ("German", "French")]
     engines = open_engines(settings(Path(pair), **LANGUAGES), directions)
     assert [list(engine.prompts) for engine in engines] == [["pt-de"], ["pt-fr"]]

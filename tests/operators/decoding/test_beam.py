@@ -16,7 +16,6 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
 from operators.serving.scheduler import Scheduler
 from operators.trouble import Trouble
 from tests.toy import END, ToyCache, ToyStore
@@ -88,7 +87,7 @@ def test_tasks_that_share_passes_get_what_each_gets_alone(
     asked: list[tuple[str, list[int], list[int]]], width: int
 ) -> None:
     store = ToyStore(4 + 3 * width)
-    scheduler = Scheduler(SharedSessions(store, pool_of(store, 3, width)), fill=64)
+    scheduler = Scheduler(pool_of(store, 3, width), fill=64)
     alone = pool_of(ToyStore(2 + width), 1, width)
     for start in range(0, len(asked), 3):
         turn = {key: make_task(prompt, draft, 12) for key, prompt, draft in asked[start : start + 3]}
@@ -115,7 +114,7 @@ def test_a_session_that_holds_one_continuation_decodes_greedily(prompt: list[int
 @given(st.lists(st.tuples(prompts, st.booleans()), min_size=3, max_size=3), widths)
 def test_where_many_wait_only_finals_are_searched(asked: list[tuple[list[int], bool]], width: int) -> None:
     store = ToyStore(4 + 3 * width)
-    scheduler = Scheduler(SharedSessions(store, pool_of(store, 3, width)), fill=64)
+    scheduler = Scheduler(pool_of(store, 3, width), fill=64)
     tasks = [make_task(prompt, [], 12) for prompt, _ in asked]
     # All of them wait for their first pass when the last one is added.
     jobs = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from operators.decoding.forward import Forward, Logits, TreeForward
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree import TokenTree
-from operators.models.branches import BranchingSession, Placed
+from operators.models.kv import KvTreeSession, Part
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
@@ -64,7 +64,7 @@ requests = st.lists(
 
 
 def pool_of(store: ToyStore, spare: int = 6) -> SessionPool:
-    return SessionPool(store, (), 1, branches=spare)
+    return SessionPool(store, (), len(store.caches) - spare - 1, branches=spare)
 
 
 @given(requests, st.integers(1, 6))
@@ -72,7 +72,7 @@ def test_rows_of_a_tree_do_not_depend_on_what_was_asked_before(
     asked: list[tuple[list[int], list[list[int]], int]], spare: int
 ) -> None:
     with pool_of(ToyStore(8), spare).session("a") as session:
-        assert isinstance(session, BranchingSession)
+        assert isinstance(session, KvTreeSession)
         for tokens, paths, place in asked:
             tree = TokenTree.merged(paths)
             logits_from = min(place, len(tokens) + tree.size - 1)
@@ -90,7 +90,7 @@ def test_rows_of_a_tree_do_not_depend_on_what_was_asked_before(
 def test_a_branch_that_is_gone_on_with_is_not_evaluated_again() -> None:
     store = ToyStore(8)
     with pool_of(store).session("a") as session:
-        assert isinstance(session, BranchingSession)
+        assert isinstance(session, KvTreeSession)
         session.forward_tree(TreeForward([1, 2], TokenTree.merged([[3, 4], [5, 6, 1]]), 1))
         before = sum(cache.evaluated for cache in store.caches)
         session.forward(Forward([1, 2, 5, 6, 1, 4], 5))
@@ -100,7 +100,7 @@ def test_a_branch_that_is_gone_on_with_is_not_evaluated_again() -> None:
 
 def test_a_tree_that_grows_is_evaluated_once() -> None:
     with pool_of(ToyStore(8)).session("a") as session:
-        assert isinstance(session, BranchingSession)
+        assert isinstance(session, KvTreeSession)
         session.forward(Forward([1, 2, 3, 4], 3))
         small, large = TokenTree.merged([[3, 4], [5], [6]]), TokenTree.merged([[3, 4], [5], [6]])
         session.forward_tree(TreeForward([1, 2], small, 4))
@@ -114,7 +114,7 @@ def test_branches_are_gone_when_a_session_is_given_back() -> None:
     store = ToyStore(8)
     pool = pool_of(store)
     with pool.session("a") as session:
-        assert isinstance(session, BranchingSession)
+        assert isinstance(session, KvTreeSession)
         session.forward_tree(TreeForward([1, 2], TokenTree.merged([[3], [4]]), 1))
         assert any(cache.tokens for cache in store.caches[2:])
     assert not any(cache.tokens for cache in store.caches[2:])
@@ -122,7 +122,7 @@ def test_branches_are_gone_when_a_session_is_given_back() -> None:
 
 def ask(pool: SessionPool, request: TreeForward) -> bytes:
     with pool.session("a") as session:
-        assert isinstance(session, BranchingSession)
+        assert isinstance(session, KvTreeSession)
         return session.forward_tree(request).tobytes()
 
 
@@ -130,16 +130,19 @@ def test_after_a_failed_pass_no_branch_is_left_and_a_full_cache_makes_room() -> 
     class Full(ToyStore):
         failures = 0
 
-        def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
+        def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
             if self.failures:
                 self.failures -= 1
                 self.caches[1].tokens.append(9)
                 raise NoRoom("llama_decode returned 1")
-            return super().evaluate_placed(placed, rows)
+            return super().evaluate_parts(parts)
 
     store = Full(8)
     request = TreeForward([1, 2], TokenTree.merged([[3], [4]]), 1)
-    pool = pool_of(store)
+    pool = SessionPool(store, (), 2, branches=5)
+    for key in "ab":
+        with pool.session(key) as session:
+            session.forward(Forward([6], 0))
     store.failures = 1
     assert ask(pool, request) == ask(pool_of(ToyStore(8)), request)
     store.failures = 2

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.forward import Forward, Logits
+from operators.models.kv import Part
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
-from operators.models.store import Part
 from operators.serving.scheduler import PassRequest
 from operators.trouble import NoRoom
 from tests.near_ties import agree
@@ -38,7 +37,7 @@ def fresh(tokens: Sequence[int]) -> list[Cell]:
 
 
 class AttendingStore:
-    """A `ShiftingStore` and `SharedStore` that tells when a cell was computed behind another prompt."""
+    """A `SequenceStore` that tells when a cell was computed behind another prompt."""
 
     def __init__(self, sequences: int, cells: int = 10_000, largest_pass: int = 512) -> None:
         self.held: list[dict[int, Cell]] = [{} for _ in range(sequences)]
@@ -74,9 +73,8 @@ class AttendingStore:
         return np.array([[float(int(seen[:8], 16))] for _, seen in last], np.float32).reshape(rows, 1)
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        assert sum(len(part.evaluation.tokens) for part in parts) <= self.largest_pass
-        assert len({part.sequence for part in parts}) == len(parts)
-        return [self.evaluate(sequence, *evaluation) for sequence, evaluation in parts]
+        assert sum(len(part.tokens) for part in parts) <= self.largest_pass
+        return [self.evaluate(own, tokens, start, rows) for (own,), tokens, start, rows in parts]
 
 
 class Ask(Forward):
@@ -134,7 +132,7 @@ def test_a_longer_source_costs_itself_and_not_the_output() -> None:
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), asks, min_size=1), max_size=6))
 def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[str, Forward]]) -> None:
     store = AttendingStore(7)
-    shared = SharedSessions(store, SessionPool(store, HEAD, 3, least_kept=1))
+    shared = SessionPool(store, HEAD, 3, least_kept=1)
     pool = SessionPool(AttendingStore(7), HEAD, 3, least_kept=1)
     for turn in turns:
         asked = [PassRequest(key, request) for key, request in turn.items()]
@@ -150,7 +148,7 @@ def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[st
 
 def test_rooms_that_share_a_pass_count_what_they_keep_together() -> None:
     store = AttendingStore(7)
-    shared = SharedSessions(store, SessionPool(store, HEAD, 3, least_kept=20))
+    shared = SessionPool(store, HEAD, 3, least_kept=20)
     before, after = Ask.of([1], [3] * 9, 0, 1), Ask.of([1, 2], [3] * 9, 8, 1)
     for rooms, kept in (("a", 0), ("bc", 0), ("abc", 24)):
         list(shared.answer([PassRequest(key, before) for key in rooms]))

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from operators.decoding.forward import Forward, Logits
-from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
-from operators.models.tuning import LlamaProbe
-from tests.tiny_kinds import KINDS, OTHERS, write_kind
+from tests.tiny_kinds import KINDS, write_kind
 
 #: Keys and values are held in 16 bits, and passes of another size round otherwise, which random weights
 #: amplify: logits may differ by so much of their standard deviation. A wrong state makes that several.
@@ -60,17 +58,3 @@ def test_sessions_of_any_kind_of_memory_answer_as_a_pass_from_scratch(tmp_path: 
 def from_scratch(context: LlamaContext, tokens: list[int], rows: int) -> Logits:
     context.cut_sequence(0, 0)
     return context.evaluate(0, tokens, 0, rows)
-
-
-@pytest.mark.parametrize("kind", ["mamba", "lfm2"])
-def test_passes_are_timed_on_memories_that_cannot_be_cut(tmp_path: Path, kind: str) -> None:
-    with LlamaProbe(LlamaModel(write_kind(tmp_path / f"{kind}.gguf", kind))) as probe:
-        assert probe.seconds(1, 64) > 0
-        assert all(probe.pass_s(1, 64, tokens) > 0 for tokens in (1, 32))
-
-
-@pytest.mark.parametrize("kind", OTHERS)
-def test_a_model_that_does_not_go_on_with_a_text_is_refused_by_name(tmp_path: Path, kind: str) -> None:
-    path = write_kind(tmp_path / "other.gguf", kind)
-    with pytest.raises(InputError, match=rf"other\.gguf: {kind} is an? .*; use a decoder-only"):
-        LlamaContext(LlamaModel(path), ContextSettings(cells=256, sequences=1, threads=1))

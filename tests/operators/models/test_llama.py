@@ -15,14 +15,12 @@ from operators.decoding.decoder import Decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.session import Evaluation
 from operators.decoding.ssbd import ssbd
 from operators.errors import InputError
+from operators.models.kv import Part
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
-from operators.models.store import Part
 from operators.prompts.prompt import Prompt
 from operators.prompts.template import few_shot_prompt, find_examples
 from operators.research.heads import StateSolver
@@ -31,8 +29,8 @@ from tests.near_ties import NOISE, agree, gap_where_they_part
 
 
 @contextmanager
-def opened(model: LlamaModel, *, batch: int = 512, row_step: int = 1) -> Iterator[LlamaContext]:
-    settings = ContextSettings(cells=2048, sequences=4, batch=batch, threads=2, row_step=row_step)
+def opened(model: LlamaModel, *, batch: int = 512) -> Iterator[LlamaContext]:
+    settings = ContextSettings(cells=2048, sequences=4, batch=batch, threads=2)
     context = LlamaContext(model, settings)
     yield context
     context.close()
@@ -111,12 +109,11 @@ ROOMS = {
 }
 
 
-@pytest.mark.parametrize("row_step", [1, 4])
-def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel, row_step: int) -> None:
+def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel) -> None:
     texts = [final for _, final in ROOMS.values()]
     tokens = [[*model.begin, *model.tokenize(text)] for text in texts]
     wanted = [1, 5, 7]
-    with opened(model, row_step=row_step) as context:
+    with opened(model) as context:
         alone = [
             context.evaluate(number, each, 0, rows).copy()
             for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
@@ -124,7 +121,7 @@ def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel, 
         for number in range(3):
             context.cut_sequence(number, 0)
         parts = [
-            Part(number, Evaluation(each, 0, rows))
+            Part((number,), each, 0, rows)
             for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
         ]
         together = context.evaluate_parts(parts)
@@ -137,7 +134,7 @@ def test_rooms_in_one_pass_say_what_each_says_alone_but_for_near_ties(
 ) -> None:
     with opened(model) as first, opened(model) as second:
         pool = SessionPool(first, prompt.head, 3)
-        served = Scheduler(SharedSessions(second, SessionPool(second, prompt.head, 3)), fill=64)
+        served = Scheduler(SessionPool(second, prompt.head, 3), fill=64)
         drafts: dict[str, tuple[int, ...]] = dict.fromkeys(ROOMS, ())
         for update in range(2):
             tasks = {

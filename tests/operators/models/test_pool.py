@@ -14,8 +14,7 @@ from operators.decoding.forward import Decoded, Forward, Logits, Task, best_toke
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
-from operators.serving.scheduler import Scheduler
+from operators.serving.scheduler import PassRequest, Scheduler
 from operators.trouble import ModelTrouble, NoRoom
 from tests.toy import END, Poisoned, ToyCache, ToyStore
 
@@ -59,8 +58,8 @@ def test_sessions_of_several_prompts_say_what_each_says_alone(
     """The key of a segment decides its prompt: the first head, a further one, or none of them."""
     heads = dict(zip("abcd", ((*HEAD,), *OTHERS, (6,)), strict=True))
     store = ToyStore(size + 1 + len(OTHERS))
-    shared = SharedSessions(store, SessionPool(store, HEAD, size, further=OTHERS))
-    alone = Scheduler(SharedSessions(other := ToyStore(9), SessionPool(other, (), 8)), fill=64)
+    shared = SessionPool(store, HEAD, size, further=OTHERS)
+    alone = Scheduler(SessionPool(ToyStore(9), (), 8), fill=64)
     together = Scheduler(shared, fill=64)
     drafts: dict[str, tuple[int, ...]] = {}
     for key, source in work:
@@ -76,10 +75,9 @@ def test_each_head_is_evaluated_once_for_all_sessions_that_begin_with_it() -> No
     sessions = SessionPool(store, HEAD, 2, further=OTHERS)
     for number, head in enumerate((HEAD, *OTHERS, HEAD, *OTHERS)):
         request = Forward([*head, 6], len(head))
-        assert sessions.size(str(number), request) == 1
-        session = sessions.open(str(number), request.tokens).session
-        session.forward(request)
-        assert session.reused == len(head)
+        asked = PassRequest(str(number), request)
+        assert sessions.size(asked) == 1
+        assert [answered.reused for answered in sessions.answer([asked])] == [len(head)]
 
 
 class Crowded(ToyStore):

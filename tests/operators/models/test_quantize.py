@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
-from gguf.quants import dequantize as reference_numbers
-from gguf.quants import quantize as reference
+from gguf.quants import dequantize as reference
 
 from operators.models.quantize import F16, Q8_0, block_of, dequantize, quantize, stored_type
 
@@ -13,14 +12,10 @@ NOT_READ = ("Q8_K", "I8", "I16", "I32", "I64", "F64", "Q1_0")
 MATRIX = np.random.default_rng(0).normal(size=(3, 512)).astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", ["F16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"])
-def test_the_bytes_are_those_of_the_gguf_package(kind: str) -> None:
-    number = GGMLQuantizationType[kind]
-    wanted = reference(MATRIX, number).view(np.uint8).reshape(-1)
-    assert np.array_equal(quantize(MATRIX, number), wanted)
-
-
-@pytest.mark.parametrize(("kind", "error"), [("Q4_K", 0.08), ("Q5_K", 0.04), ("Q6_K", 0.02), ("Q8_0", 0.01)])
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("F16", 1e-3), ("Q4_0", 0.1), ("Q4_K", 0.08), ("Q5_K", 0.04), ("Q6_K", 0.02), ("Q8_0", 0.01)],
+)
 def test_numbers_come_back_as_exactly_as_their_type_can(kind: str, error: float) -> None:
     number = GGMLQuantizationType[kind]
     back = dequantize(quantize(MATRIX, number).reshape(3, -1), number)
@@ -33,7 +28,7 @@ def test_blocks_and_numbers_are_those_of_the_gguf_package(kind: GGMLQuantization
     assert block_of(kind) == GGML_QUANT_SIZES[kind]
     if kind.name not in NOT_READ:
         rows = np.random.default_rng(0).integers(64, size=(3, 2 * block_of(kind)[1]), dtype=np.uint8)
-        assert np.allclose(dequantize(rows, kind), reference_numbers(rows, kind))
+        assert np.allclose(dequantize(rows, kind), reference(rows, kind))
 
 
 @pytest.mark.parametrize("kind", [4, 99, 2**32 - 1])

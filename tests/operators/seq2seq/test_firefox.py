@@ -1,5 +1,6 @@
 """Firefox's model from English to Portuguese computes what Marian's formulas say, whatever shares a pass."""
 
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,10 +17,10 @@ from operators.errors import InputError
 from operators.glossary import Glossary
 from operators.languages import Direction
 from operators.models.pool import SessionPool
-from operators.seq2seq.firefox import FirefoxModel, is_firefox, read_firefox
+from operators.seq2seq.firefox import FirefoxModel, is_firefox
 from operators.seq2seq.intgemm import Weights
 from operators.seq2seq.prompt import pair_prompt
-from operators.seq2seq.store import Held, PairStore
+from operators.seq2seq.store import DecoderState, PairStore
 from tests.firefox_in_numpy import Reference
 from tests.tiny_firefox import Measures, write_tiny_firefox
 
@@ -48,7 +49,7 @@ def folder() -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> FirefoxModel:
-    return FirefoxModel(read_firefox(folder), 1)
+    return FirefoxModel(folder, 1)
 
 
 def tokens(model: FirefoxModel, text: str) -> list[int]:
@@ -59,7 +60,7 @@ def greedy(model: FirefoxModel, text: str) -> tuple[list[int], float]:
     """The output, and the smallest gap between the best logit and the next one."""
     read = model.read(tokens(model, text))
     output, new, least = list[int](), [model.start], np.inf
-    held: Held = {}
+    held: DecoderState = {}
     while True:
         rows, held = model.write(read, held, new, 1)
         second, first = np.sort(rows[0])[-2:]
@@ -93,7 +94,7 @@ def test_a_draft_in_one_pass_gets_the_logits_of_its_tokens_one_by_one(model: Fir
     assert len(output) > 32, "longer than what passes the decoder at a time"
     together = written(model, LONG[0], output)
     read = model.read(tokens(model, LONG[0]))
-    held: Held = {}
+    held: DecoderState = {}
     alone = []
     for token in [model.start, *output]:
         rows, held = model.write(read, held, [token], 1)
@@ -130,17 +131,17 @@ def test_what_it_says_is_what_firefox_says_away_from_near_ties(model: FirefoxMod
     ids=["tiny", "base-memory", "two vocabularies"],
 )
 def test_a_model_of_any_shape_computes_what_the_formulas_say(tmp_path: Path, measures: Measures) -> None:
-    model = FirefoxModel(read_firefox(write_tiny_firefox(tmp_path, measures)), 1)
+    model = FirefoxModel(write_tiny_firefox(tmp_path, measures), 1)
     source, output = tokens(model, "the hills"), model.vocabulary.tokenize(" wir trafen")
     want = np.delete(Reference(Weights(model.files[0])).logits(source, output), 1, axis=1)
     np.testing.assert_allclose(written(model, "the hills", output), want, atol=1e-3)
 
 
 def test_a_model_without_the_ranges_of_its_activations_is_rounded_by_what_is_seen(tmp_path: Path) -> None:
-    model = FirefoxModel(read_firefox(write_tiny_firefox(tmp_path, Measures(has_ranges=False))), 1)
+    model = FirefoxModel(write_tiny_firefox(tmp_path, Measures(has_ranges=False)), 1)
     rows = written(model, "the hills", model.vocabulary.tokenize(" wir"))
     (tmp_path / "ranges").mkdir()
-    near = FirefoxModel(read_firefox(write_tiny_firefox(tmp_path / "ranges")), 1)
+    near = FirefoxModel(write_tiny_firefox(tmp_path / "ranges"), 1)
     np.testing.assert_allclose(rows, written(near, "the hills", near.vocabulary.tokenize(" wir")), atol=0.2)
 
 
@@ -176,7 +177,7 @@ def test_a_term_that_it_says_otherwise_is_put_into_its_source_and_stays_there(mo
 
 
 def test_a_file_that_is_cut_off_anywhere_is_refused(folder: Path, tmp_path: Path) -> None:
-    whole = read_firefox(folder).weights.read_bytes()
+    whole = next(folder.glob("model.*.bin")).read_bytes()
     path = tmp_path / "model.enpt.bin"
     for length in (0, 7, 16, 1000, 20_000, len(whole) // 2, len(whole) - 2000):
         path.write_bytes(whole[:length])
@@ -186,21 +187,22 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(folder: Path, tmp_path: Path
 
 @pytest.mark.parametrize("changed", [b"dec-cell: gru\n", b"transformer-heads: 7\n", b"enc-depth: many\n"])
 def test_a_model_of_another_kind_is_refused(folder: Path, tmp_path: Path, changed: bytes) -> None:
-    found = read_firefox(folder)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    path = next(tmp_path.glob("model.*.bin"))
     name = changed.partition(b":")[0]
-    content = found.weights.read_bytes()
+    content = path.read_bytes()
     begin = content.rindex(b"\n" + name) + 1
     end = content.index(b"\n", begin) + 1
     new = changed[:-1].ljust(end - begin - 1)[: end - begin - 1] + b"\n"
-    path = tmp_path / found.weights.name
     path.write_bytes(content[:begin] + new + content[end:])
     with pytest.raises(InputError, match="not a model of Firefox Translations"):
-        FirefoxModel(found._replace(weights=path), 1)
+        FirefoxModel(tmp_path, 1)
 
 
 def test_a_folder_without_a_vocabulary_says_what_it_lacks(tmp_path: Path) -> None:
     assert not is_firefox(tmp_path)
-    (tmp_path / "model.ende.intgemm.alphas.bin").write_bytes(b"")
+    write_tiny_firefox(tmp_path)
     assert is_firefox(tmp_path)
+    (tmp_path / "vocab.ende.spm").unlink()
     with pytest.raises(InputError, match=r"it holds no srcvocab\.\*\.spm"):
-        read_firefox(tmp_path)
+        FirefoxModel(tmp_path, 1)

@@ -13,7 +13,7 @@ from operators.decoding.forward import Forward, Logits
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 from operators.models.pool import SessionPool
-from operators.seq2seq.marian import MarianModel, is_marian, read_folder
+from operators.seq2seq.marian import MarianModel, is_marian
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import PairStore
 from operators.trouble import ModelTrouble
@@ -28,7 +28,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def opened(folder: Path, **options: object) -> MarianModel:
-    return MarianModel(read_folder(write_tiny(folder, **options)), 1)  # type: ignore[arg-type]  # config.json's
+    return MarianModel(write_tiny(folder, **options), 1)  # type: ignore[arg-type]  # config.json's
 
 
 def pool(model: MarianModel, sessions: int, least_kept: int | None = None) -> SessionPool:
@@ -123,7 +123,7 @@ def test_a_model_of_several_languages_is_told_which(tmp_path: Path) -> None:
 def test_a_model_for_another_direction_is_refused(tmp_path: Path) -> None:
     folder = write_tiny(tmp_path)
     (folder / "tokenizer_config.json").write_text('{"source_lang": "en", "target_lang": "de"}')
-    model = MarianModel(read_folder(folder), 1)
+    model = MarianModel(folder, 1)
     pair_prompt(model, EN_DE)
     with pytest.raises(UsageError, match="translates en to de, not English to French"):
         pair_prompt(model, Direction.of("en", "fr"))
@@ -135,7 +135,7 @@ def test_weights_lie_beside_the_other_files_or_in_a_folder_of_their_own(tmp_path
     for name in ("encoder_model", "decoder_model_merged"):
         (folder / f"{name}.onnx").rename(folder / "onnx" / f"{name}_quantized.onnx")
     assert is_marian(folder)
-    assert read_folder(folder).decoder == folder / "onnx" / "decoder_model_merged_quantized.onnx"
+    assert MarianModel(folder, 1).files[1] == folder / "onnx" / "decoder_model_merged_quantized.onnx"
 
 
 def test_the_folder_of_another_model_is_refused_by_its_type(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
     folder = write_tiny(tmp_path)
     (folder / missing).unlink()
     with pytest.raises(InputError, match=missing.partition(".")[0]):
-        MarianModel(read_folder(folder), 1)
+        MarianModel(folder, 1)
 
 
 @pytest.mark.parametrize("name", ["encoder_model.onnx", "vocab.json", "source.spm", "config.json"])
@@ -158,11 +158,12 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     folder = write_tiny(tmp_path)
     (folder / name).write_bytes(b"{damaged")
     with pytest.raises(InputError, match=name.partition(".")[0]):
-        MarianModel(read_folder(folder), 1)
+        MarianModel(folder, 1)
 
 
 def test_generation_config_comes_before_config(tmp_path: Path) -> None:
     folder = write_tiny(tmp_path)
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": 2, "bad_words_ids": [[5]]}))
-    found = read_folder(folder)
-    assert (found.ends, found.banned, found.start) == ((2,), (5,), read_folder(folder).start)
+    found = MarianModel(folder, 1)
+    assert (found.ends, found.start) == ((2,), 30)
+    assert np.isneginf(afresh(found, [3, 2, found.start, 4], 2)[:, 5]).all()

@@ -10,9 +10,8 @@ from operators.decoding.decoder import Decode
 from operators.decoding.drive import CostMeter
 from operators.decoding.forward import Forward, Logits
 from operators.decoding.translator import Output, SegmentState, Updating
+from operators.models.kv import Part
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
-from operators.models.store import Part
 from operators.serving.rooms import Update
 from operators.serving.scheduler import PATIENCE, Job, Scheduler
 from operators.trouble import ModelTrouble, NoRoom, Trouble
@@ -106,7 +105,7 @@ class Counting(ToyStore):
         self.passes: list[list[int]] = []
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        self.passes.append([len(part.evaluation.tokens) for part in parts])
+        self.passes.append([len(part.tokens) for part in parts])
         return super().evaluate_parts(parts)
 
 
@@ -259,7 +258,7 @@ def test_a_defect_of_a_method_reaches_whoever_asked_for_it_and_nobody_else() -> 
 
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
     store = Poisoned(3, poison=-1)
-    served = Scheduler(SharedSessions(store, SessionPool(store, HEAD, 2)), fill=64)
+    served = Scheduler(SessionPool(store, HEAD, 2), fill=64)
     store.caches[0].tokens[1] = -1
     want = alone("retranslate")._decoder.decode(ask([5]))[0]
     for _ in range(2):

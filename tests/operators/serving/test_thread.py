@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.forward import Logits
-from operators.models.store import Part
+from operators.models.kv import Part
 from operators.serving.rooms import Done, RoomsThread, Update
 from operators.serving.scheduler import Scheduler
 from operators.trouble import Trouble

@@ -15,7 +15,6 @@ from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
-from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
@@ -109,7 +108,7 @@ def scheduler(
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Scheduler:
     stores = [store or ToyStore(sessions + 1), ToyStore(sessions + 1, error=ERROR)]
-    passes = [SharedSessions(one, SessionPool(one, HEAD, sessions)) for one in stores]
+    passes = [SessionPool(one, HEAD, sessions) for one in stores]
     return Scheduler(*passes, fill=fill, most=most, clock=clock)
 
 

@@ -23,7 +23,7 @@ from operators.clock import VirtualClock
 from operators.decoding.forward import Logits
 from operators.decoding.translator import Output, SegmentState
 from operators.events import Effort, Partial, Translation
-from operators.models.store import Part
+from operators.models.kv import Part
 from operators.serving.rooms import Rooms, RoomsThread, Update
 from operators.stages import translate_rooms as translate_rooms_stage
 from operators.stages.translate import translate
