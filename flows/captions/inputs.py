@@ -133,15 +133,13 @@ def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneS
     return MicrophoneSource(
         stream=live_stream(name),
         device=LiveAddress(name) if is_address(name) else None if name == "default" else name,
-        buffer_s=settings.input.buffer_s,
         stop=stop,
         observe=observe,
     )
 
 
 def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSource:
-    first = str(settings.input.audio)
-    recordings = [first, *settings.input.more_audio]
+    recordings = settings.input.recordings
     if STANDARD_INPUT in recordings and settings.recovery.folder:
         raise UsageError(
             "a run that reads standard input cannot be resumed, because nobody can read it again; "
@@ -155,8 +153,8 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
         language(settings.translate.source).base,
     )
     return AudioFileSource(
-        recordings, stream=stream_of(first), realtime=settings.input.realtime, stop=stop, observe=observe,
-        wanted=wanted,
+        recordings, stream=stream_of(recordings[0]), realtime=settings.input.realtime, stop=stop,
+        observe=observe, wanted=wanted,
     )  # fmt: skip
 
 

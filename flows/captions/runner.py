@@ -193,7 +193,7 @@ def caption(
 
 def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
     given = given_input(settings)
-    spoken, *written = settings.translate.source, settings.translate.target, *settings.translate.more_targets
+    spoken, *written = settings.translate.source, *settings.translate.targets
     translates = any(one.translates for one in settings.translate.directions)
     languages = f"{spoken} to {', '.join(written)}" if translates else spoken
     tell(

@@ -169,7 +169,7 @@ def file(
     if audio:
         for one in audio:
             check_command(PurePath(one), "file")
-        given["audio"], given["more_audio"] = audio[0], tuple(audio[1:])
+        given["audio"] = tuple(audio)
     inputs = sum(name in given for name in ("audio", "partials", "translations", "captions"))
     if not inputs and settings is None:
         raise UsageError("surtitle file needs AUDIO: a recording; write: surtitle file AUDIO")

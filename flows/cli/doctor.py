@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from connectors.models.firefox import OFFLINE_VARIABLE
 from connectors.view import encodable
 from flows.doctor.checks import Result, Verdict, examine
 from flows.running.waiting import Waiting
@@ -50,7 +51,7 @@ def doctor(
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """
     # A model of the hub is used only if it was fetched before.
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["HF_HUB_OFFLINE"] = os.environ[OFFLINE_VARIABLE] = "1"
     wanted, results = load_settings(settings, given_in(context), takes_several=True), list[Result]()
     # A wrong language is a mistake on the command line, not a finding about this machine.
     directions = wanted.translate.directions

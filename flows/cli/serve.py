@@ -79,10 +79,10 @@ def _completed(wanted: Settings) -> Settings:
         wanted.translate,
         rooms=wanted.translate.rooms or ROOMS,
         source=spoken[0] if spoken else wanted.translate.source,
-        target=written[0] if written else wanted.translate.target,
+        to=written[0] if written else wanted.translate.to,
     )
     if translate.captions_only:
-        translate = replace(translate, target=translate.source)
+        translate = replace(translate, to=translate.source)
     return replace(
         wanted,
         input=replace(wanted.input, rooms=True),

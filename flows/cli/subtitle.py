@@ -206,7 +206,7 @@ def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
     if shown != "source":
         for direction in settings.translate.directions:
             target = direction.target
-            is_both = shown == "both" and direction.translates and not settings.translate.more_targets
+            is_both = shown == "both" and direction.translates and len(settings.translate.targets) == 1
             yield _Text(shown, f"{spoken.code}-{target.code}" if is_both else target.code, target)
     if shown == "source" or (speech and all(one.translates for one in settings.translate.directions)):
         yield _Text("source", spoken.code, spoken)
@@ -214,7 +214,7 @@ def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
 
 def _named(path: Path, texts: Sequence[_Text], settings: Settings) -> Iterator[str]:
     """The files as the setting names them: those in several languages share a name."""
-    several = settings.translate.more_targets
+    several = len(settings.translate.targets) > 1
     for one in texts:
         own = path if several and one.shown != "source" else in_language(path, one.code)
         yield f"{one.shown}={own}"
@@ -332,7 +332,7 @@ def _caption(
     }
     run = replace(
         settings,
-        input=replace(settings.input, audio=files.recording, more_audio=()),
+        input=replace(settings.input, audio=files.recording),
         output=replace(settings.output, terminal=False, **named),
         # One that was interrupted is subtitled from its beginning.
         recovery=RecoverySettings(),

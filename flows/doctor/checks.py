@@ -89,9 +89,7 @@ def _models(
 
     translated = [one for one in settings.translate.directions if one.translates]
     wanted = [
-        TranslateSettings(
-            model=settings.translate.model, source=one.source.name, target=one.target.name, offline=True
-        )
+        TranslateSettings(model=settings.translate.model, source=one.source.name, to=one.target.name)
         for one in translated
     ]
     engines: list[Engine] = []

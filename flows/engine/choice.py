@@ -22,7 +22,7 @@ def fetch_chosen(settings: TranslateSettings, directions: Sequence[Direction], p
     """Download what ``default`` should be for these directions; if that fails, say what it is instead."""
     if settings.model == "default" and not settings.needs_language_model:
         for one in filter(lambda one: one.translates, directions):
-            fetch_default(one, progress, registry=settings.registry, offline=settings.offline)
+            fetch_default(one, progress, registry=settings.registry)
 
 
 def chosen_model(settings: TranslateSettings, direction: Direction) -> str:

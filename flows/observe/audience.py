@@ -52,9 +52,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
     given = settings.rooms
     spoken = given.spoken or (settings.translate.source,)
     translate = settings.translate
-    written = given.written or (
-        () if translate.captions_only else (translate.target, *translate.more_targets)
-    )
+    written = given.written or (() if translate.captions_only else translate.targets)
     engine = settings.recognize.engine
     if len(spoken) > 1 and not RECOGNIZERS[engine].is_multilingual:
         others = " or ".join(part.name for part in RECOGNIZERS.values() if part.is_multilingual)
@@ -64,15 +62,12 @@ def room_registry(settings: Settings) -> RoomRegistry:
         )
     limits = RoomLimits(
         rooms=settings.translate.rooms or ROOMS,
-        silence_s=given.silence_s,
-        linger_s=given.linger_s,
-        buffer_s=settings.input.buffer_s,
     )
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
     return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
 
 
-#: Environment variable with the token, as an alternative to the settings.
+#: Environment variable with the token.
 TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
 
 
@@ -104,7 +99,6 @@ class Audience:
         self._hub = Hub(
             languages,
             _streams(settings),
-            max_clients=web.max_clients,
             max_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
             is_private=self.rooms is not None,
         )
@@ -112,9 +106,8 @@ class Audience:
             self._hub,
             host=web.host,
             port=web.port,
-            token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
+            token=os.environ.get(TOKEN_VARIABLE),
             names=web.names,
-            max_clients=web.max_clients,
             **_speaking(self.rooms, self._hub),
             # Few rooms ask for several languages; what cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
@@ -215,4 +208,4 @@ def _streams(settings: Settings) -> list[str]:
     """The names of the streams, as far as they are known in advance."""
     if settings.input.microphone is not None:
         return [live_stream(settings.input.microphone)]
-    return [stream_of(settings.input.audio)] if settings.input.audio else []
+    return [stream_of(one) for one in settings.input.recordings[:1]]

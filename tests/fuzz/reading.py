@@ -21,8 +21,7 @@ from flows.engine.translation import read_template
 from flows.measuring.corpus import load_corpus
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from flows.settings.output import OutputSettings
-from flows.settings.schema import InputSettings, Settings
+from flows.settings.schema import InputSettings, OutputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.glossary import Dictionary, times_said, words_of
@@ -179,7 +178,7 @@ def check_bench(data: bytes, folder: Path) -> None:
 
 _SETTINGS = b"""[input]
 audio = "talk.wav"
-buffer_s = 30.0
+realtime = true
 [translate]
 from = "English"
 to = "German"

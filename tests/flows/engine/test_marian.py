@@ -21,7 +21,7 @@ PARTIALS = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
 
 
 def settings(folder: Path, **options: object) -> TranslateSettings:
-    given = {"model": str(folder), "threads": 1, "bias": 0.0, "commit": 0, "max_source": 24, **options}
+    given = {"model": str(folder), "threads": 1, "bias": 0.0, "max_source": 24, **options}
     return msgspec.convert(given, TranslateSettings)
 
 

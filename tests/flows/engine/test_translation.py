@@ -37,7 +37,7 @@ def test_a_chat_model_translates_updates_and_its_draft_is_used(
     path = write_model(
         tmp_path / "chat.gguf", vocabulary(MARKS), general_name=name, tokenizer_chat_template=template
     )
-    translator = translator_of(TranslateSettings(model=str(path), target="Dutch", threads=1, max_source=16))
+    translator = translator_of(TranslateSettings(model=str(path), to="Dutch", threads=1, max_source=16))
     state, first = translator.update("s/000000", SegmentState(), "the weather in", is_final=False)
     state, output = translator.update("s/000000", state, "the weather in the hills", is_final=True)
     assert output.effort.drafted > 0
@@ -180,10 +180,10 @@ def test_captions_models_have_a_lexicon_and_other_models_and_directions_have_non
     assert found("prices")[0] == "Preise"
     assert found("the") == []
     assert found("Pohamba") == ["Pohamba"]
-    assert found("prices", target="French")[0] == "prix"
-    assert found("prices", target="Spanish")[0] == "precios"
-    assert found("prices", target="Japanese")[0] == "価格"
-    for settings in ({"model": "base"}, {"source": "German", "target": "English"}):
+    assert found("prices", to="French")[0] == "prix"
+    assert found("prices", to="Spanish")[0] == "precios"
+    assert found("prices", to="Japanese")[0] == "価格"
+    for settings in ({"model": "base"}, {"source": "German", "to": "English"}):
         assert found("prices", **settings) == ["no dictionary"]
     assert found("prices", dictionary="none") == ["no dictionary"]
 
@@ -194,5 +194,5 @@ def test_a_file_adds_words_and_without_a_list_of_common_words_no_name_is_copied(
     own = str(path)
     assert found("feral", dictionary=own) == ["wild"]
     assert found("prices", dictionary=own)[0] == "Preise"
-    assert found("feral", dictionary=own, model="base", target="French") == ["wild"]
-    assert found("Pohamba", dictionary=own, target="Japanese") == []
+    assert found("feral", dictionary=own, model="base", to="French") == ["wild"]
+    assert found("Pohamba", dictionary=own, to="Japanese") == []

@@ -38,8 +38,6 @@ def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: An
 
 
 def test_switches_add_a_run_to_that_of_the_product(asked: Any) -> None:
-    variants = asked("--vary", "drop_revised=false,true").variants[1:]
-    assert [one.drop_revised for one in variants] == [False, True]
     variants = asked("--vary", "strip_punctuation=false,true").variants
     assert [(one.method, one.strip_punctuation) for one in variants] == [
         ("retranslate", False), ("retranslate", True), ("ssbd", False), ("ssbd", True)
