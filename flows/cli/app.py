@@ -14,9 +14,8 @@ from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.doctor import doctor
 from flows.cli.models import models_app
-from flows.cli.refusals import Commands, check_command
+from flows.cli.program import Commands, check_command, program, run
 from flows.cli.report import report
-from flows.cli.running import program, run
 from flows.cli.serve import job, serve
 from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
@@ -33,6 +32,7 @@ from flows.settings.options import (
     Host,
     Model,
     Port,
+    Quiet,
     Realtime,
     Recognizer,
     Recovery,
@@ -90,8 +90,9 @@ Address = Annotated[
     typer.Argument(help="A broadcast instead: https://….m3u8 (HLS), or rtmp://….", show_default=False),
 ]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the web page's address.")]
-Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs besides the model.")]
+Profile = Annotated[
+    bool, typer.Option("--profile", help="Print the time per update spent outside the model.")
+]
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -250,5 +251,5 @@ def _completed(overrides: Overrides, quiet: bool) -> Overrides:
 
 
 def main() -> NoReturn:
-    """Run the command line; the exit codes are those of `flows.cli.running.run`."""
+    """Run the command line; the exit codes are those of `flows.cli.program.run`."""
     run(app)

@@ -11,7 +11,7 @@ import typer
 from msgspec.structs import replace
 
 from flows.captions.runner import caption
-from flows.cli.refusals import check_command
+from flows.cli.program import check_command
 from flows.observe.audience import ROOMS
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
@@ -21,6 +21,7 @@ from flows.settings.options import (
     Host,
     Model,
     Port,
+    Quiet,
     Recognizer,
     Recovery,
     RoomsFrom,
@@ -38,9 +39,7 @@ def job(
     settings: Annotated[Path, typer.Argument(help="TOML file that names input and output.")],
     recovery: Recovery = None,
     set_: Set = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Nothing on the terminal but errors and the web page's address.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a pipeline that a settings file describes, from Kafka or files to Kafka or files, until it ends."""
     check_command(settings, "job")

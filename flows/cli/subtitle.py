@@ -21,7 +21,7 @@ from connectors.messages import tell
 from connectors.sinks.naming import beside, in_language
 from flows.captions.runner import caption
 from flows.captions.shared import Shared, StreamLanguages
-from flows.cli.refusals import check_command, check_text
+from flows.cli.program import check_command
 from flows.observe.observer import Observe
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
@@ -145,7 +145,6 @@ def subtitle(
     todo: list[_Files] = []
     for one in recordings:
         with failures.counted(UsageError):
-            check_text(one)
             check_command(PurePath(one), "subtitle")
             todo.append(_files(one, asked, wanted))
     _check(todo, asked, wanted, overwrite=overwrite)

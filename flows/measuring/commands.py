@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from connectors.files.distinct import check_distinct, named_files
 from flows.measuring.plan import BenchJob, Json, Limit, Markdown, Skip, make_plan, read_grid
 from flows.observe.audience import TOKEN_VARIABLE
-from flows.settings.lists import floats, integers, shares, words
 from flows.settings.loading import Overrides, load_settings, warn_of_unused_bias
 from flows.settings.options import (
     CaptionsOnly,
@@ -26,7 +25,11 @@ from flows.settings.options import (
     SettingsFile,
     SpeechModel,
     To,
+    floats,
     given_in,
+    integers,
+    shares,
+    words,
 )
 from flows.settings.schema import Settings
 from flows.settings.translate import TranslateSettings

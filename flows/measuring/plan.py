@@ -10,8 +10,8 @@ import typer
 from msgspec.structs import fields, replace
 
 from flows.research import check
-from flows.settings.lists import words
 from flows.settings.loading import load_settings
+from flows.settings.options import words
 from flows.settings.schema import MASK_K
 from flows.settings.translate import (
     DRAFTED,
