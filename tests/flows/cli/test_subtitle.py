@@ -57,6 +57,7 @@ def test_each_recording_gets_its_own_files_and_a_copy_with_subtitles(tmp_path: P
         (("https://127.0.0.1:1/a.mp4", "--burn"), "leave out --burn"),
         (("a/talk.mp4", "b/talk.mp4", "--folder", "out", "--burn"), "would both be out/talk.de.srt"),
         (("talk.mp4", "other.mp4", "--mux-into", "x.mp4"), "give --mux"),
+        (("talk.wav", "captions.jsonl"), "takes sound; did you mean: surtitle replay"),
         (("talk.mp4", "--mux-into", "x.avi"), "name it .mp4, .m4v or .mkv"),
         (("talk.mp4", "--mux-into", "talk.mp4"), "would both be talk.mp4"),
     ],
@@ -113,16 +114,6 @@ def test_what_is_damaged_is_told_also_where_no_copy_can_be_made(tmp_path: Path) 
     assert "its header promises" in done.stderr
     assert "it has no pictures" in done.stderr
     assert "It was the best" in (tmp_path / "talk.en.srt").read_text()
-
-
-def test_a_file_that_is_no_recording_leaves_the_others(tmp_path: Path) -> None:
-    talk = tmp_path / "talk.wav"
-    soundfile.write(talk, *spoken(6))
-    done = surtitle("subtitle", talk, "captions.jsonl", "--captions-only")
-    assert done.returncode == 3
-    assert "captions.jsonl: `surtitle subtitle` takes sound; did you mean: surtitle replay" in done.stderr
-    assert "of 2 recordings, 1 could not be subtitled" in done.stderr
-    assert talk.with_suffix(".en.srt").stat().st_size
 
 
 def test_a_file_of_the_settings_holds_one_recording_and_each_begins_anew(tmp_path: Path) -> None:
