@@ -204,6 +204,8 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
 
 
 def _source(settings: Settings, given: str) -> str:
+    if given == "audio":
+        return ", ".join(map(shown, settings.input.recordings))
     return shown(str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given)))
 
 

@@ -88,7 +88,7 @@ def _renamed(arguments: Iterator[str], known: Collection[str]) -> Iterator[str]:
         else:
             setting, typed = RENAMED[name], name
             if setting in REMOVED:
-                raise UsageError(f"there is no {name} any more: {REMOVED[setting]}")
+                raise UsageError(f"there is no {name} any more; {REMOVED[setting]}")
             if "=" not in setting:
                 value = value if equals else next(arguments, "")
                 typed = f"{name} {value}"

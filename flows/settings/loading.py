@@ -238,7 +238,7 @@ def _check_keys(given: Mapping[str, Any], table: Any, where: str = "", inside: s
     kinds = _keys_of(table)
     for key, value in given.items():
         if f"{inside}{key}" in REMOVED:
-            raise UsageError(f"{where}there is no {inside}{key} any more: {REMOVED[inside + key]}")
+            raise UsageError(f"{where}there is no {inside}{key} any more; {REMOVED[inside + key]}")
         if key not in kinds:
             raise UsageError(
                 f"{where}there is no setting {inside}{key[:64]}; {_meant(key, inside, list(kinds))}"

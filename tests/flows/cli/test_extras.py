@@ -29,12 +29,7 @@ CASES = [
     ("media", ["file", "talk.mp4"], "talk.mp4", "imageio_ffmpeg"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
-    (
-        "train",
-        ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"],
-        "training",
-        "torch",
-    ),
+    ("train", ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"], "training", "peft"),
 ]
 REPLAY = ["replay", CAPTIONS, "--srt", "talk.srt"]
 

@@ -13,7 +13,7 @@ def test_each_old_option_and_setting_leads_to_one_that_there_is() -> None:
     there = {*all_keys()}
     assert there.isdisjoint(REMOVED)
     assert {setting.partition("=")[0] for setting in RENAMED.values()} <= {*there, *REMOVED}
-    with pytest.raises(UsageError, match="no --offline any more: set SURTITLE_OFFLINE=1 in the environment"):
+    with pytest.raises(UsageError, match="no --offline any more; set SURTITLE_OFFLINE=1 in the environment"):
         in_new_form(["--offline"], ())
 
 

@@ -38,7 +38,7 @@ def test_several_languages_are_a_list_or_have_commas_between(tmp_path: Path, to:
         ('[translate]\nmethod = "sbsd"', "translate.method: Invalid enum value 'sbsd'"),
         ("[translate]\nbias = 2", "translate.bias: Expected `float` <= 1.0"),
         ('[translate]\naccept = "near"', "translate.accept: Expected `str` matching regex '^(auto|"),
-        ("[input]\nbuffer_s = 3", "there is no input.buffer_s any more: 30 seconds are buffered"),
+        ("[input]\nbuffer_s = 3", "there is no input.buffer_s any more; 30 seconds are buffered"),
         ("translate = 3", "translate: Expected `object`, got `int`"),
         ('[recognize]\nengine = "wisper"', "recognize.engine: there is no 'wisper'; choose from moonshine, "),
     ],
