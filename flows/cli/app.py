@@ -1,12 +1,14 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
 import shlex
-import sys
 from pathlib import Path, PurePath
 from typing import Annotated, NoReturn
 
 import typer
 from msgspec.structs import replace
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from connectors.jsonl.files import event_type_of
 from connectors.microphone.devices import InputDevice, list_devices
@@ -60,18 +62,12 @@ def devices() -> None:
 
 def print_devices(found: list[InputDevice]) -> None:
     """Print a table for a person; a star marks the default."""
-    rows = [("", "index", "name", "channels", "rate", "system")]
-    rows += [_row(one) for one in found]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print(printable(" ".join(cells).rstrip()))
-    sys.stdout.flush()
-
-
-def _row(one: InputDevice) -> tuple[str, str, str, str, str, str]:
-    mark = "*" if one.is_default else ""
-    return mark, str(one.index), one.name, str(one.channels), f"{one.rate} Hz", one.host
+    table = Table("", "index", "name", "channels", "rate", "system", box=None, pad_edge=False)
+    for one in found:
+        mark = "*" if one.is_default else ""
+        cells = (mark, str(one.index), one.name, str(one.channels), f"{one.rate} Hz", one.host)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    Console(highlight=False).print(table)
 
 
 app = program()
@@ -132,10 +128,7 @@ def live(
         if "microphone" in overrides.setdefault("input", {}):
             raise UsageError("--device and an address are two inputs; give one of them")
         overrides["input"]["microphone"] = address
-    wanted = begin_settings(settings, _completed(overrides, quiet))
-    if wanted.input.microphone is None:
-        wanted = replace(wanted, input=replace(wanted.input, microphone="default"))
-    caption(wanted, quiet=quiet, profile=profile, settings_file=settings)
+    _caption(overrides, settings, quiet=quiet, profile=profile, microphone="default")
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -178,12 +171,7 @@ def file(
         raise UsageError(
             "give one input: AUDIO, or one of input.partials, input.translations and input.captions"
         )
-    caption(
-        begin_settings(settings, _completed(overrides, quiet)),
-        quiet=quiet,
-        profile=profile,
-        settings_file=settings,
-    )
+    _caption(overrides, settings, quiet=quiet, profile=profile)
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -220,12 +208,7 @@ def replay(
             "give partials, translations or captions"
         )
     overrides.setdefault("input", {})[REPLAYED[event_type]] = str(events)
-    caption(
-        begin_settings(settings, _completed(overrides, quiet)),
-        quiet=quiet,
-        profile=profile,
-        settings_file=settings,
-    )
+    _caption(overrides, settings, quiet=quiet, profile=profile)
 
 
 app.command(rich_help_panel=_CAPTION)(subtitle)
@@ -241,13 +224,19 @@ app.command(rich_help_panel=_MEASURE)(trace)
 app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 
 
-def _completed(overrides: Overrides, quiet: bool) -> Overrides:
+def _caption(
+    overrides: Overrides, settings: Path | None, *, quiet: bool, profile: bool, microphone: str | None = None
+) -> None:
+    """Run with these settings; ``microphone`` is the one to listen to if they name none."""
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
     if "web" in overrides:
         # Giving an address implies that the server is wanted.
         overrides["web"].setdefault("enabled", True)
-    return overrides
+    wanted = begin_settings(settings, overrides)
+    if wanted.input.microphone is None:
+        wanted = replace(wanted, input=replace(wanted.input, microphone=microphone))
+    caption(wanted, quiet=quiet, profile=profile, settings_file=settings)
 
 
 def main() -> NoReturn:
