@@ -162,10 +162,11 @@ def load(path: Path | None, overrides: Overrides | None = None, *, takes_several
         message, _, key = str(error).partition(" - at `$.")
         raise UsageError(f"{place(key.rstrip('`'))}: {message}") from None
     _check_texts(to_plain(settings, address=str), where)
-    with _named(place("recognize.engine")):
-        engine = settings.recognize.engine
-        if ":" not in engine and engine not in RECOGNIZERS:
-            raise UsageError(f"there is no {engine!r}; choose from {', '.join(RECOGNIZERS)}, MODULE:NAME")
+    engine, where_engine = settings.recognize.engine, place("recognize.engine")
+    if ":" not in engine and engine not in RECOGNIZERS:
+        raise UsageError(
+            f"{where_engine}: there is no {engine!r}; choose from {', '.join(RECOGNIZERS)}, MODULE:NAME"
+        )
     for key, names in _languages(settings):
         with _named(place(key)):
             for name in names:

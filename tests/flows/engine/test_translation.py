@@ -80,28 +80,13 @@ def test_the_sentences_before_are_told_whether_or_not_somebody_watches(
     write_model(tmp_path / "chat.gguf", byte_pairs(MARKS), tokenizer_chat_template=CHATML)
     template = 'message = "{source}"\n[context]\nmessage = "{notes}\\n{source}"'
     (tmp_path / "mine.toml").write_text(template)
-    command = [
-        "file",
-        speech,
-        "--model",
-        "chat.gguf",
-        "--set",
-        "translate.template=mine.toml",
-        "--set",
-        "translate.threads=1",
-        "--quiet",
-    ]
+    command = ["file", speech, "--model", "chat.gguf", "--quiet", "--set", "translate.template=mine.toml"]
     lengths = []
     for context in (0, 1):
-        made = [
-            "--set",
-            f"translate.context={context}",
-            "--set",
-            f"output.translations={context}.jsonl",
-            "--srt",
-            f"{context}.srt",
-        ]
-        done = surtitle(*command, *made, *watched, cwd=tmp_path)
+        done = surtitle(
+            *command, *watched, "--set", f"translate.context={context}",
+            "--set", f"output.translations={context}.jsonl", "--srt", f"{context}.srt", cwd=tmp_path,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
         finals = [one for one in read(tmp_path / f"{context}.jsonl") if one["is_final"]]
         lengths.append([one["effort"]["prompt_tokens"] for one in finals])
