@@ -32,6 +32,7 @@ from flows.settings.options import (
     given_in,
 )
 from flows.settings.schema import Settings
+from flows.settings.translate import TranslateSettings
 
 
 def job(
@@ -67,12 +68,15 @@ def serve(
     """Caption rooms that speak from browsers, many at the same time, until Ctrl-C."""
     overrides = given_in(context)
     overrides.setdefault("output", {})["terminal"] = False
-    wanted = _completed(begin_settings(settings, overrides))
+    overrides.setdefault("input", {})["rooms"] = True
+    overrides.setdefault("web", {})["enabled"] = True
+    wanted = begin_settings(settings, overrides)
+    wanted = replace(wanted, translate=_completed(wanted))
     caption(wanted, quiet=False, profile=False, settings_file=settings)
 
 
-def _completed(wanted: Settings) -> Settings:
-    """The settings, with what serving rooms implies."""
+def _completed(wanted: Settings) -> TranslateSettings:
+    """The settings of the translation, with what serving rooms implies."""
     spoken, written = wanted.rooms.spoken, wanted.rooms.written
     translate = replace(
         wanted.translate,
@@ -80,11 +84,4 @@ def _completed(wanted: Settings) -> Settings:
         source=spoken[0] if spoken else wanted.translate.source,
         to=written[0] if written else wanted.translate.to,
     )
-    if translate.captions_only:
-        translate = replace(translate, to=translate.source)
-    return replace(
-        wanted,
-        input=replace(wanted.input, rooms=True),
-        translate=translate,
-        web=replace(wanted.web, enabled=True),
-    )
+    return replace(translate, to=translate.source) if translate.captions_only else translate

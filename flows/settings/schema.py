@@ -100,8 +100,8 @@ class RecognizeSettings(RecognizerSettings, frozen=True, kw_only=True):
 class SentencesSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
-    #: Where sentences end: rules, or auto, which also judges English words where they are unsure; off
-    #: takes pauses for their ends.
+    #: Sentence segmentation by rules; auto also uses a boundary model for English; off: every pause ends a
+    #: sentence.
     method: Literal["auto", "rules", "off"] = "auto"
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s
@@ -134,16 +134,16 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     subtitles: Shown = "target"
     #: Write the closing summary here (JSON).
     summary: str | None = None
-    #: Topics for events, at the brokers of the input: of what the recogniser said (``partials``), of what was
-    #: translated (``sentences``), of ``translations`` and ``captions``.
+    #: Topics for events, at the brokers of the input: ``partials``, ``sentences`` (partials of sentences),
+    #: ``translations`` and ``captions``.
     kafka: dict[TopicOf, Topic] = field(default_factory=dict)
     #: Sinks of other packages: ``NAME=FILE``, or ``MODULE:NAME=FILE`` of one that no package offers.
     sinks: tuple[OwnSink, ...] = ()
     #: Write the erasure log here (JSONL).
     log: str | None = None
-    #: Write what the recogniser said here (JSONL).
+    #: Write the recogniser's partials here (JSONL).
     partials: str | None = None
-    #: Write the sentences as they were translated, without those that newer ones overtook (JSONL).
+    #: Write the partials of sentences that were translated here (JSONL), without superseded ones.
     sentences: str | None = None
     #: Write the translations here (JSONL).
     translations: str | None = None
@@ -188,7 +188,7 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Captions in a browser."""
 
-    #: Show the captions in a browser, too.
+    #: Also show the captions in a browser.
     enabled: bool = False
     #: Name or address to listen on. One that other machines can reach needs a token: that in
     #: SURTITLE_WEB_TOKEN, or a new one.
@@ -216,8 +216,7 @@ class RoomsSettings(msgspec.Struct, frozen=True, kw_only=True):
 class MetricsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
-    #: Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only;
-    #: PORT 0 is any.
+    #: Serve /metrics and /healthz on [HOST:]PORT; the default host is 127.0.0.1, and port 0 picks a free one.
     listen: Annotated[int, Meta(ge=0, le=65535)] | str | None = None
 
 

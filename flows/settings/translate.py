@@ -45,10 +45,10 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     source: str = msgspec.field(name="from", default="English")
     #: Language of the captions, by name or code; or several, in a list or with commas between: German,French.
     to: str | tuple[str, ...] = "German"
-    #: Captions in the language that is spoken: nothing is translated, and no model for it is needed.
+    #: Show the transcript; no translation model is loaded.
     captions_only: bool = False
-    #: A name of `surtitle models`, a GGUF file, a folder (Marian), hub:OWNER/REPO:FILE.gguf, or two
-    #: with a + between them, over English.
+    #: Translation model: a name of `surtitle models`, a GGUF file, a folder (OPUS-MT, Firefox),
+    #: hub:OWNER/REPO:FILE.gguf, or two joined by + to translate over English.
     model: str = "default"
     #: Address of the registry of Firefox's models: Mozilla's own, or that of a copy. With SURTITLE_OFFLINE=1
     #: nothing is downloaded from it.
@@ -57,13 +57,12 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     #: Decoding method.
     method: Method = "ssbd"
-    #: Terms and their translations, which captions lean towards: a line each, a tab between. Of
-    #: several languages: fr=FILE, again for each.
+    #: Glossary file, one ``term<TAB>translation`` per line; ``fr=FILE`` for each of several target languages.
     glossary: Named = None
     #: Translations of rarer words: auto (those of the model for captions), none, or a file of
     #: ``term<TAB>translation[<TAB>percent]``; ``fr=FILE`` as for ``glossary``.
     dictionary: str | tuple[str, ...] = "auto"
-    #: Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).
+    #: Number of preceding sentences in the prompt (Hy-MT models only).
     context: Annotated[int, Meta(ge=0, le=16)] = 0
     #: Bias (beta) towards the last output, 0 to 1. By default 0.2.
     bias: Probability | None = None
@@ -108,17 +107,16 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Words at the end of unfinished speech that wait for the next update. By default 1 with an
     #: encoder-decoder model, otherwise 0.
     hold_back: NotNegative | None = None
-    #: Skip updates that newer ones have overtaken, finals first; or translate every one. By default
-    #: where speech is live.
+    #: Skip updates that are superseded by newer ones, or translate every one. By default, skip live ones.
     keep_up: bool | None = None
-    #: Caption sentences when they are finished, not while they grow.
-    #: By default those of recordings of which only files are written.
+    #: Show finished sentences only, without updates while they grow. By default for recordings of which
+    #: only files are written.
     finals_only: bool | None = None
     #: Threads of the model. By default, the fastest number is measured.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
     #: Number of segments that keep their KV cache.
     sessions: Annotated[int, Meta(ge=1, le=255)] = 4
-    #: Streams translated together, in the same passes; further live ones are refused, others wait.
+    #: Maximum number of streams translated in one batch; additional live streams are refused, others wait.
     #: Absent: one after the other.
     rooms: Annotated[int, Meta(ge=1, le=255)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
