@@ -133,7 +133,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
 @pytest.mark.parametrize(
     ("name", "code", "event", "beginning"),
     [
-        ("no such option", 2, "usage_error", "replay: no such option: --bogus"),
+        ("no such option", 2, "usage_error", "no such option: --bogus"),
         ("port taken", 4, "output_error", "metrics cannot be served at 127.0.0.1:"),
         ("defect", 70, "internal_error", "this is a defect in surtitle"),
     ],
