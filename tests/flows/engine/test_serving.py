@@ -47,9 +47,7 @@ def close(engine: Engine) -> None:
     engine.opened.context.close()
 
 
-@pytest.mark.parametrize(
-    ("kind", "method"), [("llama", "ssbd"), ("llama", "recycle"), ("mamba", "recycle"), ("lfm2", "ssbd")]
-)
+@pytest.mark.parametrize(("kind", "method"), [("llama", "ssbd"), ("llama", "recycle"), ("lfm2", "ssbd")])
 def test_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
     tmp_path: Path, kind: str, method: str
 ) -> None:
