@@ -50,7 +50,6 @@ def prediction(settings: TranslateSettings) -> Prediction:
     return Prediction(
         length=settings.draft_length,
         threshold=settings.draft_threshold,
-        recycles=settings.draft_recycling,
         branches=branches(settings),
     )
 

@@ -6,9 +6,7 @@ class's ``exit_code``; any other exception is a bug in surtitle and exits with 7
 
 import difflib
 import os
-import re
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,21 +24,13 @@ def printable(text: str) -> str:
 
 # Longer names are compared by their beginnings: comparing takes the product of the lengths.
 _MAX_NAME = 64
-#: Similarity from which a name is taken for a misspelling of another one, as in difflib.
-SIMILAR = 0.6
 
 
-def nearest(given: str, names: Iterable[str], cutoff: float = SIMILAR) -> str | None:
-    """The name that is most similar to the given one, whatever the case; None if none is similar.
-
-    Args:
-        given: A name of any length.
-        names: The names that exist.
-        cutoff: Minimum similarity, from 0 (every name is similar) to 1 (only the same one is).
-    """
+def nearest(given: str, names: Iterable[str]) -> str | None:
+    """The name that is most similar to the given one, whatever the case; None if none is similar."""
     by_folded = {name.casefold()[:_MAX_NAME]: name for name in names}
     wanted = given[:_MAX_NAME].casefold()
-    found = difflib.get_close_matches(wanted, by_folded, n=1, cutoff=cutoff)
+    found = difflib.get_close_matches(wanted, by_folded, n=1)
     return by_folded[found[0]] if found else None
 
 
@@ -120,14 +110,6 @@ class InternalError(SurtitleError):
     event = "internal_error"
 
 
-# As `Path` leaves it: with one slash.
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
-# A folder may have millions of files.
-_MAX_FILES = 10_000
-# A file of another kind must resemble the name more than one of the same kind.
-_OTHER_KIND = 0.8
-
-
 def unreadable(path: Path, error: OSError) -> str:
     """The sentence about a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
@@ -162,20 +144,6 @@ def is_visible(path: Path) -> bool:
 
 def missing(path: Path) -> str:
     """The end of the sentence about a file that does not exist."""
-    if str(path) == "-":
-        return "this must be a file, not standard input; save that as a file, and give its path"
-    if _ADDRESS.match(str(path)):
-        return "this must be a file, not an address; download it, and give its path"
-    folder = path.parent
-    try:
-        if not folder.is_dir():
-            return f"there is no folder {folder}; check the path"
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in islice(entries, _MAX_FILES) if entry.is_file()]
-    except OSError:
-        names = []
-    alike = [name for name in names if Path(name).suffix == path.suffix]
-    found = nearest(path.name, alike) or nearest(path.name, names, _OTHER_KIND)
-    return "there is no such file; " + (
-        "check its name" if found is None else f"did you mean {folder / found}?"
-    )
+    if not os.path.isdir(path.parent):  # noqa: PTH112 - `Path.is_dir` raises where nobody may look
+        return f"there is no folder {path.parent}; check the path"
+    return "there is no such file; check its name"

@@ -54,30 +54,16 @@ def missing(extra: Extra) -> str | None:
 
 
 def require_extra(extra: Extra | None, what: str) -> None:
-    """Raise the `UsageError` of `needs_extra` if a package of the extra is missing."""
+    """Raise `UsageError` if a package of an extra is missing that ``what``, a sentence's beginning, needs."""
     if extra is not None and (package := missing(extra)) is not None:
-        raise _without(package, extra, what)
+        raise UsageError(f"{what} needs the package {package}; install it with: {installing(extra.name)}")
 
 
 @contextmanager
 def needs_extra(name: str, what: str) -> Iterator[None]:
-    """Turn a failed import inside the block into an error that says how to install the extra.
-
-    Args:
-        name: The name of one in `EXTRAS`.
-        what: What needs it, as the beginning of a sentence.
-
-    Raises:
-        UsageError: when one of its packages is missing.
-    """
-    extra = EXTRAS[name]
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in extra.packages:
-            raise
-        raise _without(package, extra, what) from None
+    """Do the same for one of `EXTRAS` before the imports in the block."""
+    require_extra(EXTRAS[name], what)
+    yield
 
 
 def _is_there(package: str) -> bool:
@@ -85,10 +71,6 @@ def _is_there(package: str) -> bool:
         return find_spec(package) is not None
     except ModuleNotFoundError:  # not even the package that it would be in
         return False
-
-
-def _without(package: str, extra: Extra, what: str) -> UsageError:
-    return UsageError(f"{what} needs the package {package}; install it with: {installing(extra.name)}")
 
 
 def exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:

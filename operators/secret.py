@@ -77,9 +77,5 @@ def decode_secret(kind: type, value: object) -> Secret:
     if kind is not Secret:
         raise NotImplementedError(f"settings cannot be read as {kind.__name__}")
     if not isinstance(value, str):
-        raise TypeError(f"Expected `str`, got `{_NAMES.get(type(value), type(value).__name__)}`")
+        raise TypeError(f"Expected `str`, got `{type(value).__name__}`")
     return Secret(value)
-
-
-# msgspec's names for the value types of TOML.
-_NAMES: dict[type, str] = {list: "array", dict: "object"}

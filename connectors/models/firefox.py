@@ -81,11 +81,9 @@ def is_firefox_here(direction: Direction | None) -> bool:
     return _here(direction) is not None
 
 
-def firefox_folder(
-    direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY, offline: bool = False
-) -> Path:
+def firefox_folder(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> Path:
     """The folder of the model for a direction, downloaded if it is not here; see `fetch_firefox`."""
-    return _here(direction) or fetch_firefox(direction, progress, registry=registry, offline=offline)
+    return _here(direction) or fetch_firefox(direction, progress, registry=registry)
 
 
 def _cache() -> Path:
@@ -106,16 +104,13 @@ def packaged_firefox(direction: Direction) -> Path | None:
     return None
 
 
-def fetch_firefox(
-    direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY, offline: bool = False
-) -> Path:
+def fetch_firefox(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> Path:
     """The folder of the newest model for a direction, downloaded if the cache lacks it.
 
     Args:
         direction: from or into English.
         progress: gets each step and its progress.
         registry: its address.
-        offline: whether to ask nobody; so does the environment variable ``SURTITLE_OFFLINE``.
 
     Raises:
         UsageError: there is no model for the direction.
@@ -129,11 +124,8 @@ def fetch_firefox(
             f"English to {len(_TARGETS)}; `surtitle models {pair}` lists other models"
         )
     remedy = f"with a network, `surtitle models get {FIREFOX} {pair}` gets it"
-    if offline or os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
-        raise InputError(
-            f"translate.offline or {OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}; "
-            f"{remedy}"
-        )
+    if os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
+        raise InputError(f"{OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}; {remedy}")
     try:
         progress("asking the registry of Firefox's models", None)
         with _opened(registry) as answer:

@@ -111,7 +111,7 @@ def firefox_model(direction: Direction) -> str:
 
 
 #: What this process has tried in vain, and said.
-_failed = set[tuple[Direction, str, bool]]()
+_failed = set[tuple[Direction, str]]()
 
 
 def default_model(direction: Direction) -> str:
@@ -121,25 +121,23 @@ def default_model(direction: Direction) -> str:
     return name if are_here else language_model("default", direction)
 
 
-def fetch_default(
-    direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY, offline: bool = False
-) -> None:
+def fetch_default(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> None:
     """Download what ``default`` should be for a direction; if that fails, say what it is instead, once.
 
     Raises the errors of `fetch_firefox` if no language model translates the direction either.
     """
-    if (direction, registry, offline) in _failed:
+    if (direction, registry) in _failed:
         return
     halves = [half for _, (half,) in steps(firefox_model(direction), [direction])]
     try:
         # One that there is none for comes first: the other would be downloaded for nothing.
         for half in sorted(halves, key=has_firefox):
-            firefox_folder(half, progress, registry=registry, offline=offline)
+            firefox_folder(half, progress, registry=registry)
     except (InputError, OutputError, UsageError) as error:
         meant = language_model("default", direction)
         if not catalog()[meant].translates(direction):
             raise
-        _failed.add((direction, registry, offline))
+        _failed.add((direction, registry))
         tell("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
 
 

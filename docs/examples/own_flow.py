@@ -16,7 +16,7 @@ from flows import TranslateSettings, open_engine
 from operators import Caption, Partial, VirtualClock, display, translate
 from operators.decoding.translator import Translates
 
-SETTINGS = TranslateSettings(source="English", target="German")
+SETTINGS = TranslateSettings(source="English", to="German")
 
 
 @cache

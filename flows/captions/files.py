@@ -28,7 +28,7 @@ from operators.languages import Direction
 from operators.notifications import silent
 from operators.secret import to_plain
 
-_INPUTS = ("audio", "partials", "translations", "captions")
+_EVENTS = ("partials", "translations", "captions")
 
 
 def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
@@ -42,7 +42,7 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
     for one, path in settings.output.files():
         require_extra(one.extra, f"--{one.name}")
         is_device = path.parent == Path("/dev") or inherited(path) is not None
-        if is_device and one.is_of_language and settings.translate.more_targets:
+        if is_device and one.is_of_language and settings.translate.targets[1:]:
             raise UsageError(
                 f"output.{one.name}: {path} cannot take several languages; name a file such as talk.srt: "
                 "it becomes talk.de.srt, talk.fr.srt …"
@@ -98,7 +98,7 @@ def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
     if settings.input.rooms and settings.rooms.keys:
         yield "rooms.keys", Path(settings.rooms.keys)
     if settings.input.skip_bad:
-        for name in _INPUTS:
+        for name in _EVENTS:
             path = getattr(settings.input, name)
             if path:
                 yield f"the rejected lines of input.{name}", Path(f"{path}.rejected")
@@ -107,7 +107,7 @@ def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
 def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
     yield from reading
     given = settings.input
-    for path in (*(getattr(given, name) for name in _INPUTS), *given.more_audio):
+    for path in (*given.recordings, *(getattr(given, name) for name in _EVENTS)):
         if path and is_file(path):
             yield Path(path)
     of = settings.translate
@@ -181,7 +181,7 @@ _FREE_STAGES = ("metrics", "messages", "recovery", "rooms", "run", "web")
 _FREE = {
     "output": ("kafka", "summary", "terminal"),
     "recognize": ("threads",),
-    "translate": ("offline", "registry", "rooms", "threads"),
+    "translate": ("registry", "rooms", "threads"),
 }
 
 

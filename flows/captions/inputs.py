@@ -106,7 +106,6 @@ def make_input(
         source = MicrophoneSource(
             stream=live_stream(given.microphone),
             device=address or (None if given.microphone == "default" else given.microphone),
-            buffer_s=given.buffer_s,
             stop=stop,
             observe=observe,
         )
@@ -128,8 +127,7 @@ def make_input(
 
 
 def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSource:
-    first = str(settings.input.audio)
-    recordings = [first, *settings.input.more_audio]
+    recordings = settings.input.recordings
     if STANDARD_INPUT in recordings and settings.recovery.folder:
         raise UsageError(
             "a run that reads standard input cannot be resumed, because nobody can read it again; "
@@ -140,7 +138,7 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
     track = "" if settings.input.track is None else str(settings.input.track)
     return AudioFileSource(
         recordings,
-        stream=stream_of(first),
+        stream=stream_of(recordings[0]),
         realtime=settings.input.realtime,
         stop=stop,
         observe=observe,

@@ -64,7 +64,7 @@ def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
 
 def publish(events: Stream[Any], name: str, parts: Parts) -> None:
     """Write the events of a step to its topic, if one is given."""
-    topic = getattr(parts.settings.output.kafka, name, None)
+    topic = parts.settings.output.kafka.get(name)
     if topic is None:
         return
     with needs_extra("kafka", "output to Kafka"):
@@ -82,9 +82,9 @@ def check_topics(settings: Settings) -> None:
         OutputError: when one that is written cannot be.
     """
     given, written = settings.input.kafka, settings.output.kafka
-    topics = {f"output.kafka.{name}": getattr(written, name) for name in written.__struct_fields__}
-    if given.topic is not None:
-        topics |= {"input.kafka.topic": given.topic, "input.kafka.dead_letters": given.dead_letters}
+    topics: dict[str, str | None] = {f"output.kafka.{name}": topic for name, topic in written.items()}
+    topics["input.kafka.topic"] = given.topic
+    topics["input.kafka.dead_letters"] = given.dead_letters if given.topic else None
     names: dict[str, str] = {}
     for name, topic in sorted(topics.items()):
         if topic is not None and (other := names.setdefault(topic, name)) != name:

@@ -136,18 +136,25 @@ def _begun(parts: Parts) -> Iterator[Recovery | None]:
     with held_outputs(settings, outputs), recovery(settings, parts.process) as how:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings, outputs, is_resumed=is_resumed)
-        given = given_input(settings)
-        source = settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given)
-        spoken, directions = settings.translate.source, settings.translate.directions
-        written = [settings.translate.target, *settings.translate.more_targets]
-        translates = any(one.translates for one in directions)
-        languages = f"{spoken} to {', '.join(written)}" if translates else spoken
-        tell(
-            "run_started", f"captions from {given}, {languages}", level=logging.INFO,
-            version=version("surtitle"), input=given, source=shown(str(source)), resumed=is_resumed,
-        )  # fmt: skip
+        _tell_begin(settings, is_resumed=is_resumed)
         parts.observers.observe(RunBegan())
         yield how
+
+
+def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
+    given = given_input(settings)
+    sources = {"audio": settings.input.recordings, "kafka": [settings.input.kafka.topic]}
+    source = sources.get(given) or [getattr(settings.input, given)]
+    spoken, translates = (
+        settings.translate.source,
+        any(one.translates for one in settings.translate.directions),
+    )
+    languages = f"{spoken} to {', '.join(settings.translate.targets)}" if translates else spoken
+    tell(
+        "run_started", f"captions from {given}, {languages}", level=logging.INFO,
+        version=version("surtitle"), input=given, source=", ".join(shown(str(one)) for one in source),
+        resumed=is_resumed,
+    )  # fmt: skip
 
 
 def _check(parts: Parts) -> None:

@@ -49,7 +49,7 @@ def sentences_of(
         spoken: The language of a stream, given its name.
         judge: Asked about its text where the rules are unsure, likewise.
     """
-    bounds = Bounds(settings.pause_s, settings.max_words, settings.max_s)
+    bounds = Bounds(settings.pause_s)
 
     def make(state: SentencesState) -> Sentences:
         language = spoken(state.stream)
@@ -265,7 +265,7 @@ class Shared:
         with self._loading():
             settings = self._settings.translate
             if self._settings.translates_together:
-                settings = replace(settings, sessions=max(settings.sessions, TOGETHER), keep=False)
+                settings = replace(settings, sessions=max(settings.sessions, TOGETHER), commit=0)
             self._engines = engines = self._engines or open_engines(
                 settings, self._directions, self._progress
             )

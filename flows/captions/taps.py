@@ -28,7 +28,7 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
     for one, address in parts.settings.output.addresses():
         if one.of == step:
-            several = parts.settings.translate.more_targets
+            several = parts.settings.translate.targets[1:]
             code = parts.settings.translate.direction.target.code if several and one.in_one_language else ""
             keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
             op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))

@@ -1,12 +1,14 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
 import shlex
-import sys
 from pathlib import Path, PurePath
 from typing import Annotated, NoReturn
 
 import typer
 from msgspec.structs import replace
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from connectors.jsonl.files import event_type_of
 from connectors.microphone.devices import InputDevice, list_devices
@@ -14,9 +16,8 @@ from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.doctor import doctor
 from flows.cli.models import models_app
-from flows.cli.refusals import Commands, check_command
+from flows.cli.program import Commands, check_command, program, run
 from flows.cli.report import report
-from flows.cli.running import program, run
 from flows.cli.serve import job, serve
 from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
@@ -33,6 +34,7 @@ from flows.settings.options import (
     Host,
     Model,
     Port,
+    Quiet,
     Realtime,
     Recognizer,
     Recovery,
@@ -60,18 +62,12 @@ def devices() -> None:
 
 def print_devices(found: list[InputDevice]) -> None:
     """Print a table for a person; a star marks the default."""
-    rows = [("", "index", "name", "channels", "rate", "system")]
-    rows += [_row(one) for one in found]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print(printable(" ".join(cells).rstrip()))
-    sys.stdout.flush()
-
-
-def _row(one: InputDevice) -> tuple[str, str, str, str, str, str]:
-    mark = "*" if one.is_default else ""
-    return mark, str(one.index), one.name, str(one.channels), f"{one.rate} Hz", one.host
+    table = Table("", "index", "name", "channels", "rate", "system", box=None, pad_edge=False)
+    for one in found:
+        mark = "*" if one.is_default else ""
+        cells = (mark, str(one.index), one.name, str(one.channels), f"{one.rate} Hz", one.host)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    Console(highlight=False).print(table)
 
 
 app = program()
@@ -90,8 +86,9 @@ Address = Annotated[
     typer.Argument(help="A broadcast instead: https://….m3u8 (HLS), or rtmp://….", show_default=False),
 ]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the web page's address.")]
-Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs besides the model.")]
+Profile = Annotated[
+    bool, typer.Option("--profile", help="Print the time per update spent outside the model.")
+]
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -131,10 +128,7 @@ def live(
         if "microphone" in overrides.setdefault("input", {}):
             raise UsageError("--device and an address are two inputs; give one of them")
         overrides["input"]["microphone"] = address
-    wanted = begin_settings(settings, _completed(overrides, quiet))
-    if wanted.input.microphone is None:
-        wanted = replace(wanted, input=replace(wanted.input, microphone="default"))
-    caption(wanted, quiet=quiet, profile=profile, settings_file=settings)
+    _caption(overrides, settings, quiet=quiet, profile=profile, microphone="default")
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -169,7 +163,7 @@ def file(
     if audio:
         for one in audio:
             check_command(PurePath(one), "file")
-        given["audio"], given["more_audio"] = audio[0], tuple(audio[1:])
+        given["audio"] = tuple(audio)
     inputs = sum(name in given for name in ("audio", "partials", "translations", "captions"))
     if not inputs and settings is None:
         raise UsageError("surtitle file needs AUDIO: a recording; write: surtitle file AUDIO")
@@ -177,12 +171,7 @@ def file(
         raise UsageError(
             "give one input: AUDIO, or one of input.partials, input.translations and input.captions"
         )
-    caption(
-        begin_settings(settings, _completed(overrides, quiet)),
-        quiet=quiet,
-        profile=profile,
-        settings_file=settings,
-    )
+    _caption(overrides, settings, quiet=quiet, profile=profile)
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -219,12 +208,7 @@ def replay(
             "give partials, translations or captions"
         )
     overrides.setdefault("input", {})[REPLAYED[event_type]] = str(events)
-    caption(
-        begin_settings(settings, _completed(overrides, quiet)),
-        quiet=quiet,
-        profile=profile,
-        settings_file=settings,
-    )
+    _caption(overrides, settings, quiet=quiet, profile=profile)
 
 
 app.command(rich_help_panel=_CAPTION)(subtitle)
@@ -240,15 +224,21 @@ app.command(rich_help_panel=_MEASURE)(trace)
 app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 
 
-def _completed(overrides: Overrides, quiet: bool) -> Overrides:
+def _caption(
+    overrides: Overrides, settings: Path | None, *, quiet: bool, profile: bool, microphone: str | None = None
+) -> None:
+    """Run with these settings; ``microphone`` is the one to listen to if they name none."""
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
     if "web" in overrides:
         # Giving an address implies that the server is wanted.
         overrides["web"].setdefault("enabled", True)
-    return overrides
+    wanted = begin_settings(settings, overrides)
+    if wanted.input.microphone is None:
+        wanted = replace(wanted, input=replace(wanted.input, microphone=microphone))
+    caption(wanted, quiet=quiet, profile=profile, settings_file=settings)
 
 
 def main() -> NoReturn:
-    """Run the command line; the exit codes are those of `flows.cli.running.run`."""
+    """Run the command line; the exit codes are those of `flows.cli.program.run`."""
     run(app)

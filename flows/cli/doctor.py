@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from connectors.view import encodable
+from connectors.models.firefox import OFFLINE_VARIABLE
 from flows.doctor.checks import Result, Verdict, examine
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
@@ -50,7 +50,7 @@ def doctor(
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """
     # A model of the hub is used only if it was fetched before.
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["HF_HUB_OFFLINE"] = os.environ[OFFLINE_VARIABLE] = "1"
     wanted, results = load_settings(settings, given_in(context), takes_several=True), list[Result]()
     # A wrong language is a mistake on the command line, not a finding about this machine.
     directions = wanted.translate.directions
@@ -63,41 +63,25 @@ def doctor(
                 print_result(console, result)
     problems = [one.subject for one in results if one.verdict == "problem"]
     if json:
-        checks = [
-            {
-                "subject": one.subject,
-                "verdict": one.verdict,
-                "findings": [finding._asdict() for finding in one.findings],
-            }
-            for one in results
-        ]
-        told = msgspec.json.encode({"works": not problems, "checks": checks})
+        told = msgspec.json.encode({"works": not problems, "checks": results})
         sys.stdout.buffer.write(msgspec.json.format(told) + b"\n")
     else:
         console.print(Text(f"\n{conclusion(results, directions)}", "bold"))
     raise typer.Exit(1 if problems else 0)
 
 
-_MARKS: dict[Verdict, tuple[str, str, str]] = {
-    "ok": ("✓", "+", "green"),
-    "warning": ("!", "!", "yellow"),
-    "problem": ("✗", "x", "bold red"),
-}
+_STYLES: dict[Verdict, str] = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 
 
 def print_result(console: Console, result: Result) -> None:
     """Print the findings about one subject; they are wrapped where the terminal is narrow."""
     table = Table.grid(padding=(0, 1))
-    table.add_column(width=1)
+    table.add_column(width=7)
     table.add_column(min_width=10, no_wrap=True)
     table.add_column(ratio=1)
-    for number, (verdict, sentence, remedy) in enumerate(result.findings):
-        mark, plain, style = _MARKS[verdict]
-        shown = Text(mark if encodable(mark, console.encoding) == mark else plain, style)
-        told = [Text(printable(f"{sentence}."))]
-        if remedy:
-            told.append(Text(printable(f"{remedy[:1].upper()}{remedy[1:]}."), "bold"))
-        table.add_row(shown, "" if number else result.subject, Group(*told))
+    for number, one in enumerate(result.findings):
+        told = [Text(printable(one.sentence)), *([Text(printable(one.remedy), "bold")] if one.remedy else [])]
+        table.add_row(Text(one.verdict, _STYLES[one.verdict]), "" if number else result.subject, Group(*told))
     console.print(table)
 
 

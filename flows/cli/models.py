@@ -20,7 +20,7 @@ from flows.engine.costs import measured_here
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
 from flows.settings.options import SettingsFile
-from operators.errors import UsageError, nearest, printable
+from operators.errors import UsageError, printable
 from operators.languages import Direction, language
 from operators.recognizers.moonshine import COMMUNITY
 
@@ -91,9 +91,7 @@ def get(
     With firefox this takes the newest model, also where an older one is here.
     """
     if ":" not in name and name not in catalog():
-        meant = nearest(name, catalog())
-        what = "`surtitle models` lists them" if meant is None else f"did you mean {meant}?"
-        raise UsageError(f"there is no model {name}; {what}")
+        raise UsageError(f"there is no model {name}; `surtitle models` lists them")
     if (named := catalog().get(name)) is not None and named.comes_with_surtitle:
         print(f"{name} comes with surtitle.")
         return

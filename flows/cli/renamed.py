@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 from connectors.messages import tell
+from flows.settings.loading import REMOVED
+from operators.errors import UsageError
 
 #: What each is now: a setting, or, of a switch, a setting and its value.
 RENAMED = {
@@ -27,7 +29,7 @@ RENAMED = {
     "--from-translations": "input.translations",
     "--heads": "translate.heads",
     "--hold-back": "translate.hold_back",
-    "--keep": "translate.keep=true",
+    "--keep": "translate.keep",
     "--keep-up": "translate.keep_up=true",
     "--log": "output.log",
     "--log-format": "messages.format",
@@ -36,9 +38,9 @@ RENAMED = {
     "--metrics": "metrics.listen",
     "--no-close-unfinished": "translate.close_unfinished=false",
     "--no-draft-tree": "translate.draft_tree=false",
-    "--no-keep": "translate.keep=false",
+    "--no-keep": "translate.commit=0",
     "--obs": "output.obs",
-    "--offline": "translate.offline=true",
+    "--offline": "translate.offline",
     "--process": "run.process",
     "--replace": "display.replace",
     "--room-keys": "rooms.keys",
@@ -86,6 +88,8 @@ def _renamed(arguments: Iterator[str], known: Collection[str]) -> Iterator[str]:
             yield argument
         else:
             setting, typed = RENAMED[name], name
+            if setting in REMOVED:
+                raise UsageError(f"there is no {name} any more; {REMOVED[setting]}")
             if "=" not in setting:
                 value = value if equals else next(arguments, "")
                 typed = f"{name} {value}"

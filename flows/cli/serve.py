@@ -11,7 +11,7 @@ import typer
 from msgspec.structs import replace
 
 from flows.captions.runner import caption
-from flows.cli.refusals import check_command
+from flows.cli.program import check_command
 from flows.observe.audience import ROOMS
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
@@ -21,6 +21,7 @@ from flows.settings.options import (
     Host,
     Model,
     Port,
+    Quiet,
     Recognizer,
     Recovery,
     RoomsFrom,
@@ -31,6 +32,7 @@ from flows.settings.options import (
     given_in,
 )
 from flows.settings.schema import Settings
+from flows.settings.translate import TranslateSettings
 
 
 def job(
@@ -38,9 +40,7 @@ def job(
     settings: Annotated[Path, typer.Argument(help="TOML file that names input and output.")],
     recovery: Recovery = None,
     set_: Set = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Nothing on the terminal but errors and the web page's address.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a pipeline that a settings file describes, from Kafka or files to Kafka or files, until it ends."""
     check_command(settings, "job")
@@ -68,24 +68,20 @@ def serve(
     """Caption rooms that speak from browsers, many at the same time, until Ctrl-C."""
     overrides = given_in(context)
     overrides.setdefault("output", {})["terminal"] = False
-    wanted = _completed(begin_settings(settings, overrides))
+    overrides.setdefault("input", {})["rooms"] = True
+    overrides.setdefault("web", {})["enabled"] = True
+    wanted = begin_settings(settings, overrides)
+    wanted = replace(wanted, translate=_completed(wanted))
     caption(wanted, quiet=False, profile=False, settings_file=settings)
 
 
-def _completed(wanted: Settings) -> Settings:
-    """The settings, with what serving rooms implies."""
+def _completed(wanted: Settings) -> TranslateSettings:
+    """The settings of the translation, with what serving rooms implies."""
     spoken, written = wanted.rooms.spoken, wanted.rooms.written
     translate = replace(
         wanted.translate,
         rooms=wanted.translate.rooms or ROOMS,
         source=spoken[0] if spoken else wanted.translate.source,
-        target=written[0] if written else wanted.translate.target,
+        to=written[0] if written else wanted.translate.to,
     )
-    if translate.captions_only:
-        translate = replace(translate, target=translate.source)
-    return replace(
-        wanted,
-        input=replace(wanted.input, rooms=True),
-        translate=translate,
-        web=replace(wanted.web, enabled=True),
-    )
+    return replace(translate, to=translate.source) if translate.captions_only else translate

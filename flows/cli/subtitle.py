@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from threading import Event as Flag
@@ -20,8 +19,8 @@ from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
 from connectors.sinks.part import in_language
 from flows.captions.runner import caption
-from flows.captions.shared import Shared, StreamLanguages
-from flows.cli.refusals import check_command, check_text
+from flows.captions.shared import MakeShared, Shared, StreamLanguages
+from flows.cli.program import check_command
 from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.loading import begin_settings
@@ -30,6 +29,7 @@ from flows.settings.options import (
     From,
     Glossary,
     Model,
+    Quiet,
     Recognizer,
     Set,
     SettingsFile,
@@ -38,7 +38,7 @@ from flows.settings.options import (
     given_in,
 )
 from flows.settings.schema import RecoverySettings, Settings
-from operators.errors import DamagedInputError, InputError, OutputError, SurtitleError, UsageError, printable
+from operators.errors import DamagedInputError, InputError, OutputError, UsageError, printable
 from operators.languages import Language, language
 from operators.notifications import Observe, Progress
 from operators.subtitles.writer import Shown
@@ -66,52 +66,6 @@ Folder = Annotated[
     Path | None, typer.Option("--folder", help="Write into this folder, not beside the recordings.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
-
-
-class _Wanted(NamedTuple):
-    """What to write of each recording."""
-
-    suffixes: tuple[str, ...]
-    speech: bool
-    mux: bool
-    mux_into: Path | None
-    burn: bool
-    folder: Path | None
-
-
-class _Text(NamedTuple):
-    """A file in each format: what it shows, the code in its name, and the language that it is in."""
-
-    shown: Shown
-    code: str
-    language: Language
-
-
-class _Files(NamedTuple):
-    """The files of a recording."""
-
-    recording: str
-    #: Those of the run, by suffix: as the setting names them.
-    named: dict[str, list[str]]
-    #: Those that the run writes.
-    written: list[Path]
-    #: SubRip files, for the tracks of the copy.
-    tracks: list[Subtitles]
-    #: Those of its chapters, if it has any; None if they are not wanted.
-    chapters: Path | None
-    #: The copy of the recording.
-    copy: Path | None
-    #: Those with subtitles in their pictures, one for each language that is shown.
-    burnt: list[tuple[Subtitles, Path]]
-
-    @property
-    def videos(self) -> list[Path]:
-        return [*([] if self.copy is None else [self.copy]), *(path for _, path in self.burnt)]
-
-    @property
-    def paths(self) -> list[Path]:
-        return [*self.written, *([] if self.chapters is None else [self.chapters]), *self.videos]
 
 
 def subtitle(
@@ -138,65 +92,124 @@ def subtitle(
 ) -> None:
     """Write subtitles of recordings and videos, into files named after them."""
     wanted = begin_settings(settings, given_in(context))
-    suffixes = (".srt", *[".vtt"] * with_vtt, *[".txt"] * with_txt)
-    asked = _Wanted(suffixes, speech, mux or mux_into is not None, mux_into, burn, folder)
-    failures, models = _Failures(len(recordings)), _Models()
-    todo: list[_Files] = []
+    suffixes = [".srt", *[".vtt"] * with_vtt, *[".txt"] * with_txt]
+    todo = []
     for one in recordings:
-        with failures.counted(UsageError):
-            check_text(one)
-            check_command(PurePath(one), "subtitle")
-            todo.append(_files(one, asked, wanted))
-    _check(todo, asked, wanted, overwrite=overwrite)
+        check_command(PurePath(one), "subtitle")
+        files = _files(one, wanted, suffixes, folder, speech=speech)
+        todo.append(_with_videos(files, folder, mux_into, mux=mux, burn=burn))
+    if len(todo) > 1 and (shared := _others(wanted, suffixes)):
+        raise UsageError(
+            f"{', '.join(shared)}: it would hold only the last of {len(todo)} recordings; "
+            "leave it out of the settings, or give one recording"
+        )
+    if mux_into is not None and len(todo) > 1:
+        raise UsageError("--mux-into names the copy of one recording; leave it out, and give --mux")
+    if folder is not None:
+        make_folder(folder)
+    _check(todo, overwrite=overwrite)
+    loaded: Shared | None = None
+
+    def make_shared(settings: Settings, observe: Observe, languages: StreamLanguages | None) -> Shared:
+        """Load the models for the first recording, and use them for all."""
+        nonlocal loaded
+        loaded = Shared(settings, observe, languages, loaded)
+        return loaded
+
+    failures = 0
     for files in todo:
-        with failures.counted(InputError), models.forgotten_with_errors():
-            _write(files, wanted, models, quiet=quiet, settings_file=settings)
-    if failures.count:
+        try:
+            _write(files, wanted, make_shared, quiet=quiet, settings_file=settings)
+        except InputError as error:
+            if len(todo) == 1:
+                raise
+            failures += 1
+            tell(error.event, str(error))
+            # A run that failed may have left its text in the models.
+            loaded = None
+    if failures:
         raise InputError(
-            f"of {len(recordings)} recordings, {failures.count} could not be subtitled, or not completely; "
+            f"of {len(todo)} recordings, {failures} could not be subtitled, or not completely; "
             "see the messages above"
         )
 
 
-class _Failures:
-    """Counts the recordings that fail; if there is only one, its error is that of the command."""
+class _Text(NamedTuple):
+    """A file in each format: what it shows, the code in its name, and the language that it is in."""
 
-    def __init__(self, recordings: int) -> None:
-        self._is_only_one = recordings == 1
-        self.count = 0
-
-    @contextmanager
-    def counted(self, kind: type[SurtitleError]) -> Iterator[None]:
-        try:
-            yield
-        except kind as error:
-            if self._is_only_one:
-                raise
-            self.count += 1
-            tell(error.event, str(error))
+    shown: Shown
+    code: str
+    language: Language
 
 
-def _files(recording: str, asked: _Wanted, settings: Settings) -> _Files:
-    texts = list(_texts(settings, speech=asked.speech))
-    paths = {suffix: _beside(recording, suffix, asked.folder) for suffix in asked.suffixes}
-    named = {suffix: list(_named(paths[suffix], texts, settings)) for suffix in asked.suffixes}
-    written = [in_language(paths[suffix], one.code) for suffix in asked.suffixes for one in texts]
-    tracks = [Subtitles(in_language(paths[".srt"], one.code), one.language) for one in texts]
-    copy = asked.mux_into
-    if asked.mux and copy is None:
-        copy = _beside(recording, f".captioned{suffix_for(Path(recording))}", asked.folder)
-    burnt: list[tuple[Subtitles, Path]] = []
-    if asked.burn:
-        path = _beside(recording, f".burnt{suffix_for(Path(recording))}", asked.folder)
-        shows_speech = settings.output.subtitles == "source"
+class _Files(NamedTuple):
+    """The files of a recording."""
+
+    recording: str
+    texts: list[_Text]
+    #: Their names without a language: one for each format, SubRip first.
+    bases: list[Path]
+    #: Chapters, if they are wanted and can be.
+    chapters: Path | None
+    #: The copy of the recording.
+    copy: Path | None = None
+    #: Copies with subtitles in their pictures, one for each language that is shown.
+    burnt: tuple[tuple[Subtitles, Path], ...] = ()
+
+    @property
+    def written(self) -> list[Path]:
+        """The files that the run writes."""
+        return [in_language(base, one.code) for base in self.bases for one in self.texts]
+
+    @property
+    def tracks(self) -> list[Subtitles]:
+        """The SubRip files."""
+        return [Subtitles(in_language(self.bases[0], one.code), one.language) for one in self.texts]
+
+    @property
+    def videos(self) -> list[Path]:
+        return [*([self.copy] if self.copy else []), *(path for _, path in self.burnt)]
+
+    @property
+    def paths(self) -> list[Path]:
+        return [*self.written, *([self.chapters] if self.chapters else []), *self.videos]
+
+
+def _files(
+    recording: str, settings: Settings, suffixes: Sequence[str], folder: Path | None, *, speech: bool
+) -> _Files:
+    has_chapters = ".vtt" in suffixes and is_file(recording)
+    return _Files(
+        recording,
+        list(_texts(settings, speech=speech)),
+        [_beside(recording, suffix, folder) for suffix in suffixes],
+        _beside(recording, ".chapters.vtt", folder) if has_chapters else None,
+    )
+
+
+def _with_videos(
+    files: _Files, folder: Path | None, mux_into: Path | None, *, mux: bool, burn: bool
+) -> _Files:
+    recording, copy, burnt = files.recording, mux_into, list[tuple[Subtitles, Path]]()
+    if mux and copy is None:
+        copy = _beside(recording, f".captioned{suffix_for(Path(recording))}", folder)
+    if burn:
+        path = _beside(recording, f".burnt{suffix_for(Path(recording))}", folder)
+        shows_speech = files.texts[0].shown == "source"
         burnt = [
             (track, in_language(path, one.code))
-            for track, one in zip(tracks, texts, strict=True)
+            for track, one in zip(files.tracks, files.texts, strict=True)
             if shows_speech or one.shown != "source"
         ]
-    has_chapters = ".vtt" in asked.suffixes and is_file(recording)
-    chapters = _beside(recording, ".chapters.vtt", asked.folder) if has_chapters else None
-    return _Files(recording, named, written, tracks, chapters, copy, burnt)
+    for video in [*([copy] if copy else []), *(path for _, path in burnt)]:
+        option = "--burn" if copy is None else "--mux"
+        ffmpeg.require(option)
+        container_of(video)
+        if not is_file(recording):
+            raise UsageError(f"{shown(recording)}: only a file can be copied; save it, or leave out {option}")
+    for track, _ in burnt:
+        font_for(track.language)
+    return files._replace(copy=copy, burnt=tuple(burnt))
 
 
 def _beside(recording: str, suffix: str, folder: Path | None) -> Path:
@@ -211,15 +224,14 @@ def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
     if shown != "source":
         for direction in settings.translate.directions:
             target = direction.target
-            is_both = shown == "both" and direction.translates and not settings.translate.more_targets
+            is_both = shown == "both" and direction.translates and len(settings.translate.targets) == 1
             yield _Text(shown, f"{spoken.code}-{target.code}" if is_both else target.code, target)
     if shown == "source" or (speech and all(one.translates for one in settings.translate.directions)):
         yield _Text("source", spoken.code, spoken)
 
 
-def _named(path: Path, texts: Sequence[_Text], settings: Settings) -> Iterator[str]:
+def _named(path: Path, texts: Sequence[_Text], *, several: bool) -> Iterator[str]:
     """The files as the setting names them: those in several languages share a name."""
-    several = settings.translate.more_targets
     for one in texts:
         own = path if several and one.shown != "source" else in_language(path, one.code)
         yield f"{one.shown}={own}"
@@ -228,20 +240,10 @@ def _named(path: Path, texts: Sequence[_Text], settings: Settings) -> Iterator[s
             return
 
 
-def _check(todo: Sequence[_Files], asked: _Wanted, settings: Settings, *, overwrite: bool) -> None:
+def _check(todo: Sequence[_Files], *, overwrite: bool) -> None:
     """Refuse before anything is read: what cannot be written, and what would be lost."""
-    if len(todo) > 1 and (shared := _others(settings, asked.suffixes)):
-        raise UsageError(
-            f"{', '.join(shared)}: it would hold only the last of {len(todo)} recordings; "
-            "leave it out of the settings, or give one recording"
-        )
-    if asked.folder is not None:
-        make_folder(asked.folder)
-    if asked.mux_into is not None and len(todo) > 1:
-        raise UsageError("--mux-into names the copy of one recording; leave it out, and give --mux")
     owners: dict[Path, str] = {}
     for files in todo:
-        _check_videos(files, asked)
         for path in files.paths:
             other = owners.setdefault(path.absolute(), files.recording)
             if other != files.recording or path.absolute() == Path(files.recording).absolute():
@@ -263,44 +265,17 @@ def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
     return [f"output.{one}" for one in sorted(names | ({"summary"} if output.summary else set()))]
 
 
-def _check_videos(files: _Files, asked: _Wanted) -> None:
-    for video in files.videos:
-        option = "--mux" if asked.mux else "--burn"
-        ffmpeg.require(option)
-        container_of(video)
-        if not is_file(files.recording):
-            raise UsageError(
-                f"{shown(files.recording)}: only a file can be copied; save it, or leave out {option}"
-            )
-    for track, _ in files.burnt:
-        font_for(track.language)
-
-
-class _Models:
-    """Loads the models for the first recording, and uses them for all."""
-
-    def __init__(self) -> None:
-        self._last: Shared | None = None
-
-    def __call__(self, settings: Settings, observe: Observe, languages: StreamLanguages | None) -> Shared:
-        self._last = Shared(settings, observe, languages, self._last)
-        return self._last
-
-    @contextmanager
-    def forgotten_with_errors(self) -> Iterator[None]:
-        """Load them again after an error: a run that failed may have left its text in them."""
-        try:
-            yield
-        except InputError:
-            self._last = None
-            raise
-
-
 def _write(
-    files: _Files, settings: Settings, models: _Models, *, quiet: bool, settings_file: Path | None
+    files: _Files, settings: Settings, make_shared: MakeShared, *, quiet: bool, settings_file: Path | None
 ) -> None:
     with TemporaryDirectory(prefix="surtitle-") as made:
-        complaint = _caption(files, Path(made), settings, models, quiet=quiet, settings_file=settings_file)
+        complaint = None
+        try:
+            _caption(files, Path(made), settings, make_shared, quiet=quiet, settings_file=settings_file)
+        except DamagedInputError as error:
+            if not any((Path(made) / one.path.name).stat().st_size for one in files.tracks):
+                raise
+            complaint = error
         for path in files.written:
             write_atomically(path, (Path(made) / path.name).read_bytes())
     unmade = None
@@ -326,38 +301,28 @@ def _caption(
     files: _Files,
     folder: Path,
     settings: Settings,
-    models: _Models,
+    make_shared: MakeShared,
     *,
     quiet: bool,
     settings_file: Path | None,
-) -> DamagedInputError | None:
-    """Write complete subtitles into a folder; returns what is wrong with the recording."""
+) -> None:
+    """Write complete subtitles into a folder."""
+    several = len(settings.translate.targets) > 1
     named = {
-        suffix[1:]: tuple(_inside(folder, one) for one in names) for suffix, names in files.named.items()
+        base.suffix[1:]: tuple(_named(folder / base.name, files.texts, several=several))
+        for base in files.bases
     }
     run = replace(
         settings,
-        input=replace(settings.input, audio=files.recording, more_audio=()),
+        input=replace(settings.input, audio=files.recording),
         output=replace(settings.output, terminal=False, **named),
         # One that was interrupted is subtitled from its beginning.
         recovery=RecoverySettings(),
     )
-    try:
-        if not caption(
-            run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=models
-        ):
-            raise KeyboardInterrupt
-    except DamagedInputError as error:
-        if not any((folder / one.path.name).stat().st_size for one in files.tracks):
-            raise
-        return error
-    return None
-
-
-def _inside(folder: Path, named: str) -> str:
-    """A file as a setting names it, in another folder."""
-    what, _, path = named.partition("=")
-    return f"{what}={folder / Path(path).name}"
+    if not caption(
+        run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=make_shared
+    ):
+        raise KeyboardInterrupt
 
 
 def _copy(files: _Files, progress: Progress) -> None:

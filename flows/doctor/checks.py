@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from connectors.machine.resources import available_mb, core_quota, cpu_name, usable_cores
@@ -33,17 +34,17 @@ if TYPE_CHECKING:
 Verdict = Literal["ok", "warning", "problem"]
 
 
-class Finding(NamedTuple):
+class Finding(msgspec.Struct, frozen=True):
     """One thing that was found."""
 
     verdict: Verdict
-    #: What was found, as a sentence without a full stop.
+    #: What was found, in the form of an error's sentence.
     sentence: str
     #: What to do; empty if there is nothing to do.
     remedy: str = ""
 
 
-class Result(NamedTuple):
+class Result(msgspec.Struct, frozen=True):
     """The findings of one check."""
 
     subject: str
@@ -56,15 +57,6 @@ class Result(NamedTuple):
         return max((one.verdict for one in self.findings), key=order.index, default="ok")
 
 
-def from_error(error: SurtitleError, verdict: Verdict = "problem") -> Finding:
-    """A finding from one of our errors, which says what to do after its last semicolon, or else colon."""
-    sentence = str(error)
-    if sentence[:1].islower() and sentence.partition(" ")[0].isalpha():
-        sentence = sentence[0].upper() + sentence[1:]
-    found, _, remedy = sentence.rpartition("; " if "; " in sentence else ": ")
-    return Finding(verdict, found or remedy, remedy if found else "")
-
-
 def examine(settings: Settings, doing: Progress, *, is_quick: bool) -> Iterator[Result]:
     """Check all subjects of a run with these settings; nothing is downloaded."""
 
@@ -73,7 +65,7 @@ def examine(settings: Settings, doing: Progress, *, is_quick: bool) -> Iterator[
         try:
             return Result(subject, look())
         except SurtitleError as error:
-            return Result(subject, [from_error(error)])
+            return Result(subject, [Finding("problem", str(error))])
 
     yield check("processor", processor)
     yield from _models(settings, doing, check, is_quick=is_quick)
@@ -89,27 +81,21 @@ def _models(
 
     translated = [one for one in settings.translate.directions if one.translates]
     wanted = [
-        TranslateSettings(
-            model=settings.translate.model, source=one.source.name, target=one.target.name, offline=True
-        )
+        TranslateSettings(model=settings.translate.model, source=one.source.name, to=one.target.name)
         for one in translated
     ]
     engines: list[Engine] = []
     for own in wanted:
         name = "model" if own == wanted[0] else own.target
         yield check(name, partial(model, own, doing, engines))
-    yield check("recogniser", partial(_said, partial(recognizer, settings)))
+    yield check("recogniser", partial(recognizer, settings))
     for sink, path in settings.output.files():
-        if said := sink.examine:
-            yield check(sink.name, partial(_said, partial(said, path)))
+        if sink.examine:
+            yield check(sink.name, lambda said=sink.examine, path=path: [Finding("ok", said(path))])
     # Without the first language's model, the speed of a run is not known.
     if not is_quick and len(engines) == len(wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
         yield check("speed", lambda: judge(measure(engine, own), len(wanted)))
-
-
-def _said(say: Callable[[], str]) -> list[Finding]:
-    return [Finding("ok", say())]
 
 
 def processor() -> list[Finding]:
@@ -141,23 +127,24 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
     except UsageError as error:
         # It does not know the languages.
         found = candidates(direction, *measured_here(direction))
-        return [from_error(error), advised(advice(found, available_mb()))]
+        return [Finding("problem", str(error)), advised(advice(found, available_mb()))]
     engines.append(engine)
     does = "was trained for captions," if engine.prompt.knows_unfinished else "translates"
-    sentence = f"{_name(engine)} ({megabytes(engine):,.0f} MB) can be loaded; it {does} {direction}"
+    results = [
+        Finding("ok", f"{_name(engine)} ({megabytes(engine):,.0f} MB) can be loaded; it {does} {direction}")
+    ]
     if can_download:
-        better = f"A run with a network downloads Firefox's model for {direction} once, and takes it"
-        return [Finding("ok", sentence), Finding("ok", better)]
-    return [Finding("ok", sentence)]
+        better = f"a run with a network downloads Firefox's model for {direction} once, and takes it"
+        results.append(Finding("ok", better))
+    return results
 
 
 def advised(advice: str) -> Finding:
     """The finding about which named model to take."""
-    return Finding("ok", f"Of `surtitle models` for these languages: {advice}")
+    return Finding("ok", f"of `surtitle models` for these languages, {advice}")
 
 
 def _is_absent(name: str, direction: Direction) -> bool:
-    """Whether the model would have to be downloaded."""
     if named := catalog().get(name):
         return named.translates(direction) and not named.is_here(direction)
     return name.startswith(HUB_PREFIX) and not is_fetched(name)
@@ -178,14 +165,14 @@ def megabytes(engine: "Engine") -> float:
     return own + (megabytes(engine.first) if engine.first else 0.0)
 
 
-def recognizer(settings: Settings) -> str:
-    """What the recogniser says of itself; raises `SurtitleError` if it cannot be used."""
+def recognizer(settings: Settings) -> list[Finding]:
+    """Load the recogniser; raises `SurtitleError` if it cannot be used."""
     from flows.engine.recognition import check_recognizer, make_recognizer
 
     wanted, spoken = settings.recognize, language(settings.translate.source)
     check_recognizer(wanted, spoken=spoken.name, is_live=True)
     make_recognizer(wanted, spoken=spoken.name, observe=unobserved).close()
-    return f"{wanted.engine.capitalize()} can be loaded; it recognises {spoken.name}"
+    return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {spoken.name}")]
 
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.
@@ -196,29 +183,26 @@ _MUTED, _QUIET, _LOUD = -60.0, -40.0, -1.0
 
 def microphone(wanted: str | None) -> list[Finding]:
     """Listen for two seconds; a microphone that was not named may be missing, as for recordings."""
-    answers: list[list[Finding] | SurtitleError] = []
+    answers: list[Finding | SurtitleError] = []
 
     def look() -> None:
         try:
-            answers.append([_heard(wanted)])
+            answers.append(_heard(wanted))
         except SurtitleError as error:
             answers.append(error)
 
     listener = threading.Thread(target=look, name="doctor's microphone", daemon=True)
     listener.start()
     listener.join(_HANGS_S)
-    match answers:
-        case [SurtitleError() as error] if wanted is not None:
-            return [from_error(error)]
-        case [SurtitleError() as error]:
-            others = "Recordings and speakers in browsers can be captioned without a microphone"
-            return [from_error(error, "warning"), Finding("ok", others)]
-        case [list() as findings]:
-            return findings
-    with suppress(SurtitleError):
-        abandon()
-    remedy = "restart it, or connect the microphone again"
-    return [Finding("warning", f"The sound system gave no answer within {_HANGS_S:g} s", remedy)]
+    if not answers:
+        with suppress(SurtitleError):
+            abandon()
+        remedy = "restart it, or connect the microphone again"
+        return [Finding("warning", f"the sound system gave no answer within {_HANGS_S:g} s", remedy)]
+    (answer,) = answers
+    if isinstance(answer, Finding):
+        return [answer]
+    return [Finding("warning" if wanted is None else "problem", str(answer))]
 
 
 def _heard(wanted: str | None) -> Finding:
@@ -260,7 +244,7 @@ def judge_sound(name: str, seconds: float, peak_dbfs: float) -> Finding:
 
 
 def all_extras() -> dict[str, Extra]:
-    """The extras by name: those of recognisers and sinks, and the others."""
+    """The extras by name."""
     own = [*(one.extra for one in RECOGNIZERS.values()), *(one.extra for one in SINKS.values())]
     return {extra.name: extra for extra in own if extra is not None} | EXTRAS
 

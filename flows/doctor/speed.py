@@ -61,7 +61,6 @@ def measure(engine: Engine | None, settings: TranslateSettings) -> Speed:
 
 
 def _speech() -> bytes:
-    """The beginning of the recording, 16 kHz mono."""
     return b"".join(open_audio(bundled_recording()).blocks())[: int(_SPEECH_S * _BYTES_PER_SECOND)]
 
 
@@ -103,7 +102,6 @@ def _translate(
 
 
 def _advice(engine: Engine, settings: TranslateSettings, updates: list[float]) -> str:
-    """Which named model to take, by what this one took."""
     if not updates:
         return ""
     meant = chosen_model(settings, settings.direction)
@@ -116,23 +114,20 @@ def _advice(engine: Engine, settings: TranslateSettings, updates: list[float]) -
 def judge(speed: Speed, languages: int = 1) -> list[Finding]:
     """Whether captions keep up with speech, in so many languages at the same time."""
     factor, updates = speed.real_time_factor, speed.updates_ms
-    sentence, typical, slow, share = f"A second of speech is recognised in {factor:.2f} s", 0.0, 0.0, 0.0
+    sentence, typical, slow, share = f"recognising a second of speech takes {factor:.2f} s", 0.0, 0.0, 0.0
     if updates is not None:
         if not updates:
-            return [Finding("warning", "Nothing was recognised in the recording", "install surtitle again")]
+            return [Finding("warning", "nothing was recognised in the recording", "install surtitle again")]
         typical, slow = median(updates), sorted(updates)[min(len(updates) - 1, int(0.95 * len(updates)))]
         share = sum(updates) / 1000 / speed.translated_s
-        sentence = (
-            f"An update of captions takes {typical:.0f} ms at the median, {slow:.0f} ms at the 95th "
-            f"percentile; recognising a second of speech takes {factor:.2f} s"
+        sentence += (
+            f", an update of captions {typical:.0f} ms at the median, {slow:.0f} ms at the 95th percentile"
         )
     if languages > 1:
-        known = int((1 - factor) / share) if share else 0
-        many = f"{known} language{'' if known == 1 else 's'}"
-        sentence = f"{sentence}; the time is enough for {many} at once, and {languages} are wanted"
+        sentence += f"; {int((1 - factor) / share) if share else 0} languages at once are possible"
     remedy = f"{'choose a smaller model with --model, or ' if updates else ''}give it more cores"
     if speed.others >= _DISTURBED:
-        sentence = f"{sentence} (while other programs used {speed.others:.0%} of the processor)"
+        sentence += f" (while other programs used {speed.others:.0%} of the processor)"
         remedy = "end the other programs, and measure again"
     busy = factor + languages * share
     if factor >= 1 or typical >= _BEHIND_MS:

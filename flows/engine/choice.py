@@ -22,7 +22,7 @@ def fetch_chosen(settings: TranslateSettings, directions: Sequence[Direction], p
     """Download what ``default`` should be for these directions; if that fails, say what it is instead."""
     if settings.model == "default" and not settings.needs_language_model:
         for one in filter(lambda one: one.translates, directions):
-            fetch_default(one, progress, registry=settings.registry, offline=settings.offline)
+            fetch_default(one, progress, registry=settings.registry)
 
 
 def chosen_model(settings: TranslateSettings, direction: Direction) -> str:
@@ -44,13 +44,12 @@ _MORE = 2.0
 
 
 class Reference(NamedTuple):
-    """What is known of one model on this machine."""
+    """What is known of one model on this machine, which was quiet enough to measure if that ``is_steady``."""
 
     update_ms: float
     #: Billions.
     weights: float
     is_for_captions: bool
-    #: Whether the machine was quiet enough to measure.
     is_steady: bool = True
 
 
@@ -119,17 +118,11 @@ def candidates(
 
 def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
     """The best one for every use that fits into the memory and whose captions flow; None if there is none."""
-    return next(
-        (
-            one
-            for one in found
-            if one.is_for_every_use
-            and one.update_ms is not None
-            and one.update_ms <= FLOWS_MS
-            and (free_mb is None or one.memory_mb <= free_mb)
-        ),
-        None,
-    )
+    for one in found:
+        flows = one.update_ms is not None and one.update_ms <= FLOWS_MS
+        if flows and one.is_for_every_use and (free_mb is None or one.memory_mb <= free_mb):
+            return one
+    return None
 
 
 def advice(found: Sequence[Candidate], free_mb: float | None) -> str:
@@ -148,6 +141,5 @@ def advice(found: Sequence[Candidate], free_mb: float | None) -> str:
 
 
 def _estimated(reference: Reference, model: NamedModel) -> float:
-    more = {True: 1.0, False: _MORE}
-    ratio = more[model.is_for_captions] / more[reference.is_for_captions]
+    ratio = _MORE ** (reference.is_for_captions - model.is_for_captions)
     return reference.update_ms * ratio * model.weights / reference.weights

@@ -51,7 +51,7 @@ def measured_here(
                 measured[one.name] = update_ms(costs, is_for_captions=one.is_for_captions)
     pair = direction or Direction.of("en", "pt")
     if is_firefox_here(pair):
-        settings = TranslateSettings(source=pair.source.name, target=pair.target.name)
+        settings = TranslateSettings(source=pair.source.name, to=pair.target.name)
         costs = open_marian(firefox_folder(pair), settings, [pair], progress).costs()
         measured[FIREFOX] = update_ms(costs, is_for_captions=False)
     return Reference(took_ms, own.weights, own.is_for_captions, is_steady), measured

@@ -44,7 +44,7 @@ class OpenMarian(NamedTuple):
 
     def open(self, settings: TranslateSettings) -> OpenModel:
         """As many sessions as ``settings`` ask for."""
-        keeps = settings.keep and self.model.can_shift
+        keeps = settings.commit > 0 and self.model.can_shift
         store = PairStore(self.model, 1 + settings.sessions * (2 if keeps else 1))
         least = _LEAST_KEPT if keeps else None
         return OpenModel(store, SessionPool(store, (), settings.sessions, least_kept=least))
@@ -81,7 +81,7 @@ def marian_folder(
         UsageError: ``firefox`` or ``opus-mt`` does not translate the direction.
     """
     if name == FIREFOX:
-        return firefox_folder(direction, progress, registry=settings.registry, offline=settings.offline)
+        return firefox_folder(direction, progress, registry=settings.registry)
     if name == OPUS_MT:
         return fetch_opus(direction, progress)
     path = Path(name).expanduser() if name.startswith("~/") else Path(name)

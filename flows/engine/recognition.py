@@ -12,14 +12,11 @@ from operators.recognizers.windowed import WindowedRecognizer
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
-    """Check an engine's settings before a model is loaded.
+    """Raise `SurtitleError` for an engine that cannot be used so, before a model is loaded.
 
     Args:
         spoken: Name or code of the spoken language.
         is_live: Whether sound comes at the pace of speech.
-
-    Raises:
-        SurtitleError: if the engine is not installed, cannot be used so, or does not know the language.
     """
     part = RECOGNIZERS[settings.engine]
     require_extra(part.extra, f"the recogniser {part.name}")
@@ -46,9 +43,6 @@ def make_recognizer(
         spoken: Name or code of the spoken language.
         observe: Called with the recogniser's events, on any thread.
         words: To lean towards, if it can.
-
-    Raises:
-        SurtitleError: if the engine, its model or a setting that it needs is missing.
     """
     made = RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
     if words and isinstance(made, WindowedRecognizer):

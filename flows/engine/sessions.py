@@ -45,7 +45,7 @@ def sequences(settings: TranslateSettings, model: LlamaModel, heads: int) -> int
 def shifted(settings: TranslateSettings, heads: int) -> int:
     """Number of sequences in which kept tokens wait: one for each session, or none."""
     fits = 2 * settings.sessions + heads + branches(settings) <= MAX_SEQUENCES
-    return settings.sessions if settings.keep and fits else 0
+    return settings.sessions if settings.commit and fits else 0
 
 
 def beams(settings: TranslateSettings, heads: int) -> int:

@@ -97,9 +97,7 @@ def record(
         model=engine.path.name,
         head_tokens=len(engine.prompt.head),
         head_evaluations=engine.pool.head_evaluations,
-        # One language is traced.
-        settings={name: value for name, value in to_plain(settings).items() if name != "more_to"}
-        | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used,
+        settings=to_plain(settings) | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used,
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
     )

@@ -242,14 +242,14 @@ def to_direction(settings: TranslateSettings, direction: Direction) -> Translate
     if direction == first:
         return settings
     return replace(
-        settings, source=direction.source.name, target=direction.target.name,
+        settings, source=direction.source.name, to=direction.target.name,
         glossary=of_direction(settings.glossary, direction, first),
     )  # fmt: skip
 
 
 def with_sessions(settings: TranslateSettings, directions: int = 1) -> TranslateSettings:
     """The settings with at least one session for each room, and each of its ``directions``."""
-    each = directions if settings.more_targets else 1
+    each = directions if settings.targets[1:] else 1
     return replace(settings, sessions=max(settings.sessions, each * (settings.rooms or 1)))
 
 
@@ -269,10 +269,9 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         scripts=language(settings.target).scripts,
         conditioning=conditioning(settings, prompt),
         commit=CommitRule(settings.commit if commits else 0),
-        keep=settings.keep,
+        keep=settings.commit > 0,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and rules.finals_differ,
-        drop_revised=settings.drop_revised,
         context=settings.context,
     )
 

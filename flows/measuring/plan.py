@@ -9,16 +9,16 @@ import msgspec
 from msgspec.structs import fields, replace
 
 from flows.research import check
-from flows.settings.lists import words
 from flows.settings.loading import load_settings
-from flows.settings.output import MASK_K
-from flows.settings.stage import NotNegative
+from flows.settings.options import words
+from flows.settings.schema import MASK_K
 from flows.settings.translate import (
     DRAFTED,
     METHOD_NAMES,
     PROPOSING,
     SPECULATIVE,
     WEIGHING,
+    NotNegative,
     TranslateSettings,
 )
 from operators.decoding.acceptance import BIAS
@@ -33,7 +33,7 @@ USUAL = TranslateSettings()
 SETTINGS: dict[str, Sequence[str]] = {
     "method": METHOD_NAMES,
     **dict.fromkeys(("accept", "bias", "final_bias", "min_block", "draft_mask"), SPECULATIVE),
-    **dict.fromkeys(("commit", "keep", "drop_revised"), SPECULATIVE),
+    **dict.fromkeys(("commit",), SPECULATIVE),
     "beam": ("ssbd",),
     **dict.fromkeys(("proposal_bias", "block"), PROPOSING),
     "sure": WEIGHING,
@@ -120,9 +120,9 @@ class Plan(NamedTuple):
         more = [one for one in self.variants if one.draft_model is not None or one.heads is not None]
         common = max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
         glossaries = (one.glossary for one in self.variants if one.glossary is not None)
-        keep = any(one.keep for one in self.variants)
+        commit = max(one.commit for one in self.variants)
         beam = max(one.width(knows_unfinished=True) for one in self.variants)
-        return replace(common, glossary=next(glossaries, None), keep=keep, beam=beam)
+        return replace(common, glossary=next(glossaries, None), commit=commit, beam=beam)
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
@@ -164,8 +164,7 @@ def _variant(common: dict[str, Any], varied: dict[str, Any]) -> TranslateSetting
     bias = BIAS if own.get("bias") is None else own["bias"]
     own |= {key: bias for key in ("final_bias", "proposal_bias") if own.get(key) == "same"}
     if own["method"] not in SPECULATIVE or own.get("commit") == 0:
-        # The defaults are those of committed drafts.
-        own |= {"commit": 0, "keep": False}
+        own |= {"commit": 0}
     if own.get("draft_model") is None:
         for key in ("draft_length", "draft_threshold", "draft_tree"):
             own.pop(key, None)
@@ -182,8 +181,6 @@ def row_settings(variant: TranslateSettings, *, knows_unfinished: bool = False) 
     own |= {key: value if variant.method in SPECULATIVE else None for key, value in rules.items()}
     if variant.method in SETTINGS["beam"]:
         own["beam"] = variant.width(knows_unfinished=knows_unfinished)
-    if not variant.commit:
-        own["keep"] = None
     if variant.draft_model is None:
         own |= dict.fromkeys(("draft_length", "draft_threshold", "draft_tree"))
     return own

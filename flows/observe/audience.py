@@ -52,9 +52,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
     given = settings.rooms
     spoken = given.spoken or (settings.translate.source,)
     translate = settings.translate
-    written = given.written or (
-        () if translate.captions_only else (translate.target, *translate.more_targets)
-    )
+    written = given.written or (() if translate.captions_only else translate.targets)
     engine = settings.recognize.engine
     if len(spoken) > 1 and not RECOGNIZERS[engine].is_multilingual:
         others = " or ".join(part.name for part in RECOGNIZERS.values() if part.is_multilingual)
@@ -64,15 +62,12 @@ def room_registry(settings: Settings) -> RoomRegistry:
         )
     limits = RoomLimits(
         rooms=settings.translate.rooms or ROOMS,
-        silence_s=given.silence_s,
-        linger_s=given.linger_s,
-        buffer_s=settings.input.buffer_s,
     )
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
     return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
 
 
-#: Environment variable with the token, as an alternative to the settings.
+#: Environment variable with the token.
 TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
 
 
@@ -97,15 +92,12 @@ class Audience:
         self._shows_code = settings.output.terminal and settings.messages.format == "text"
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
-        streams = []
+        streams = [stream_of(one) for one in settings.input.recordings[:1]]
         if settings.input.microphone is not None:
             streams = [live_stream(settings.input.microphone)]
-        elif settings.input.audio:
-            streams = [stream_of(settings.input.audio)]
         self._hub = Hub(
             languages_of(settings.translate.directions),
             streams,
-            max_clients=web.max_clients,
             max_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
             is_private=self.rooms is not None,
         )
@@ -119,9 +111,8 @@ class Audience:
             self._hub,
             host=web.host,
             port=web.port,
-            token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
+            token=os.environ.get(TOKEN_VARIABLE),
             names=web.names,
-            max_clients=web.max_clients,
             # Few rooms ask for several languages; what cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
             **speaking,

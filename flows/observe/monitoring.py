@@ -46,7 +46,6 @@ class Monitoring:
         # Imported here: few runs need them.
         with needs_extra("web", "metrics.listen"):
             from connectors.metrics.server import parse_address, served_metrics
-        asked = settings.metrics
         # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.
         self._has_one_source = not settings.input.rooms
         self._is_live = settings.is_live and self._has_one_source
@@ -54,10 +53,10 @@ class Monitoring:
         self._usage: Callable[[], Usage] = Usage
         self._told: Verdict | None = None
         self._lock = Lock()
-        self.health = Health(Rule(asked.stall_s, asked.unheard_s, asked.silence_dbfs), monotonic)
+        self.health = Health(Rule(), monotonic)
         self.metrics = metrics = RunMetrics()
         self._serve = partial(
-            served_metrics, parse_address(str(asked.listen)), metrics.registry, self.verdict
+            served_metrics, parse_address(str(settings.metrics.listen)), metrics.registry, self.verdict
         )
         metrics.gauge("healthy", "1 while /healthz is green.", lambda: self.verdict().is_well)
         waiting = "Segments that wait for a caption."

@@ -13,6 +13,7 @@ from flows.settings.schema import Settings
 from operators.addresses import is_address
 from operators.events import ErasureRecord
 from operators.languages import language
+from operators.metrics.health import Rule
 from operators.metrics.summary import Durations, Summary, SummaryMeter
 from operators.notifications import (
     Missing,
@@ -47,7 +48,7 @@ class SoundLevels:
         what, peak = _source(self._settings), f"{self._peak_dbfs:.0f} dBFS at its loudest"
         if self._peak_dbfs == -math.inf and not updates:
             return f"{what} is silent, so there are no captions; {self._remedy('record or export it again')}"
-        if self._peak_dbfs < self._settings.metrics.silence_dbfs:
+        if self._peak_dbfs < Rule().silence_dbfs:
             missing = "words may be missing" if updates else "nothing was recognised"
             return f"{what} is so quiet, {peak}, that {missing}; {self._remedy(_louder(Path(what)))}"
         if updates:
@@ -63,8 +64,8 @@ class SoundLevels:
 
 def _source(settings: Settings) -> str:
     given = settings.input
-    if given.audio:
-        return recording.shown(given.audio)
+    if given.recordings:
+        return recording.shown(given.recordings[0])
     if given.microphone and is_address(given.microphone):
         return recording.shown(given.microphone)
     return "the microphone" if given.microphone else "the sound of the rooms"

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from connectors.files.contents import read_toml
 from connectors.messages import begin_messages, tell
 from flows.settings.schema import Settings
-from flows.settings.stage import is_table, keys_of
 from flows.settings.terminology import check_files
 from flows.settings.translate import SPECULATIVE
 from operators.errors import UsageError, nearest
@@ -20,8 +19,29 @@ from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS
 from operators.secret import decode_secret, to_plain
 
-#: Settings that were given on the command line, by stage and key.
+#: Settings by stage and key.
 Overrides = dict[str, dict[str, Any]]
+
+#: Settings of earlier releases, and what to do instead.
+REMOVED = {
+    "input.buffer_s": "30 seconds are buffered",
+    "input.more_audio": "name all recordings in input.audio, in a list",
+    "metrics.silence_dbfs": "sound below -40 dBFS counts as silence",
+    "metrics.stall_s": "captions count as stalled after 10 seconds",
+    "metrics.unheard_s": "speech counts as unheard after 30 seconds",
+    "rooms.linger_s": "a speaker may come back for a minute",
+    "rooms.silence_s": "a room ends after ten minutes without sound",
+    "sentences.max_s": "a sentence has 30 seconds at most before the next pause ends it",
+    "sentences.max_words": "a sentence has 40 words at most before the next pause ends it",
+    "translate.dictionary": "a glossary lists the terms that must be translated as given",
+    "translate.draft_recycling": "rejected draft tokens are always used again",
+    "translate.drop_revised": "a draft stays when the source is revised",
+    "translate.keep": "translate.commit=0 keeps nothing",
+    "translate.more_to": "name all languages in translate.to, in a list",
+    "translate.offline": "set SURTITLE_OFFLINE=1 in the environment",
+    "web.max_clients": "2000 viewers are admitted",
+    "web.token": "set SURTITLE_WEB_TOKEN in the environment",
+}
 
 
 def assigned(texts: Iterable[str]) -> Overrides:
@@ -78,8 +98,7 @@ def begin_settings(path: Path | None, overrides: Overrides | None = None) -> Set
 
 
 def _warn_of_untranslated(given: frozenset[str]) -> None:
-    """Warn of given settings of the model that translates, as there is none."""
-    used = {"from", "captions_only", "glossary", "keep_up", "finals_only", "offline", "rooms", "threads"}
+    used = {"from", "captions_only", "glossary", "keep_up", "finals_only", "rooms", "threads"}
     idle = sorted(given - used)
     if idle:
         names = ", ".join(f"translate.{key}" for key in idle)
@@ -121,26 +140,54 @@ def load(path: Path | None, overrides: Overrides | None = None, *, takes_several
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
     raw = {} if path is None else read_toml(path, "the settings", "its path")
     where, overrides = "the settings" if path is None else str(path), overrides or {}
+
+    def place(key: str) -> str:
+        """Where a setting was given: its key, after the file if that has it."""
+        given: Any = overrides
+        for name in key.partition("[")[0].split("."):
+            given = given.get(name) if isinstance(given, Mapping) else None
+        return f"{where}: {key}" if given is None else key
+
     _check_keys(raw, Settings, f"{where}: ")
     _check_keys(overrides, Settings)
     _choose_language(raw, overrides, where)
     raw = _merged(raw, overrides)
-    _part_languages(raw.get("translate"), overrides)
-    _unpack(raw.get("translate"))
+    translate = raw.get("translate", {})
+    # Options give a list, also of one file.
+    files = translate.get("glossary") if isinstance(translate, dict) else None
+    if isinstance(files, list) and len(files) == 1:
+        translate["glossary"] = files[0]
     try:
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$.")
-        raise UsageError(f"{_place(place.rstrip('`'), where, overrides)}: {message}") from None
-    engine = settings.recognize.engine
-    if ":" not in engine and engine not in RECOGNIZERS:
-        place = _place("recognize.engine", where, overrides)
-        raise UsageError(
-            f"{place}: there is no {engine!r}; choose from {', '.join(RECOGNIZERS)}, MODULE:NAME"
-        )
+        message, _, key = str(error).partition(" - at `$.")
+        raise UsageError(f"{place(key.rstrip('`'))}: {message}") from None
     _check_texts(to_plain(settings, address=str), where)
-    _check_languages(settings, where, overrides, takes_several=takes_several)
-    return Loaded(_in_one_language(settings), frozenset(raw.get("translate", ())))
+    engine, where_engine = settings.recognize.engine, place("recognize.engine")
+    if ":" not in engine and engine not in RECOGNIZERS:
+        raise UsageError(
+            f"{where_engine}: there is no {engine!r}; choose from {', '.join(RECOGNIZERS)}, MODULE:NAME"
+        )
+    for key, names in _languages(settings):
+        with _named(place(key)):
+            for name in names:
+                language(name)
+    with _named(place("translate.to")):
+        _check_targets(settings, takes_several=takes_several)
+    rooms = settings.rooms.written
+    written = [language(name) for name in (*settings.translate.targets, *rooms)]
+    with _named(place("translate.glossary")):
+        check_files(settings.translate.glossary, written, is_of_first=bool(rooms))
+    return Loaded(_in_one_language(settings), frozenset(translate))
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Name the place of a wrong setting."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
 
 
 def _merged(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,14 +198,6 @@ def _merged(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
         elif value is not None:
             merged[key] = value
     return merged
-
-
-def _place(place: str, where: str, overrides: Mapping[str, Any]) -> str:
-    """Where a setting was given: its key, after the file that has it."""
-    given: Any = overrides
-    for name in place.partition("[")[0].split("."):
-        given = given.get(name) if isinstance(given, Mapping) else given
-    return f"{where}: {place}" if given is None else place
 
 
 def _choose_language(raw: dict[str, Any], overrides: Overrides, where: str) -> None:
@@ -173,30 +212,6 @@ def _choose_language(raw: dict[str, Any], overrides: Overrides, where: str) -> N
             raise UsageError(f"{asked} is for captions in the spoken language; leave {named} out")
     if _names_language(overrides) and _value(raw, "translate", "captions_only"):
         del raw["translate"]["captions_only"]
-
-
-def _part_languages(translate: Any, overrides: Mapping[str, Mapping[str, Any]]) -> None:
-    """Part the languages that ``to`` names, as a list or with commas between them."""
-    if not isinstance(translate, dict):
-        return
-    if overrides.get("translate", {}).get("to") is not None:
-        # The option names all of them.
-        translate.pop("more_to", None)
-    named = translate.get("to")
-    if isinstance(named, list) and all(isinstance(one, str) for one in named):
-        named = translate["to"] = ",".join(named)
-    if not isinstance(named, str):
-        return
-    first, *others = [one.strip() for one in named.split(",") if one.strip()] or [""]
-    if others:
-        translate["to"], translate["more_to"] = first, [*others, *translate.get("more_to", ())]
-
-
-def _unpack(translate: Any) -> None:
-    """Take a list of one file, as options give it, for the file."""
-    given = translate.get("glossary") if isinstance(translate, dict) else None
-    if isinstance(given, list) and len(given) == 1:
-        translate["glossary"] = given[0]
 
 
 def _names_language(given: Mapping[str, Any]) -> bool:
@@ -215,98 +230,76 @@ def _in_one_language(settings: Settings) -> Settings:
         return settings
     return replace(
         settings,
-        translate=replace(translate, target=translate.source, more_targets=()),
+        translate=replace(translate, to=translate.source),
         rooms=replace(settings.rooms, written=()),
     )
 
 
-def _check_keys(
-    given: Mapping[str, Any], struct: type[msgspec.Struct], where: str = "", inside: str = ""
-) -> None:
-    kinds = keys_of(struct)
+def _check_keys(given: Mapping[str, Any], table: Any, where: str = "", inside: str = "") -> None:
+    kinds = _keys_of(table)
     for key, value in given.items():
+        if f"{inside}{key}" in REMOVED:
+            raise UsageError(f"{where}there is no {inside}{key} any more; {REMOVED[inside + key]}")
         if key not in kinds:
             raise UsageError(
                 f"{where}there is no setting {inside}{key[:64]}; {_meant(key, inside, list(kinds))}"
             )
-        if isinstance(value, dict) and is_table(kinds[key]):
+        if isinstance(value, dict) and _is_table(kinds[key]):
             _check_keys(value, kinds[key], where, f"{inside}{key}.")
 
 
 def _meant(key: str, inside: str, names: list[str]) -> str:
     """What to do about a key that does not exist: one of the same name elsewhere, or a similar one."""
     plain = key[:64].replace("-", "_")
-    elsewhere = [one for one in _all_keys(Settings) if one.rpartition(".")[2] == plain]
+    elsewhere = [one for one in all_keys() if one.rpartition(".")[2] == plain]
     if elsewhere:
         return f"did you mean {elsewhere[0]}?"
     near = nearest(plain, names)
     return f"choose from {', '.join(names)}" if near is None else f"did you mean {inside}{near}?"
 
 
-def _all_keys(struct: type[msgspec.Struct], inside: str = "") -> Iterator[str]:
-    for key, kind in keys_of(struct).items():
-        yield from _all_keys(kind, f"{inside}{key}.") if is_table(kind) else (f"{inside}{key}",)
+def all_keys(table: Any = Settings, inside: str = "") -> Iterator[str]:
+    """All settings, such as ``translate.beam``."""
+    for key, kind in _keys_of(table).items():
+        yield from all_keys(kind, f"{inside}{key}.") if _is_table(kind) else (f"{inside}{key}",)
 
 
-def _check_languages(
-    settings: Settings, where: str, overrides: Mapping[str, Any], *, takes_several: bool
-) -> None:
-    """Check that all languages are known, and that glossaries are for them.
+def _keys_of(table: type[msgspec.Struct]) -> dict[str, Any]:
+    return {field.encode_name: field.type for field in msgspec.structs.fields(table)}
 
-    Raises:
-        UsageError: names the place of one that is not, or that is given twice; for several languages of
-            captions where one is taken; for a glossary of another or an unknown language.
-    """
-    translate, rooms = settings.translate, settings.rooms
-    targets = (translate.target, *translate.more_targets)
-    given = {
-        "translate.from": (translate.source,), "translate.to": targets,
-        "rooms.from": rooms.spoken, "rooms.to": rooms.written,
-    }  # fmt: skip
-    for place, names in given.items():
-        with _named(_place(place, where, overrides)):
-            for name in names:
-                language(name)
-    place = _place("translate.to", where, overrides)
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _languages(settings: Settings) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "translate.from", (settings.translate.source,)
+    yield "translate.to", settings.translate.targets
+    yield "rooms.from", settings.rooms.spoken
+    yield "rooms.to", settings.rooms.written
+
+
+def _check_targets(settings: Settings, *, takes_several: bool) -> None:
+    targets = settings.translate.targets
     if targets[1:] and not takes_several:
-        raise UsageError(f"{place}: {', '.join(targets)} are {len(targets)} languages; name one here")
+        raise UsageError(f"{', '.join(targets)} are {len(targets)} languages; name one here")
     known = [language(one) for one in targets]
     for one in known:
         if known.count(one) > 1:
-            raise UsageError(f"{place}: {one.name} is named twice; name each language once")
-    written = [*known, *map(language, rooms.written)]
-    with _named(_place("translate.glossary", where, overrides)):
-        check_files(translate.glossary, written, is_of_first=bool(rooms.written))
-
-
-@contextmanager
-def _named(place: str) -> Iterator[None]:
-    """Name the place of a wrong setting."""
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(f"{place}: {error}") from None
+            raise UsageError(f"{one.name} is named twice; name each language once")
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
-    """Check that all texts are valid Unicode without null characters, which no system allows in names.
-
-    Args:
-        settings: Keys and values, by stage.
-
-    Raises:
-        UsageError: names the place of an invalid text.
-    """
+    """Check that all texts are valid Unicode without null characters, which no system allows in names."""
     for key, value in settings.items():
         if isinstance(value, dict):
             _check_texts(value, where, f"{inside}{key}.")
-        elif any("\0" in text for text in _texts(value)):
+            continue
+        texts = "".join(
+            one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)
+        )
+        if "\0" in texts:
             raise UsageError(f"{where}: {inside}{key}: it contains a null character; remove it")
-        elif any("\ud800" <= character <= "\udfff" for text in _texts(value) for character in text):
+        if not texts.isprintable() and any("\ud800" <= one <= "\udfff" for one in texts):
             # Most likely the name of a file in a legacy encoding.
             raise UsageError(f"{where}: {inside}{key} is {value!a}, which is not UTF-8; rename the file")
-
-
-def _texts(value: object) -> list[str]:
-    values = value if isinstance(value, list | tuple) else [value]
-    return [one for one in values if isinstance(one, str)]

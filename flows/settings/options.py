@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from flows.settings.lists import words
 from flows.settings.loading import Overrides, assigned
+from operators.errors import UsageError
 
 #: The setting of an option, by the name of the command's parameter.
 _SETTINGS = {
@@ -35,43 +35,43 @@ _SETTINGS = {
 Text = str | None
 Texts = list[str] | None
 To = Annotated[
-    Text, typer.Option("--to", help="Languages of the captions: German,French.", show_default="German")
+    Texts,
+    typer.Option("--to", help="Language of the captions; or several: German,French.", show_default="German"),
 ]
 From = Annotated[Text, typer.Option("--from", help="Language of the speech.", show_default="English")]
 RoomsTo = Annotated[
-    Text,
-    typer.Option(
-        "--to", help="Languages that rooms may be captioned in: German,Spanish.", show_default="German"
-    ),
+    Texts,
+    typer.Option("--to", help="Languages that rooms may be captioned in.", show_default="German"),
 ]
 RoomsFrom = Annotated[
-    Text, typer.Option("--from", help="Languages that rooms may be spoken in.", show_default="English")
+    Texts, typer.Option("--from", help="Languages that rooms may be spoken in.", show_default="English")
 ]
 Model = Annotated[
     Text,
     typer.Option(
-        help="A name of `surtitle models`, a GGUF file, a folder (Marian), hub:OWNER/REPO:FILE.gguf, or two "
-        "with a + between them, over English.",
+        help="Translation model: a name of `surtitle models`, a GGUF file, a folder (OPUS-MT, Firefox), "
+        "hub:OWNER/REPO:FILE.gguf, or two joined by + to translate over English.",
         show_default="default",
     ),
 ]
 Glossary = Annotated[
     Texts,
     typer.Option(
-        help="File of terms, a line `term<TAB>translation` each; for each of several languages fr=FILE.",
+        help="Glossary, one `term<TAB>translation` per line. Repeat as fr=FILE for each target language.",
         show_default="none",
     ),
 ]
 CaptionsOnly = Annotated[
-    bool, typer.Option("--captions-only", help="Caption what is said, without translating it.")
+    bool, typer.Option("--captions-only", help="Show the transcript; no translation model is loaded.")
 ]
 FinalsOnly = Annotated[
-    bool, typer.Option("--finals-only", help="Caption sentences when they are finished, not while they grow.")
+    bool, typer.Option("--finals-only", help="Show finished sentences only, without updates while they grow.")
 ]
 Recognizer = Annotated[
     Text,
     typer.Option(
-        help="moonshine, whisper, vosk, azure, or MODULE:NAME for one of your own.", show_default="moonshine"
+        help="Speech recogniser: moonshine, whisper, vosk, azure, or MODULE:NAME for your own.",
+        show_default="moonshine",
     ),
 ]
 SpeechModel = Annotated[
@@ -81,19 +81,22 @@ Device = Annotated[
     Text, typer.Option(help="Microphone: its index, or part of its name.", show_default="the system's")
 ]
 Realtime = Annotated[bool, typer.Option("--realtime", help="Play the recording at its own pace.")]
-Captions = Annotated[Text, typer.Option(help="Write the captions here (JSONL).")]
-Srt = Annotated[Texts, typer.Option(help="Write subtitles here (SubRip).")]
-Vtt = Annotated[Texts, typer.Option(help="Write subtitles here (WebVTT).")]
-Txt = Annotated[Texts, typer.Option(help="Write the finished captions here as plain text.")]
-Web = Annotated[bool, typer.Option("--web", help="Show the captions in a browser, too.")]
+Captions = Annotated[Text, typer.Option(help="Write the captions to this file (JSONL).")]
+Srt = Annotated[Texts, typer.Option(help="Write subtitles to this file (SubRip).")]
+Vtt = Annotated[Texts, typer.Option(help="Write subtitles to this file (WebVTT).")]
+Txt = Annotated[Texts, typer.Option(help="Write finished sentences to this file (plain text).")]
+Web = Annotated[bool, typer.Option("--web", help="Also show the captions in a browser.")]
 Host = Annotated[
-    Text, typer.Option(help="Address that the web page is served at.", show_default="this machine's own")
+    Text, typer.Option(help="Host name or address of the web server.", show_default="this machine only")
 ]
-Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Its port, 0 for any.", show_default="8080")]
-Recovery = Annotated[
-    Text, typer.Option(help="Store snapshots in this folder; a killed run resumes from them.")
+Port = Annotated[
+    int | None,
+    typer.Option(min=0, max=65535, help="Port of the web server; 0 picks a free one.", show_default="8080"),
 ]
-SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
+Recovery = Annotated[Text, typer.Option(help="Folder for snapshots; a killed run resumes from it.")]
+SettingsFile = Annotated[
+    Path | None, typer.Option("--settings", help="Settings file (TOML); options override it.")
+]
 Set = Annotated[
     Texts,
     typer.Option(
@@ -102,14 +105,26 @@ Set = Annotated[
         metavar="TABLE.KEY=VALUE",
     ),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the address of the web page.")]
 
 
 def given_in(context: typer.Context) -> Overrides:
     """The settings that the options of a command override, by stage and key."""
     overrides = assigned(context.params.get("set_") or ())
     for name, value in context.params.items():
-        if name in _SETTINGS and value is not None and value is not False and value not in ([], ()):
-            stage, _, key = _SETTINGS[name].partition(".")
-            of_rooms = stage == "rooms"
-            overrides.setdefault(stage, {})[key] = words(f"--{key}", value) if of_rooms else value
+        if name not in _SETTINGS or value is None or value is False or value in ([], ()):
+            continue
+        stage, _, key = _SETTINGS[name].partition(".")
+        if isinstance(value, list) and key in ("to", "from"):
+            names = words(f"--{key}", ",".join(value))
+            value = names if stage == "rooms" else ",".join(names)
+        overrides.setdefault(stage, {})[key] = value
     return overrides
+
+
+def words(option: str, text: str) -> list[str]:
+    """The words between the commas; raises `UsageError` if there are none."""
+    found = [word.strip() for word in text.split(",") if word.strip()]
+    if not found:
+        raise UsageError(f"{option}: there is no value; give at least one")
+    return found

@@ -11,28 +11,41 @@ from msgspec import Meta, field
 
 from connectors.http.access import LOCAL
 from connectors.messages import Format
-from connectors.rooms.room import RoomLimits
-from connectors.sinks.part import SINKS, SinkPart
-from connectors.web.hub import MAX_CLIENTS
-from flows.settings.output import DisplaySettings, KafkaOutput, OutputSettings, Topic
-from flows.settings.stage import Positive, Stage
-from flows.settings.translate import TranslateSettings
-from operators.metrics.health import Rule
+from connectors.sinks.part import SINKS, SinkPart, asked_in
+from flows.settings.translate import NotNegative, TranslateSettings
+from operators.languages import Direction
 from operators.recognizers.azure import AzureSettings
 from operators.recognizers.part import RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
+from operators.subtitles.writer import Shown
 
-_LIMITS = RoomLimits()
+#: Name of a topic, as Kafka allows it.
+Topic = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9._-]{1,249}$",
+        description="names of at most 249 letters, digits, points, hyphens and underscores",
+    ),
+]
+#: The events that a topic can be of.
+TopicOf = Annotated[str, Meta(pattern=r"^(partials|sentences|translations|captions)$")]
+OwnSink = Annotated[
+    str, Meta(pattern=r"^([\w.]+:)?[\w-]+=.+$", description="sinks such as mine:table=talk.csv")
+]
+#: A file, or several that differ in what they show.
+Files = str | tuple[str, ...] | None
 
-
+#: Tokens of a translation, and words of captions in the spoken language, that are withheld while unfinished;
+#: docs/figures.md has what they are worth.
+MASK_K, MASKED_WORDS = 3, 1
 #: ``HOST:PORT`` of a broker.
 Broker = Annotated[
     str, Meta(pattern=r"^[^\s,/]+:[0-9]{1,5}$", description="addresses such as localhost:9092")
 ]
 
 
-class KafkaInput(Stage, frozen=True, kw_only=True):
+class KafkaInput(msgspec.Struct, frozen=True, kw_only=True):
     """A topic that events are read from, and the cluster of the topics that are written."""
 
     #: Some brokers of the cluster; the client finds the others.
@@ -47,13 +60,12 @@ class KafkaInput(Stage, frozen=True, kw_only=True):
     client: dict[str, Secret] = field(default_factory=dict)
 
 
-class InputSettings(Stage, frozen=True, kw_only=True):
+class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where events come from. Give exactly one input; the stages before its events do not run."""
 
-    #: Recognise the speech of this recording: sound or video, an address, or ``-`` for standard input.
-    audio: str | None = None
-    #: Recordings that follow it, as parts of one talk.
-    more_audio: tuple[str, ...] = ()
+    #: Recognise the speech of this recording, or of several that are parts of one talk: sound or video, an
+    #: address, or ``-`` for standard input.
+    audio: Files = None
     #: Audio track of a video: its number, or its language; absent for the one in the spoken language, or the
     #: default one.
     track: int | str | None = None
@@ -61,8 +73,6 @@ class InputSettings(Stage, frozen=True, kw_only=True):
     microphone: str | None = None
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
-    #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
-    buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = _LIMITS.buffer_s
     #: Replay the partials of this file instead of recognising speech.
     partials: str | None = None
     #: Replay the translations of this file instead of translating.
@@ -75,6 +85,11 @@ class InputSettings(Stage, frozen=True, kw_only=True):
     #: Move invalid lines to EVENTS.rejected and continue.
     skip_bad: bool = False
 
+    @property
+    def recordings(self) -> tuple[str, ...]:
+        """The recordings of ``audio``."""
+        return (self.audio,) if isinstance(self.audio, str) else self.audio or ()
+
 
 class RecognizeSettings(RecognizerSettings, frozen=True, kw_only=True):
     """The speech recogniser."""
@@ -82,41 +97,109 @@ class RecognizeSettings(RecognizerSettings, frozen=True, kw_only=True):
     azure: AzureSettings = AzureSettings()
 
 
-class SentencesSettings(Stage, frozen=True, kw_only=True):
+class SentencesSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
-    #: Where sentences end: rules, or auto, which also judges English words where they are unsure; off
-    #: takes pauses for their ends.
+    #: Sentence segmentation by rules; auto also uses a boundary model for English; off: every pause ends a
+    #: sentence.
     method: Literal["auto", "rules", "off"] = "auto"
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s
-    #: Words from which on a sentence ends at the next pause where a clause may end; with half as many more,
-    #: at any.
-    max_words: Positive = Bounds().words
-    #: Seconds of speech from which on it does, too.
-    max_s: Annotated[float, Meta(ge=1.0, le=3600.0)] = Bounds().speech_s
     #: Write numbers that the recogniser spells out as digits.
     digits: bool = True
 
 
-class WebSettings(Stage, frozen=True, kw_only=True):
+class DisplaySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How captions are displayed."""
+
+    #: Tokens withheld from unfinished captions; words of captions that are not translated; by default 3
+    #: tokens or 1 word.
+    mask_k: NotNegative | None = None
+    #: Words to replace in captions, one a line: the word, a tab and another; without that, asterisks.
+    replace: str | None = None
+
+    def withheld(self, languages: Direction) -> int:
+        """The tokens or words that captions in these languages withhold."""
+        if self.mask_k is not None:
+            return self.mask_k
+        return MASK_K if languages.translates else MASKED_WORDS
+
+
+class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Outputs: those that name a file are not written if absent."""
+
+    #: Show captions on the terminal.
+    terminal: bool = True
+    #: What subtitles show: source (the speech), target (its translation) or both.
+    subtitles: Shown = "target"
+    #: Write the closing summary here (JSON).
+    summary: str | None = None
+    #: Topics for events, at the brokers of the input: ``partials``, ``sentences`` (partials of sentences),
+    #: ``translations`` and ``captions``.
+    kafka: dict[TopicOf, Topic] = field(default_factory=dict)
+    #: Sinks of other packages: ``NAME=FILE``, or ``MODULE:NAME=FILE`` of one that no package offers.
+    sinks: tuple[OwnSink, ...] = ()
+    #: Write the erasure log here (JSONL).
+    log: str | None = None
+    #: Write the recogniser's partials here (JSONL).
+    partials: str | None = None
+    #: Write the partials of sentences that were translated here (JSONL), without superseded ones.
+    sentences: str | None = None
+    #: Write the translations here (JSONL).
+    translations: str | None = None
+    #: Write the captions here (JSONL).
+    captions: str | None = None
+    #: Write subtitles here (SubRip); ``source=FILE`` and ``both=FILE`` show what was said, too.
+    srt: Files = None
+    #: Write subtitles here (WebVTT); as for ``srt``.
+    vtt: Files = None
+    #: Write finished sentences here (plain text, one a line; .md: Markdown); ``times=FILE`` also says when
+    #: they were said.
+    txt: Files = None
+    #: Record the speech here (WAV, 16 kHz).
+    audio: str | None = None
+    #: Send captions to OBS: ``ws://localhost:4455``; its password is in SURTITLE_OBS_PASSWORD.
+    obs: Secret | None = None
+    #: Post each finished sentence to this address (JSON).
+    webhook: Secret | None = None
+    #: Send captions to the ingestion address of a YouTube live stream.
+    youtube: Secret | None = None
+
+    def files(self) -> list[tuple[SinkPart, Path]]:
+        """The sinks that are named, with their files."""
+        named = []
+        for one in SINKS.values():
+            given = () if one.is_address else getattr(self, one.name, None) or ()
+            for number, text in enumerate((given,) if isinstance(given, str) else given):
+                asked, path = asked_in(text, one) if one.shows else (one, Path(text))
+                name = f"{one.name}-{number + 1}" if number else one.name
+                named.append((asked._replace(name=name), path))
+        for number, own in enumerate(self.sinks):
+            name, _, file = own.partition("=")
+            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(file)))
+        return named
+
+    def addresses(self) -> list[tuple[SinkPart, Secret]]:
+        """The sinks that send elsewhere, with their addresses."""
+        given = [(one, getattr(self, one.name, None)) for one in SINKS.values() if one.is_address]
+        return [(one, address) for one, address in given if address is not None]
+
+
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Captions in a browser."""
 
-    #: Show the captions in a browser, too.
+    #: Also show the captions in a browser.
     enabled: bool = False
-    #: Name or address to listen on; one that other machines can reach needs a token.
+    #: Name or address to listen on. One that other machines can reach needs a token: that in
+    #: SURTITLE_WEB_TOKEN, or a new one.
     host: str = LOCAL
     #: Port; 0 for any free one.
     port: Annotated[int, Meta(ge=0, le=65535)] = 8080
-    #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
-    token: Secret | None = None
     #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
     names: tuple[str, ...] = ()
-    #: Maximum number of simultaneous viewers.
-    max_clients: Annotated[int, Meta(ge=1, le=100_000)] = MAX_CLIENTS
 
 
-class RoomsSettings(Stage, frozen=True, kw_only=True):
+class RoomsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Rooms whose speakers send their sound from a browser. ``translate.rooms`` is their maximum number."""
 
     #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
@@ -128,34 +211,23 @@ class RoomsSettings(Stage, frozen=True, kw_only=True):
     folder: str | None = None
     #: Keep the links of rooms in this file, over a restart.
     keys: str | None = None
-    #: Seconds without sound after which a room ends.
-    silence_s: Annotated[float, Meta(ge=1.0, le=86400.0)] = _LIMITS.silence_s
-    #: Seconds in which a speaker may come back after the connection was lost.
-    linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = _LIMITS.linger_s
 
 
-class MetricsSettings(Stage, frozen=True, kw_only=True):
+class MetricsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
-    #: Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only;
-    #: PORT 0 is any.
+    #: Serve /metrics and /healthz on [HOST:]PORT; the default host is 127.0.0.1, and port 0 picks a free one.
     listen: Annotated[int, Meta(ge=0, le=65535)] | str | None = None
-    #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
-    stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = Rule().stall_s
-    #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
-    unheard_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = Rule().unheard_s
-    #: Peak level in dBFS below which sound counts as silence.
-    silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = Rule().silence_dbfs
 
 
-class MessagesSettings(Stage, frozen=True, kw_only=True):
+class MessagesSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Messages on standard error."""
 
     #: Messages on standard error: text, or json (one object per line).
     format: Format = "text"
 
 
-class RecoverySettings(Stage, frozen=True, kw_only=True):
+class RecoverySettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a killed run resumes."""
 
     #: Store snapshots in this folder; a killed run resumes from them.
@@ -174,7 +246,7 @@ Address = Annotated[
 ]
 
 
-class RunSettings(Stage, frozen=True, kw_only=True):
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
     #: Threads that share the streams of the input.
@@ -185,7 +257,7 @@ class RunSettings(Stage, frozen=True, kw_only=True):
     process: Annotated[int, Meta(ge=0, le=999)] = 0
 
 
-class Settings(Stage, frozen=True, kw_only=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of a flow."""
 
     input: InputSettings = InputSettings()
@@ -203,8 +275,8 @@ class Settings(Stage, frozen=True, kw_only=True):
 
     def files(self) -> list[tuple[SinkPart, Path]]:
         """The sinks that are named, with their files: of captions in several languages, one for each."""
-        several = self.translate.directions if self.translate.more_targets else ()
-        codes = [one.target.code for one in several]
+        several = self.translate.directions
+        codes = [one.target.code for one in several] if several[1:] else []
         return [of_one for sink, path in self.output.files() for of_one in sink.of_each(path, codes)]
 
     @property
@@ -232,13 +304,11 @@ class Settings(Stage, frozen=True, kw_only=True):
         if self.input.audio is None or self.is_live or self.translate.keep_up is not None:
             return False
         output = self.output
-        own = [given.partition("=")[0] for given in output.sinks]
-        written = [one.of for name, one in SINKS.items() if getattr(output, name, None)]
-        written += [SINKS[name].of for name in own]
+        written = [sink.of for sink, _ in (*output.files(), *output.addresses())]
         # Somebody who names a file for every update wants all of them.
         records_updates = output.summary or any(step in ("partials", "records") for step in written)
         is_watched = self.web.enabled or (output.terminal and not written)
-        return not (records_updates or is_watched or output.kafka != KafkaOutput())
+        return not (records_updates or is_watched or output.kafka)
 
     @property
     def translates_together(self) -> bool:

@@ -7,12 +7,15 @@ import msgspec
 from msgspec import Meta
 
 from connectors.models.firefox import REGISTRY
-from flows.settings.stage import NotNegative, Positive, Probability, Stage
 from flows.settings.terminology import Named, of_direction, parted
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.languages import Direction
 from operators.prompts.template import NAMES as TEMPLATE_NAMES
+
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = rf"^({'|'.join(map(re.escape, TEMPLATE_NAMES))}|.+\.toml)$"
@@ -32,33 +35,28 @@ DRAFTED, WEIGHING = ("ssbd", "recycle"), ("heads", "recycle")
 BEAM = 4
 
 
-class TranslateSettings(Stage, frozen=True, kw_only=True):
+class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
     #: Language of the speech, by name or code.
     source: str = msgspec.field(name="from", default="English")
-    #: Language of the captions, by name or code; a run can have several: German,French.
-    target: str = msgspec.field(name="to", default="German")
-    #: Languages of further captions of the same speech; ``to`` may also name all, in a list or with commas
-    #: between.
-    more_targets: tuple[str, ...] = msgspec.field(name="more_to", default=())
-    #: Captions in the language that is spoken: nothing is translated, and no model for it is needed.
+    #: Language of the captions, by name or code; or several, in a list or with commas between: German,French.
+    to: str | tuple[str, ...] = "German"
+    #: Show the transcript; no translation model is loaded.
     captions_only: bool = False
-    #: A name of `surtitle models`, a GGUF file, a folder (Marian), hub:OWNER/REPO:FILE.gguf, or two
-    #: with a + between them, over English.
+    #: Translation model: a name of `surtitle models`, a GGUF file, a folder (OPUS-MT, Firefox),
+    #: hub:OWNER/REPO:FILE.gguf, or two joined by + to translate over English.
     model: str = "default"
-    #: Download no model that the default model would be; SURTITLE_OFFLINE=1 says so for all runs.
-    offline: bool = False
-    #: Address of the registry of Firefox's models: Mozilla's own, or that of a copy.
+    #: Address of the registry of Firefox's models: Mozilla's own, or that of a copy. With SURTITLE_OFFLINE=1
+    #: nothing is downloaded from it.
     registry: Annotated[str, Meta(pattern=r"^https?://", description="an address of the web")] = REGISTRY
     #: A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     #: Decoding method.
     method: Method = "ssbd"
-    #: Terms and their translations, which captions lean towards: a line each, a tab between. Of
-    #: several languages: fr=FILE, again for each.
+    #: Glossary file, one ``term<TAB>translation`` per line; ``fr=FILE`` for each of several target languages.
     glossary: Named = None
-    #: Sentences before the present one that the model is told, if its makers foresee that (Hy-MT).
+    #: Number of preceding sentences in the prompt (Hy-MT models only).
     context: Annotated[int, Meta(ge=0, le=16)] = 0
     #: Bias (beta) towards the last output, 0 to 1. By default 0.2.
     bias: Probability | None = None
@@ -88,14 +86,11 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     draft_length: Annotated[int, Meta(ge=1, le=256)] = 24
     #: Probability below which the draft model stops.
     draft_threshold: Probability = 0.4
-    #: Reuse the draft model's rejected tokens where a new draft meets them again.
-    draft_recycling: bool = True
     #: Let the draft model try two tokens where it is unsure.
     draft_tree: bool = False
-    #: Passes that must clearly accept a draft token before it is no longer checked; 0: never.
+    #: Passes that must clearly accept a draft token before it is no longer checked; what was computed for it
+    #: is then kept when the source grows, where that is faster. 0: each is always checked.
     commit: NotNegative = 1
-    #: Keep what was computed for committed tokens when the source grows, where that is faster.
-    keep: bool = True
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
     #: Remove the closing punctuation of unfinished speech.
@@ -106,19 +101,16 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     #: Words at the end of unfinished speech that wait for the next update. By default 1 with an
     #: encoder-decoder model, otherwise 0.
     hold_back: NotNegative | None = None
-    #: Drop the draft when the source is revised, as other implementations do.
-    drop_revised: bool = False
-    #: Skip updates that newer ones have overtaken, finals first; or translate every one. By default
-    #: where speech is live.
+    #: Skip updates that are superseded by newer ones, or translate every one. By default, skip live ones.
     keep_up: bool | None = None
-    #: Caption sentences when they are finished, not while they grow.
-    #: By default those of recordings of which only files are written.
+    #: Show finished sentences only, without updates while they grow. By default for recordings of which
+    #: only files are written.
     finals_only: bool | None = None
     #: Threads of the model. By default, one on each core.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
     #: Number of segments that keep their KV cache.
     sessions: Annotated[int, Meta(ge=1, le=255)] = 4
-    #: Streams translated together, in the same passes; further live ones are refused, others wait.
+    #: Maximum number of streams translated in one batch; additional live streams are refused, others wait.
     #: Absent: one after the other.
     rooms: Annotated[int, Meta(ge=1, le=255)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
@@ -130,6 +122,17 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
             acceptance.acceptance(self.accept)
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """All languages of the captions."""
+        names = self.to.split(",") if isinstance(self.to, str) else ",".join(self.to).split(",")
+        return tuple(name.strip() for name in names if name.strip()) or ("",)
+
+    @property
+    def target(self) -> str:
+        """The first language of the captions."""
+        return self.targets[0]
+
+    @property
     def direction(self) -> Direction:
         """The source and the first target language. Raises `UsageError` for an unknown language."""
         return Direction.of(self.source, self.target)
@@ -137,7 +140,7 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The source and each of the target languages; raises the same."""
-        return tuple(Direction.of(self.source, one) for one in (self.target, *self.more_targets))
+        return tuple(Direction.of(self.source, one) for one in self.targets)
 
     @property
     def needs_language_model(self) -> bool:
@@ -157,7 +160,7 @@ class TranslateSettings(Stage, frozen=True, kw_only=True):
     @property
     def is_shared(self) -> bool:
         """Whether streams or languages are translated at the same time, not one after the other."""
-        return self.rooms is not None or bool(self.more_targets)
+        return self.rooms is not None or len(self.targets) > 1
 
     def width(self, *, knows_unfinished: bool = False) -> int:
         """The width of the beam search with a model that was or was not trained on unfinished text.

@@ -94,8 +94,6 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
-    #: Whether the draft is dropped if the source does not extend the previous one.
-    drop_revised: bool = False
     #: The number of sentences before the present one that the model is told, if its prompt has a place.
     context: int = 0
 
@@ -315,11 +313,7 @@ class Translator:
         self, key: str, prompt: Prompt, source: tuple[int, ...], before: Window, *, is_final: bool
     ) -> Task:
         settings = self._settings
-        # A full stop that was added for the model is no word that the recogniser takes back.
-        heard = self._open(before.source) if settings.conditioning.close else before.source
-        draft, revises = before.output, heard != source[: len(heard)]
-        if settings.drop_revised and revises:
-            draft = ()
+        draft = before.output
         if settings.draft_mask and not is_final:
             draft = draft[: -settings.draft_mask]
         if not is_final:

@@ -50,7 +50,7 @@ def translate(
         >>> from connectors import JsonlSource
         >>> from flows import TranslateSettings, open_engine
         >>> from operators import Partial, VirtualClock, translate
-        >>> settings = TranslateSettings(source="English", target="German", threads=2)
+        >>> settings = TranslateSettings(source="English", to="German", threads=2)
         >>> flow, translations = Dataflow("example"), []
         >>> partials = op.input("in", flow, JsonlSource(Path("partials.jsonl"), Partial))
         >>> translator = lambda: open_engine(settings).translator(settings)

@@ -95,13 +95,8 @@ def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, t
         "--set",
         f"output.summary={summary}",
     ]
-    settings = tmp_path / "surtitle.toml"
-    settings.write_text('[web]\ntoken = "from-the-settings"\n')
-    for options, environment, token in (
-        ([], {}, None), (["--settings", settings], secret, "from-the-settings"),
-        ([], secret, "from-the-environment"),
-    ):  # fmt: skip
-        with running(*command, *options, environment=environment) as run:
+    for environment, token in (({}, None), (secret, "from-the-environment")):
+        with running(*command, environment=environment) as run:
             if token is None:
                 assert "for every machine that can reach this one and has the whole address" in run.said
                 assert len(run.token) > 20

@@ -17,8 +17,7 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from flows.settings.output import OutputSettings
-from flows.settings.schema import InputSettings, Settings
+from flows.settings.schema import InputSettings, OutputSettings, Settings
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.glossary import times_said
@@ -136,7 +135,7 @@ def check_run(data: bytes, folder: Path) -> None:
 
 _SETTINGS = b"""[input]
 audio = "talk.wav"
-buffer_s = 30.0
+realtime = true
 [translate]
 from = "English"
 to = "German"

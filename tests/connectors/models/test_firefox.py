@@ -12,7 +12,7 @@ from threading import Event
 
 import pytest
 
-from connectors.models import firefox
+from connectors.models import firefox, resolve
 from connectors.models.firefox import fetch_firefox, firefox_folder, has_firefox, is_firefox_here
 from connectors.models.resolve import default_model, fetch_default, resolve_model
 from operators.errors import InputError, OutputError, UsageError
@@ -64,7 +64,7 @@ def test_a_model_is_downloaded_once_and_found_from_then_on(registry: Registry, t
     assert is_firefox_here(EN_JA)
     assert is_firefox_here(None)
     registry.requests.clear()
-    assert firefox_folder(EN_JA, registry=registry.url, offline=True) == folder
+    assert firefox_folder(EN_JA, registry=registry.url) == folder
     assert registry.requests == []
     assert folders(tmp_path) == [folder]
 
@@ -207,10 +207,9 @@ def test_a_registry_that_does_not_answer_is_waited_for_once(
 
 def test_nobody_is_asked_offline(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.add("en-de")
-    with pytest.raises(InputError, match=r"SURTITLE_OFFLINE forbids .*models get firefox --from en --to de`"):
-        firefox_folder(EN_DE, registry=registry.url, offline=True)
     monkeypatch.setenv(firefox.OFFLINE_VARIABLE, "1")
-    assert "forbids" in complaint(registry)
+    with pytest.raises(InputError, match=r"SURTITLE_OFFLINE forbids .*models get firefox --from en --to de`"):
+        firefox_folder(EN_DE, registry=registry.url)
     assert registry.requests == []
     monkeypatch.setenv(firefox.OFFLINE_VARIABLE, "0")
     assert firefox_folder(EN_DE, registry=registry.url).is_dir()
@@ -242,17 +241,19 @@ def test_a_cache_that_cannot_store_it_is_an_error_that_says_where(registry: Regi
 
 
 def test_the_default_is_firefox_s_model_or_that_which_comes_with_surtitle_and_that_is_said(
-    registry: Registry, caplog: pytest.LogCaptureFixture
+    registry: Registry, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
     registry.add("en-ja")
 
-    def told(direction: Direction, *, offline: bool = False) -> list[str]:
+    def told(direction: Direction, *, offline: str = "0") -> list[str]:
+        monkeypatch.setenv(firefox.OFFLINE_VARIABLE, offline)
+        monkeypatch.setattr(resolve, "_failed", set())
         caplog.clear()
-        fetch_default(direction, registry=registry.url, offline=offline)
+        fetch_default(direction, registry=registry.url)
         return [record.getMessage() for record in caplog.records if record.name == "connectors.messages"]
 
-    (offline,) = told(EN_JA, offline=True)
+    (offline,) = told(EN_JA, offline="1")
     assert offline.endswith(
         "`surtitle models get firefox --from en --to ja` gets it; this run takes the model captions"
     )
@@ -261,11 +262,12 @@ def test_the_default_is_firefox_s_model_or_that_which_comes_with_surtitle_and_th
         downloaded
         == "downloading Firefox's model for English to Japanese (0 MB, MPL 2.0) from 127.0.0.1, once"
     )
-    assert told(EN_JA, offline=True) == []
+    assert told(EN_JA, offline="1") == []
     (unreleased,) = told(EN_DE)
     assert "has none that is released" in unreleased
     assert unreleased.endswith("this run takes the model captions")
-    assert told(EN_DE) == []  # one try is enough
+    fetch_default(EN_DE, registry=registry.url)
+    assert len(caplog.records) == 1  # one try is enough
     with pytest.raises(InputError, match="has none that is released"):
         told(Direction.of("de", "en"))
     with pytest.raises(UsageError, match="`surtitle models --from yo --to en` lists other models"):

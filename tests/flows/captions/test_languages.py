@@ -203,7 +203,7 @@ def test_standard_output_is_for_one_language() -> None:
 
 def test_an_option_replaces_all_languages_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "surtitle.toml"
-    file.write_text('[translate]\nto = "German"\nmore_to = ["French"]\n')
+    file.write_text('[translate]\nto = ["German", "French"]\n')
     for to, codes in ((None, ["de", "fr"]), ("Spanish", ["es"]), ("Spanish,Dutch", ["es", "nl"])):
         loaded = load_settings(file, {"translate": {"to": to}}, takes_several=True)
         assert [one.target.code for one in loaded.translate.directions] == codes

@@ -65,22 +65,6 @@ def test_completion_is_installed_for_the_shell_that_runs_surtitle(tmp_path: Path
     assert "_surtitle_completion" in installed.read_text()
 
 
-@pytest.mark.parametrize("start_file", ["a folder", "not text"])
-def test_a_start_file_that_cannot_be_changed_is_named_in_one_sentence(
-    tmp_path: Path, start_file: str
-) -> None:
-    if start_file == "a folder":
-        (tmp_path / ".bash_completions").touch()
-    else:
-        (tmp_path / ".bashrc").write_bytes(b"\xff\n")
-    # The shell is the one that started the program; here, one is named.
-    told = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    done = completed([SURTITLE, "--install-completion", "bash"], env=told)
-    assert done.returncode == 4
-    assert len(done.stderr.splitlines()) == 1
-    assert "print it with --show-completion" in done.stderr
-
-
 def test_the_version_is_that_of_the_package() -> None:
     done = surtitle("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"surtitle {version('surtitle')}\n", "")

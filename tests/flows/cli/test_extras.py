@@ -19,23 +19,14 @@ CAPTIONS, PARTIALS = (str(ROOT / "tests" / "samples" / f"{name}.jsonl") for name
 CASES = [
     ("web", ["replay", CAPTIONS, "--web", "--port", "0"], "--web", "starlette"),
     ("web", ["replay", CAPTIONS, "--set", "metrics.listen=0"], "metrics.listen", "starlette"),
-    (
-        "azure",
-        ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
-        "the recogniser azure",
-        "azure.cognitiveservices.speech",
-    ),
+    ("azure", ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
+     "the recogniser azure", "azure.cognitiveservices.speech"),
     ("vosk", ["file", "talk.wav", "--recognizer", "vosk"], "the recogniser vosk", "vosk"),
     ("media", ["file", "talk.mp4"], "talk.mp4", "imageio_ffmpeg"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
-    (
-        "train",
-        ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"],
-        "training",
-        "torch",
-    ),
-]
+    ("train", ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"], "training", "peft"),
+]  # fmt: skip
 REPLAY = ["replay", CAPTIONS, "--srt", "talk.srt"]
 
 # Loads the program where no extra is installed, and forks for each run of it. The process that this one is

@@ -30,7 +30,7 @@ def test_licences_that_are_not_for_every_use_are_said() -> None:
 
 
 def test_what_is_mistyped_is_told_in_one_sentence() -> None:
-    assert surtitle("models", "get", "hy-mt2").stderr.endswith("did you mean hy-mt2-7b?\n")
+    assert surtitle("models", "get", "hy-mt2").stderr.endswith("`surtitle models` lists them\n")
     assert "give both --from and --to" in surtitle("models", "--to", "de").stderr
     assert "did you mean German?" in surtitle("models", "--from", "en", "--to", "Germna").stderr
     assert "comes with surtitle" in surtitle("models", "get", "captions").stdout

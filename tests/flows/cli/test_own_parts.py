@@ -56,19 +56,7 @@ def surtitle(*arguments: str, cwd: Path, path: Path) -> "subprocess.CompletedPro
     )  # fmt: skip
 
 
-FILE = (
-    "file",
-    "talk.wav",
-    "--model",
-    "tiny.gguf",
-    "--set",
-    "translate.threads=1",
-    "--set",
-    "sentences.method=off",
-    "--quiet",
-)
-
-
+FILE = ("file", "talk.wav", "--model", "tiny.gguf", "--set", "sentences.method=off", "--quiet")
 SCRIPT = ("--recognizer", "script", "--speech-model", "script.txt")
 
 
@@ -117,10 +105,7 @@ def test_modules_that_nobody_installed_are_named_with_the_parts_in_them(
         (["--recognizer", "mine:part"], "a recogniser, mine:part, cannot be loaded: No module named 'mine'"),
         (["--recognizer", "os:getcwd"], "os:getcwd is not a recogniser"),
         (["--set", 'output.sinks=["os:getcwd=out.csv"]'], "os:getcwd is not a sink"),
-        (
-            ["--set", 'output.sinks=["out.csv"]'],
-            "output.sinks[0]: Expected `str` matching regex",
-        ),
+        (["--set", 'output.sinks=["out.csv"]'], "output.sinks[0]: Expected `str` matching regex"),
     ],
 )
 def test_what_is_no_part_is_refused_in_a_sentence(options: list[str], sentence: str, installed: Path) -> None:

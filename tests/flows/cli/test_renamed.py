@@ -4,26 +4,24 @@ import pytest
 
 from connectors.messages import begin_messages
 from flows.cli.renamed import RENAMED, in_new_form
-from flows.settings.loading import assigned, load_settings
+from flows.settings.loading import REMOVED, all_keys
 from operators.errors import UsageError
 from tests.program import ROOT, surtitle
 
 
-@pytest.mark.parametrize("setting", RENAMED.values())
-def test_each_old_option_names_a_setting_that_there_is(setting: str) -> None:
-    said = ""
-    try:
-        load_settings(None, assigned([setting if "=" in setting else f"{setting}=1"]))
-    except UsageError as error:
-        said = str(error)  # 1 is not a value of every setting
-    assert "there is no setting" not in said
+def test_each_old_option_and_setting_leads_to_one_that_there_is() -> None:
+    there = {*all_keys()}
+    assert there.isdisjoint(REMOVED)
+    assert {setting.partition("=")[0] for setting in RENAMED.values()} <= {*there, *REMOVED}
+    with pytest.raises(UsageError, match="no --offline any more; set SURTITLE_OFFLINE=1 in the environment"):
+        in_new_form(["--offline"], ())
 
 
 def test_an_old_option_becomes_set_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     begin_messages("text")
     given = ["talk.wav", "--beam", "2", "--no-keep", "--log=a b", "--to", "de", "--", "--beam"]
     assert in_new_form(given, {"--to", "--set"}) == [
-        "talk.wav", "--set", "translate.beam=2", "--set", "translate.keep=false",
+        "talk.wav", "--set", "translate.beam=2", "--set", "translate.commit=0",
         "--set", "output.log=a b", "--to", "de", "--", "--beam",
     ]  # fmt: skip
     assert in_new_form(["--sink", "a:b=c", "--youtube", "https://x/?key=1"], ()) == [

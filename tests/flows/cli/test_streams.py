@@ -75,25 +75,10 @@ def test_a_reader_that_has_seen_enough_needs_no_sentence(command: list[object]) 
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_the_name_of_a_result_is_printed_without_what_a_terminal_obeys(tmp_path: Path) -> None:
-    page = tmp_path / "a\x1b[31m\nb\u202e.html"
-    done = surtitle("report", CAPTIONS, "--output", page)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert page.exists()
-    assert done.stdout.endswith(f"written  {tmp_path}/a\\x1b[31m\\nb\\u202e.html\n")
-
-
 def test_an_output_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
     captions = tmp_path / "captions.jsonl"
-    done = run(
-        "<&- >&- 2>&-",
-        "replay",
-        CAPTIONS,
-        "--captions",
-        captions,
-        "--set",
-        f"output.log={tmp_path / 'log.jsonl'}",
-    )
+    log = f"output.log={tmp_path / 'log.jsonl'}"
+    done = run("<&- >&- 2>&-", "replay", CAPTIONS, "--captions", captions, "--set", log)
     assert done.returncode == 0
     assert captions.read_text().count('{"event":"caption"') == captions.read_text().count("\n")
 

@@ -1,6 +1,5 @@
 """``surtitle subtitle`` names its files after the recordings, and keeps what was there."""
 
-import os
 import signal
 import subprocess
 from http import HTTPStatus
@@ -58,6 +57,7 @@ def test_each_recording_gets_its_own_files_and_a_copy_with_subtitles(tmp_path: P
         (("https://127.0.0.1:1/a.mp4", "--burn"), "leave out --burn"),
         (("a/talk.mp4", "b/talk.mp4", "--folder", "out", "--burn"), "would both be out/talk.de.srt"),
         (("talk.mp4", "other.mp4", "--mux-into", "x.mp4"), "give --mux"),
+        (("talk.wav", "captions.jsonl"), "takes sound; did you mean: surtitle replay"),
         (("talk.mp4", "--mux-into", "x.avi"), "name it .mp4, .m4v or .mkv"),
         (("talk.mp4", "--mux-into", "talk.mp4"), "would both be talk.mp4"),
     ],
@@ -114,21 +114,6 @@ def test_what_is_damaged_is_told_also_where_no_copy_can_be_made(tmp_path: Path) 
     assert "its header promises" in done.stderr
     assert "it has no pictures" in done.stderr
     assert "It was the best" in (tmp_path / "talk.en.srt").read_text()
-
-
-def test_a_recording_that_cannot_be_one_leaves_the_others(tmp_path: Path) -> None:
-    talk, legacy = tmp_path / "talk.wav", tmp_path / os.fsdecode(b"ol\xe9.wav")
-    samples, rate = spoken(6)
-    for path in (talk, legacy):
-        with path.open("wb") as file:
-            soundfile.write(file, samples, rate, format="WAV")
-    done = surtitle("subtitle", legacy, talk, "captions.jsonl", "--captions-only")
-    assert done.returncode == 3
-    assert "is not UTF-8; give the file another name" in done.stderr
-    assert "captions.jsonl: `surtitle subtitle` takes sound; did you mean: surtitle replay" in done.stderr
-    assert "of 3 recordings, 2 could not be subtitled" in done.stderr
-    assert talk.with_suffix(".en.srt").stat().st_size
-    assert surtitle("subtitle", legacy, "--captions-only").returncode == 2
 
 
 def test_a_file_of_the_settings_holds_one_recording_and_each_begins_anew(tmp_path: Path) -> None:

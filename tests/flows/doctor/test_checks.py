@@ -12,10 +12,9 @@ import flows.doctor.checks as checks
 from connectors.callback import CallbackSink
 from connectors.sinks.part import SinkPart
 from flows.cli.doctor import conclusion, print_result
-from flows.doctor.checks import Finding, Result, Verdict, examine, from_error, judge_sound
+from flows.doctor.checks import Finding, Result, Verdict, examine, judge_sound
 from flows.doctor.speed import Speed, judge
 from flows.settings.loading import load_settings
-from operators.errors import InputError
 from operators.languages import Direction
 from operators.notifications import silent
 from tests.program import SURTITLE, completed
@@ -35,17 +34,17 @@ SPEED = Speed(real_time_factor=0.1, updates_ms=[100.0] * 19 + [200.0], translate
 @pytest.mark.parametrize(
     ("change", "languages", "verdict", "words"),
     [
-        ({}, 1, "ok", "100 ms at the median, 200 ms at the 95th percentile"),
-        ({}, 1, "ok", "a second of speech takes 0.10 s: captions keep up with speech (31% busy)"),
+        ({}, 1, "ok", "an update of captions 100 ms at the median, 200 ms at the 95th percentile"),
+        ({}, 1, "ok", "captions keep up with speech (31% busy)"),
         ({"updates_ms": [100.0] * 18 + [600.0] * 2}, 1, "warning", "captions come in larger steps"),
         ({"updates_ms": [400.0] * 20}, 1, "warning", "with little in reserve (90% busy)"),
         ({"updates_ms": [490.0] * 20, "real_time_factor": 0.2}, 1, "warning", "in larger steps"),
         ({"updates_ms": [4000.0] * 20}, 1, "problem", "fall behind"),
         ({"real_time_factor": 1.1}, 1, "problem", "fall behind"),
         ({"others": 0.5}, 1, "ok", "(while other programs used 50% of the processor)"),
-        ({"updates_ms": []}, 1, "warning", "Nothing was recognised"),
-        ({"updates_ms": None}, 0, "ok", "recognised in 0.10 s: captions keep up with speech (10% busy)"),
-        ({}, 2, "ok", "enough for 4 languages at once, and 2 are wanted"),
+        ({"updates_ms": []}, 1, "warning", "nothing was recognised"),
+        ({"updates_ms": None}, 0, "ok", "takes 0.10 s: captions keep up with speech (10% busy)"),
+        ({}, 2, "ok", "4 languages at once are possible"),
         ({}, 3, "warning", "(73% busy)"),
         ({}, 5, "warning", "larger steps"),
     ],
@@ -93,13 +92,13 @@ def test_a_microphone_is_heard(virtual_microphone: VirtualMicrophone, speech: Pa
     assert (spoken.verdict, "the loudest sound in 2 s" in spoken.sentence) == ("ok", True)
     absent = heard(virtual_microphone, "--device", "no such device")
     assert absent.verdict == "problem"
-    assert "There is no microphone no such device" in absent.sentence
+    assert "there is no microphone no such device" in absent.sentence
 
 
 def test_a_sound_system_that_hangs_costs_a_sentence(virtual_microphone: VirtualMicrophone) -> None:
     virtual_microphone.freeze()
     found = heard(virtual_microphone)
-    assert found[:2] == ("warning", "The sound system gave no answer within 15 s")
+    assert (found.verdict, found.sentence) == ("warning", "the sound system gave no answer within 15 s")
 
 
 def test_absent_extras_are_no_defect_and_told_with_how_to_add_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +122,8 @@ def test_a_model_of_the_hub_is_not_fetched() -> None:
 
 def test_a_spoken_language_that_the_default_recogniser_does_not_know_is_a_problem() -> None:
     (found,) = examined(translate={"from": "German", "captions_only": True})["recogniser"]
-    assert found[:2] == ("problem", "The default recogniser knows English only")
-    assert found.remedy.startswith("choose --recognizer whisper, azure or vosk for German")
+    assert found.verdict == "problem"
+    assert found.sentence.startswith("the default recogniser knows English only; choose --recognizer whisper")
 
 
 spool = SinkPart(
@@ -136,19 +135,6 @@ def test_a_sink_that_is_named_says_its_own_line() -> None:
     output = {"sinks": [f"{__name__}:spool=x"], "captions": "c.jsonl"}
     found = examined(translate={"captions_only": True}, output=output)
     assert found["sink-0"] == [Finding("ok", "The spool x answers")]
-
-
-@pytest.mark.parametrize(
-    ("said", "sentence", "remedy"),
-    [
-        ("there is nothing; do this; or that", "There is nothing; do this", "or that"),
-        ("it is damaged: fetch it again", "It is damaged", "fetch it again"),
-        ("do this", "Do this", ""),
-        ("/a/b is absent; check it", "/a/b is absent", "check it"),
-    ],
-)
-def test_an_error_becomes_a_finding_that_says_what_to_do(said: str, sentence: str, remedy: str) -> None:
-    assert from_error(InputError(said)) == Finding("problem", sentence, remedy)
 
 
 RESULTS = [
@@ -166,20 +152,11 @@ def test_findings_are_wrapped_between_words(columns: int) -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, shown.splitlines())) <= columns
     words = " ".join(shown.split())
-    assert "desk It stands on three legs." in words
-    assert "chair It creaks. Oil it with one or two drops of good oil." in words
+    assert "desk It stands on three legs" in words
+    assert "chair It creaks oil it with one or two drops of good oil" in words
 
 
 def test_the_last_line_says_whether_captions_will_work() -> None:
     german = [Direction.of("English", "German")]
     assert conclusion(RESULTS, german) == "Captions will work. Try: surtitle live --to German"
     assert conclusion([*RESULTS, BROKEN], german) == "Captions will not work yet: see lamp."
-
-
-def test_a_terminal_without_such_characters_gets_plain_marks() -> None:
-    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    console = Console(file=file, width=80)
-    for result in [*RESULTS, BROKEN]:
-        print_result(console, result)
-    file.seek(0)
-    assert [line[0] for line in file.read().splitlines()] == ["+", "!", " ", "x", " "]

@@ -48,8 +48,6 @@ def test_advice_names_the_best_one_or_the_one_that_comes_closest() -> None:
 
 def test_a_direction_lists_the_models_that_know_both_languages() -> None:
     assert "captions" not in found(EN_IT, 42.0)
-    assert set(found(Direction.of("Basque", "Welsh"), 42.0)) == {"salamandrata-7b"}
-    assert "lfm2-enjp" in found(Direction.of("ja", "en"), 42.0)
     assert "base" in found(Direction.of("en", "ja"), 42.0)
     assert "base" not in found(Direction.of("ja", "en"), 42.0)
     assert len(found(None, 42.0)) > 15

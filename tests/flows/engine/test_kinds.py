@@ -35,25 +35,6 @@ def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
         assert pieces_of(engine.translator(settings(method))) == want, method
 
 
-def test_recorded_speech_is_captioned_with_the_default_settings(tmp_path: Path) -> None:
-    path = write_kind(tmp_path / "lfm2.gguf", "lfm2")
-    partials = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
-    summary = tmp_path / "summary.json"
-    done = surtitle(
-        "replay",
-        partials,
-        "--model",
-        path,
-        "--set",
-        "translate.threads=1",
-        "--set",
-        f"output.summary={summary}",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "failed_pass" not in summary.read_text()
-    assert '"segments":2' in summary.read_text().replace(" ", "")
-
-
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_model_that_cannot_be_used_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     path = write_kind(tmp_path / "other.gguf", kind)

@@ -21,7 +21,7 @@ PARTIALS = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
 
 
 def settings(folder: Path, **options: object) -> TranslateSettings:
-    given = {"model": str(folder), "threads": 1, "bias": 0.0, "commit": 0, "max_source": 24, **options}
+    given = {"model": str(folder), "threads": 1, "bias": 0.0, "max_source": 24, **options}
     return msgspec.convert(given, TranslateSettings)
 
 
@@ -35,25 +35,6 @@ def test_every_method_gives_what_re_translation_gives(tmp_path: Path, is_causal:
     assert len({pieces for made in want.values() for pieces in made}) > 4
     for method in ("ssbd", "recycle", "hybrid-jacobi"):
         assert pieces_of(engine.translator(settings(folder, method=method))) == want, method
-
-
-@pytest.mark.parametrize("rooms", [[], ["--set", "translate.rooms=2"]])
-def test_recorded_speech_is_captioned(tmp_path: Path, rooms: list[object]) -> None:
-    folder, summary = write_tiny(tmp_path / "tiny"), tmp_path / "summary.json"
-    done = surtitle(
-        "replay",
-        PARTIALS,
-        "--model",
-        folder,
-        "--set",
-        "translate.threads=1",
-        "--set",
-        f"output.summary={summary}",
-        *rooms,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(summary.read_text())["segments"] == 2
-    assert "failed_pass" not in summary.read_text()
 
 
 def test_the_judge_joins_what_rules_alone_take_for_two_sentences(tmp_path: Path) -> None:

@@ -42,8 +42,3 @@ def test_what_is_no_template_is_refused_in_one_sentence(tmp_path: Path, text: st
         read_template(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.toml cannot be read: there is no such file"):
-        read_template(tmp_path / "none.toml")

@@ -36,7 +36,7 @@ def test_a_chat_model_translates_updates_and_its_draft_is_used(
     path = write_model(
         tmp_path / "chat.gguf", vocabulary(MARKS), general_name=name, tokenizer_chat_template=template
     )
-    translator = translator_of(TranslateSettings(model=str(path), target="Dutch", threads=1, max_source=16))
+    translator = translator_of(TranslateSettings(model=str(path), to="Dutch", threads=1, max_source=16))
     state, first = translator.update("s/000000", SegmentState(), "the weather in", is_final=False)
     state, output = translator.update("s/000000", state, "the weather in the hills", is_final=True)
     assert output.effort.drafted > 0
@@ -79,28 +79,13 @@ def test_the_sentences_before_are_told_whether_or_not_somebody_watches(
     write_model(tmp_path / "chat.gguf", byte_pairs(MARKS), tokenizer_chat_template=CHATML)
     template = 'message = "{source}"\n[context]\nmessage = "{notes}\\n{source}"'
     (tmp_path / "mine.toml").write_text(template)
-    command = [
-        "file",
-        speech,
-        "--model",
-        "chat.gguf",
-        "--set",
-        "translate.template=mine.toml",
-        "--set",
-        "translate.threads=1",
-        "--quiet",
-    ]
+    command = ["file", speech, "--model", "chat.gguf", "--quiet", "--set", "translate.template=mine.toml"]
     lengths = []
     for context in (0, 1):
-        made = [
-            "--set",
-            f"translate.context={context}",
-            "--set",
-            f"output.translations={context}.jsonl",
-            "--srt",
-            f"{context}.srt",
-        ]
-        done = surtitle(*command, *made, *watched, cwd=tmp_path)
+        done = surtitle(
+            *command, *watched, "--set", f"translate.context={context}",
+            "--set", f"output.translations={context}.jsonl", "--srt", f"{context}.srt", cwd=tmp_path,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
         finals = [one for one in read(tmp_path / f"{context}.jsonl") if one["is_final"]]
         lengths.append([one["effort"]["prompt_tokens"] for one in finals])

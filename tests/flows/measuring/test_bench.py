@@ -50,21 +50,21 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
 ) -> None:
     done = bench(
         "text.txt", "--reference", "reference.txt", "--vary", "method=ssbd,continuous",
-        "--vary", "drop_revised=false,true", "--vary", "bias=0,0.2", "--vary", "mask_k=0,3", "--repeat", 1,
+        "--vary", "commit=1,0", "--vary", "bias=0,0.2", "--vary", "mask_k=0,3", "--repeat", 1,
         *small,
         "--json", "out.json", "--markdown", "out.md", cwd=tmp_path, cache=cache,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "out.json").read_text())
     rows, signature = results["rows"], results["signature"]
-    keys = ("method", "bias", "drop_revised", "mask_k")
+    keys = ("method", "bias", "commit", "mask_k")
     names = [tuple(row["settings"][key] for key in keys) for row in rows]
     metrics = [row["metrics"] for row in rows]
     assert names == [
-        (method, bias, drop, mask)
-        for method, bias, drop in (
-            ("retranslate", None, None), ("ssbd", 0.0, False), ("ssbd", 0.2, False),
-            ("ssbd", 0.0, True), ("ssbd", 0.2, True), ("continuous", None, None),
+        (method, bias, commit, mask)
+        for method, bias, commit in (
+            ("retranslate", None, None), ("ssbd", 0.0, 1), ("ssbd", 0.2, 1),
+            ("ssbd", 0.0, 0), ("ssbd", 0.2, 0), ("continuous", None, None),
         )
         for mask in (0, 3)
     ]  # fmt: skip

@@ -49,10 +49,12 @@ def test_as_many_streams_are_remembered_as_there_are_rooms() -> None:
 
 
 def test_whoever_runs_it_is_told_where_when_it_begins_and_a_token_only_when_nobody_else_knows_it(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(NOTICE)
-    one, private = audience(), audience({"token": "given-by-the-operator"})
+    one = audience()
+    monkeypatch.setenv("SURTITLE_WEB_TOKEN", "given-by-the-operator")
+    private = audience()
     with one.served() as address:
         assert caplog.messages == []
         one.observe(RunBegan())

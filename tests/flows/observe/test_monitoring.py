@@ -31,6 +31,7 @@ from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk, Partial
 from operators.metrics.erasure import ErasureMeter
+from operators.metrics.health import Rule
 from operators.models.pool import Usage
 from operators.notifications import (
     LoadingBegan,
@@ -132,7 +133,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
 @pytest.mark.parametrize(
     ("name", "code", "event", "beginning"),
     [
-        ("no such option", 2, "usage_error", "replay: no such option: --bogus"),
+        ("no such option", 2, "usage_error", "no such option: --bogus"),
         ("port taken", 4, "output_error", "metrics cannot be served at 127.0.0.1:"),
         ("defect", 70, "internal_error", "this is a defect in surtitle"),
     ],
@@ -222,11 +223,14 @@ class Hanging(Translator):
         return super().update(*arguments, **options)
 
 
-def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path: Path) -> None:
+def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.observe.monitoring.Rule", lambda: Rule(stall_s=0.1))
     raw: dict[str, dict[str, Any]] = {
         "input": {"partials": partials(tmp_path / "partials.jsonl", 0.0, 0.1, 1000.0), "realtime": True},
         "output": {"terminal": False},
-        "metrics": {"listen": 0, "stall_s": 0.1},
+        "metrics": {"listen": 0},
     }
     parts = make_parts(load_settings(None, raw), ToyShared)
     parts.shared.translator().__class__ = Hanging

@@ -61,7 +61,7 @@ def records() -> list[ErasureRecord]:
 
 
 def test_updates_and_losses_are_in_the_summary() -> None:
-    summary = RunSummary(load_settings(None, {"web": {"token": "a-secret-that-stays-one"}}))
+    summary = RunSummary(load_settings(None, {"recognize": {"azure": {"key": "a-secret-that-stays-one"}}}))
     observers = Observers(summary)
     for record in records():
         observers.observe(UpdateMeasured(record, 0.0))

@@ -24,13 +24,13 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("to", ['["German", "French"]', '["German,French"]', '"German, French"'])
 def test_several_languages_are_a_list_or_have_commas_between(tmp_path: Path, to: str) -> None:
     settings = load_settings(written(tmp_path, f"[translate]\nto = {to}\n"), takes_several=True)
-    assert (settings.translate.target, settings.translate.more_targets) == ("German", ("French",))
+    assert settings.translate.targets == ("German", "French")
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[translate]\nto = [3]", "translate.to: Expected `str`, got `array`"),
+        ("[translate]\nto = [3]", "translate.to[0]: Expected `str`, got `int`"),
         ("[translate]\nbiass = 0.1", "no setting translate.biass; did you mean translate.bias?"),
         ("[translat]\nbias = 0.1", "no setting translat; did you mean translate?"),
         ("[translate]\nmask-k = 3", "no setting translate.mask-k; did you mean display.mask_k?"),
@@ -41,6 +41,7 @@ def test_several_languages_are_a_list_or_have_commas_between(tmp_path: Path, to:
             '[translate]\naccept = "near"',
             "translate: accept: there is no rule 'near'; choose from auto, bias,",
         ),
+        ("[input]\nbuffer_s = 3", "there is no input.buffer_s any more; 30 seconds are buffered"),
         ("translate = 3", "translate: Expected `object`, got `int`"),
         ('[recognize]\nengine = "wisper"', "recognize.engine: there is no 'wisper'; choose from moonshine, "),
     ],
@@ -54,11 +55,21 @@ def test_a_wrong_setting_is_named(tmp_path: Path, text: str, sentence: str) -> N
 
 
 def test_what_set_gives_is_toml_or_text_and_wins_over_the_file(tmp_path: Path) -> None:
-    texts = ["translate.beam=2", "translate.keep=false", "translate.to=French", "recognize.azure.region=x"]
+    texts = [
+        "translate.beam=2",
+        "translate.draft_tree=true",
+        "translate.to=French",
+        "recognize.azure.region=x",
+    ]
     more = ['output.sinks=["a=b"]', 'output.sinks=["c=d"]', 'input.kafka.client."security.protocol"=ssl']
     settings = load_settings(written(tmp_path, "[translate]\nbeam = 3\nbias = 0.1"), assigned(texts + more))
     translate = settings.translate
-    assert (translate.beam, translate.bias, translate.keep, translate.target) == (2, 0.1, False, "French")
+    assert (translate.beam, translate.bias, translate.draft_tree, translate.target) == (
+        2,
+        0.1,
+        True,
+        "French",
+    )
     assert settings.recognize.azure.region == "x"
     assert settings.output.sinks == ("a=b", "c=d")
     assert settings.input.kafka.client["security.protocol"].reveal() == "ssl"

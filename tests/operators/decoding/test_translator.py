@@ -99,7 +99,7 @@ def test_a_state_goes_on_as_its_text_in_a_model_of_another_vocabulary(stored: Le
     vocabulary = Later()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    settings = TranslatorSettings(max_source=100, max_output=40, commit=CommitRule(1), drop_revised=True)
+    settings = TranslatorSettings(max_source=100, max_output=40, commit=CommitRule(1))
     _, output = Translator(prompt, OneAtATime(pool), keeping(tasks), settings).update(
         "s/000000", state, "a b c d", is_final=False
     )
