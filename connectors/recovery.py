@@ -80,7 +80,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
 #: Version of the stored data, including the states of all stages. Increase it when older ones can no longer
 #: be read (a new last field with a default is no obstacle), and when the position of a source or sink moves
 #: to another module, because its pickle names the module.
-SCHEMA = 8
+SCHEMA = 9
 
 _NAME = "run.json"
 

@@ -35,8 +35,6 @@ from operators.stages.recognize import Listening, Pause, listen
 from operators.stages.sentences import sentences
 from operators.stages.show import show
 from operators.stages.translate import translate
-from operators.stages.translate_rooms import translate_rooms
-from operators.stages.translate_together import translate_together
 from operators.trouble import Trouble
 
 E = TypeVar("E", bound=Event)
@@ -58,7 +56,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     if kind in (AudioChunk, Partial):
         tap(op.filter_map("partials", events, _without_pause), "partials", parts)
         partials, unfinished = _due(_sentences(events, parts), parts)
-        events = _translations(flow, partials, parts)
+        events = _translations(partials, parts)
     else:
         events = _in_wanted_languages(events, parts)
     if kind is not Caption:
@@ -142,20 +140,20 @@ def _due(partials: Stream[Partial], parts: Parts) -> tuple[Stream[Partial], Stre
     return finals.trues, finals.falses
 
 
-def _translations(flow: Dataflow, spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
+def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
     """Each sentence in each language; in the one that is spoken, as it is."""
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     languages = parts.languages
     translates = [one.translates for one in languages.directions]
     if all(translates):
-        made = _translated(flow, partials, parts)
+        made = _translated(partials, parts)
     elif not any(translates):
         made = pass_through("pass-through", partials, parts.given.clock)
     else:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
         passed = pass_through("pass-through", foreign.falses, parts.given.clock)
-        made = op.merge("all-languages", _translated(flow, foreign.trues, parts), passed)
+        made = op.merge("all-languages", _translated(foreign.trues, parts), passed)
     # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
     # result.
     saved = op.filter_map("translated", made, _partial_of(parts)) if parts.settings.keeps_up else spoken
@@ -181,20 +179,12 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
     return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
 
 
-def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
+def _translated(partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
     def note(trouble: Trouble | None, why: str) -> None:
         parts.observers.observe(ModelAnswered(trouble, why))
 
-    shared, clock = parts.shared, parts.given.clock
-    if parts.settings.translates_together:
-        return translate_together("translate", partials, shared.together, clock, note=note)
-    if not parts.settings.translate.is_shared:
-        keep_up = parts.settings.keeps_up
-        return translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
-    processes = max(1, len(parts.process.addresses))
-    return translate_rooms(
-        "translate", dataflow, partials, shared.rooms, clock, note=note, processes=processes
-    )
+    shared, clock, keep_up = parts.shared, parts.given.clock, parts.settings.keeps_up
+    return translate("translate", partials, shared.service, clock, keep_up=keep_up, note=note)
 
 
 def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:

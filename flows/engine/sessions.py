@@ -1,6 +1,5 @@
-"""The sessions of the model and of its draft model, and the scheduler that rooms share."""
+"""The sessions of the model and of its draft model."""
 
-import atexit
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,6 @@ import msgspec
 
 from connectors.models.resolve import resolve_model
 from flows.settings.translate import BEAM, TranslateSettings
-from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.errors import InputError
 from operators.models.llama import BATCH, ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
@@ -18,8 +16,6 @@ from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.notifications import Progress
 from operators.seq2seq.store import PairStore
-from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
-from operators.serving.scheduler import Scheduler, fill_of
 from operators.trouble import ModelTrouble
 
 #: Maximum number of sequences in llama.cpp.
@@ -143,31 +139,9 @@ def largest_fill(model: LlamaModel) -> int:
     return max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
 
 
-def make_scheduler(opened: OpenModel, draft: DraftModel | None, costs: PassCosts) -> Scheduler:
-    """A scheduler with exclusive use of the sessions of both models.
-
-    Requests share passes where that saves time by ``costs``.
-    """
-    return share_passes(opened, draft, fill=fill_of(costs), costs=costs)
-
-
-def share_passes(
-    opened: OpenModel, draft: DraftModel | None, *, fill: int, costs: PassCosts = FLAT
-) -> Scheduler:
-    """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
-    second = None if draft is None else SharedSessions(_shares(draft.context), draft.pool)
-    first = SharedSessions(_shares(opened.context), opened.pool)
-    return Scheduler(first, second, fill=fill, costs=costs)
-
-
-def _shares(context: LlamaContext | PairStore) -> LlamaContext | None:
-    """What evaluates several sessions in one pass; None if nothing does."""
-    return context if isinstance(context, LlamaContext) and not context.is_recurrent else None
-
-
-def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:
-    """The rooms on a thread of their own, which alone may use them from now on."""
-    served = RoomsThread(rooms)
-    # The program must not end in the middle of a pass.
-    atexit.register(served.stop)
-    return served
+def shared_sessions(opened: OpenModel | DraftModel) -> SharedSessions:
+    """The sessions of a model as a scheduler uses them, which must be alone in that."""
+    context = opened.context
+    if isinstance(context, LlamaContext) and not context.is_recurrent:
+        return SharedSessions(context, opened.pool)
+    return SharedSessions(None, opened.pool)

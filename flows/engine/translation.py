@@ -19,18 +19,17 @@ from flows.engine.methods import method, research, weighs_costs
 from flows.engine.sessions import (
     DraftModel,
     OpenModel,
-    make_scheduler,
     open_draft_model,
     open_sessions,
     sequences,
-    share_passes,
+    shared_sessions,
 )
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.decoder import Decoder, OneAtATime
+from operators.decoding.drive import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.pivot import PivotTranslator
@@ -48,7 +47,7 @@ from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of
 from operators.seq2seq.store import EncoderDecoder
-from operators.serving.rooms import Rooms
+from operators.serving.scheduler import Scheduler, fill_of
 from operators.trouble import ModelTrouble
 
 #: Opens the lexicon in a file; that which comes with the captions model of the direction without one.
@@ -117,18 +116,16 @@ class Engine(NamedTuple):
         """Runs the methods one after the other, for any number of translators."""
         return OneAtATime(self.pool, self.drafts)
 
-    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> Rooms:
-        """Rooms on this model, which from now on are alone in using its sessions.
+    def scheduler(self, *, is_hurried: bool) -> Scheduler:
+        """Runs the methods concurrently, and from now on alone uses the sessions.
 
-        ``translates`` makes what translates, whose methods run in the given decoder.
+        If it ``is_hurried``, methods share passes where that saves time on this machine, because somebody
+        waits for each; otherwise as many tokens as possible share a pass.
         """
-        scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
-        return Rooms(scheduler, translates(scheduler), keep_up=keep_up)
-
-    def together(self, translates: Callable[[Decoder], Translates]) -> Rooms:
-        """Rooms for sentences that nobody waits for: as many tokens as possible share a pass."""
-        scheduler = share_passes(self.opened, self.draft, fill=BATCH)
-        return Rooms(scheduler, translates(scheduler), keep_up=False)
+        costs = self.fill_costs() if is_hurried else FLAT
+        draft = None if self.draft is None else shared_sessions(self.draft)
+        fill = fill_of(costs) if is_hurried else BATCH
+        return Scheduler(shared_sessions(self.opened), draft, fill=fill, costs=costs)
 
     @property
     def pool(self) -> SessionPool:

@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from operators.decoding.decoder import Sessions
+from operators.decoding.drive import Sessions
 from operators.decoding.forward import (
     NO_ROWS,
     BeamForward,

@@ -12,8 +12,7 @@ import msgspec
 from operators.decoding.adjustment import ending_figures, lacks_end, nonempty, whole
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
-from operators.decoding.decoder import Decode, Decoder
-from operators.decoding.drive import Cost
+from operators.decoding.drive import Cost, Decode, Decoder
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import Leaning, with_terms

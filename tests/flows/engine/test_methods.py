@@ -17,7 +17,7 @@ from operators.decoding.acceptance import (
     Rules,
     acceptance,
 )
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, WorthAcceptance
 from operators.decoding.adjustment import adjusted, whole
-from operators.decoding.decoder import Decode
-from operators.decoding.drive import drive
+from operators.decoding.drive import Decode, drive
 from operators.decoding.forward import Decoded, Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession

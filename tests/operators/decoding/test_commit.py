@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
-from operators.decoding.decoder import OneAtATime
-from operators.decoding.drive import drive
+from operators.decoding.drive import OneAtATime, drive
 from operators.decoding.forward import Forward, Task
 from operators.decoding.greedy import continuous
 from operators.decoding.session import PrefixSession

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, split_source
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Logits, Method, Task, best_tokens
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings

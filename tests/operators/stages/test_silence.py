@@ -18,15 +18,14 @@ from operators.clock import VirtualClock
 from operators.events import Caption, ErasureRecord, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter
-from operators.serving.rooms import RoomsThread
+from operators.serving.service import DirectService, Service, ThreadService
 from operators.stages import snapshots
 from operators.stages.deduplicate import deduplicate
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.snapshots import FORGOTTEN_AFTER_S, Silence
 from operators.stages.translate import translate
-from operators.stages.translate_rooms import translate_rooms
-from tests.operators.serving.toy_rooms import alone, scheduler, toy_rooms
+from tests.operators.serving.toys import alone, model_of, scheduler
 
 STREAMS = 30
 #: Streams that may have been heard so late that nobody looked at them any more.
@@ -56,16 +55,17 @@ def slowly(given: Iterator[Any]) -> Iterator[Any]:
         yield one
 
 
-def flow(given: Any, *, with_rooms: bool) -> tuple[Dataflow, list[ErasureRecord]]:
+def flow(given: Any, *, in_thread: bool) -> tuple[Dataflow, list[ErasureRecord]]:
     records: list[ErasureRecord] = []
     dataflow = Dataflow("test")
     once = deduplicate("deduplicate", op.input("in", dataflow, given))
-    if with_rooms:
-        served = RoomsThread(toy_rooms(scheduler(3, 16), "ssbd", keep_up=False))
-        translated = translate_rooms("translate", dataflow, once, lambda: served, VirtualClock())
+    if in_thread:
+        model = model_of(scheduler(3, 16), "ssbd")
+        service: Service = ThreadService([model], lambda _channel: model)
     else:
-        model = alone("ssbd")
-        translated = translate("translate", once, lambda: model, VirtualClock())
+        own = alone("ssbd")
+        service = DirectService(lambda _channel: own)
+    translated = translate("translate", once, lambda: service, VirtualClock())
     measured = measure(
         "measure", display("display", translated, 0), lambda _stream, state: ErasureMeter("13a", state)
     )
@@ -97,11 +97,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize("with_rooms", [False, True])
+@pytest.mark.parametrize("in_thread", [False, True])
 def test_streams_with_ever_new_names_leave_no_state_and_everything_was_measured(
-    folder: Path, *, with_rooms: bool
+    folder: Path, *, in_thread: bool
 ) -> None:
-    dataflow, records = flow(TestingSource(slowly(said(range(STREAMS)))), with_rooms=with_rooms)
+    dataflow, records = flow(TestingSource(slowly(said(range(STREAMS)))), in_thread=in_thread)
     run(dataflow, folder)
     assert all(states(folder)[stage] <= LATE for stage in STAGES), states(folder)
     assert len(records) == 3 * STREAMS
@@ -111,9 +111,9 @@ def test_streams_with_ever_new_names_leave_no_state_and_everything_was_measured(
     assert meter.summary({}).segments == STREAMS
 
 
-@pytest.mark.parametrize("with_rooms", [False, True])
+@pytest.mark.parametrize("in_thread", [False, True])
 def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, with_rooms: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, in_thread: bool
 ) -> None:
     spoken = list(said(range(STREAMS)))
 
@@ -126,13 +126,13 @@ def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
         yield from [pause] * 5
         yield TestingSource.ABORT()
 
-    dataflow, before = flow(TestingSource(until_all_is_translated()), with_rooms=with_rooms)
+    dataflow, before = flow(TestingSource(until_all_is_translated()), in_thread=in_thread)
     run(dataflow, folder)
     assert all(states(folder)[stage] >= STREAMS - 1 for stage in STAGES), "else nothing is tested"
     monkeypatch.setattr(snapshots, "_LOOK", timedelta(0))
     monkeypatch.setattr(snapshots, "FORGOTTEN_AFTER_S", 0.0)
     later = list(said(range(STREAMS, STREAMS + 5)))
-    dataflow, records = flow(TestingSource([*spoken, *later]), with_rooms=with_rooms)
+    dataflow, records = flow(TestingSource([*spoken, *later]), in_thread=in_thread)
     run(dataflow, folder)
     assert all(states(folder)[stage] <= LATE + 5 for stage in STAGES), states(folder)
     assert {one.stream for one in later} <= {one.stream for one in records}
