@@ -106,13 +106,15 @@ def with_toys() -> None:
 
     sound = Microphone()
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
-        (flows.captions.runner, "Shared", _Shared),
         (flows.captions.parts, "check_recognizer", lambda *_given, **_how: None),
         (devices, "_sounddevice", lambda: sound),
     ]
     for module, name, toy in replaced:
         assert hasattr(module, name)
         setattr(module, name, toy)
+    how = flows.captions.runner.caption.__kwdefaults__
+    assert "make_shared" in how
+    how["make_shared"] = _Shared
 
 
 if __name__ == "__main__":
