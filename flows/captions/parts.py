@@ -83,11 +83,9 @@ def make_parts(
     screen = screen or make_screen(settings)
     watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
-    talk = TalkLanguages(settings.translate.directions)
-    languages: StreamLanguages = talk if rooms is None else rooms
-    differ = rooms is not None or len(talk.directions) > 1
+    languages: StreamLanguages = TalkLanguages(settings.translate.directions) if rooms is None else rooms
     words = settings.display.replace
-    shared = make_shared(settings, watching.observe, languages if differ else None)
+    shared = make_shared(settings, watching.observe, languages)
     given = make_input(settings, watching.observe, shared.stop, process, rooms)
     if given.event_type is AudioChunk:
         _check_recognizer(settings, rooms)

@@ -19,12 +19,12 @@ from flows.engine.marian import open_judge
 from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
-from flows.settings.schema import SentencesSettings, Settings
+from flows.settings.schema import Settings
 from flows.settings.terminology import parted as parted_files
 from operators.decoding.drive import Decoder
-from operators.decoding.translator import Translates
+from operators.decoding.translator import SegmentTranslator
 from operators.events import parted
-from operators.languages import ENGLISH, Direction, Language, direction_to, language
+from operators.languages import ENGLISH, Direction, direction_to
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.part import RecognizerSettings
@@ -34,29 +34,6 @@ from operators.sentences.numbers import digits
 from operators.sentences.seam import Judge
 from operators.serving.service import BATCH, BatchService, DirectService, ModelQueue, Service, ThreadService
 from operators.stages.sentences import MakeSentences
-
-
-def sentences_of(
-    settings: SentencesSettings,
-    spoken: Callable[[str], Language],
-    judge: Callable[[str], Judge | None],
-) -> MakeSentences:
-    """Makes what joins the segments of a stream.
-
-    Args:
-        settings: Say how to join them.
-        spoken: The language of a stream, given its name.
-        judge: Asked about its text where the rules are unsure, likewise.
-    """
-    bounds = Bounds(settings.pause_s, settings.max_words, settings.max_s)
-
-    def make(state: SentencesState) -> Sentences:
-        language = spoken(state.stream)
-        spell = partial(digits, language=language) if settings.digits else str
-        return Sentences(state, language, judge(state.stream), bounds=bounds, spell=spell)
-
-    return make
-
 
 Made = TypeVar("Made")
 
@@ -107,13 +84,13 @@ class Shared:
 
         Args:
             observe: Called with events of loading and of recognisers.
-            languages: Those of each stream, if they differ or are several.
+            languages: Those of each stream, if streams differ in them.
             earlier: Of a run that came to its end, with the same settings but for its input and outputs: its
                 models are used.
         """
         self._settings = settings
         self._observe = observe
-        self._languages = languages
+        self._languages = languages or TalkLanguages(settings.translate.directions)
         self._lock = Lock()
         self._service: Service | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
@@ -126,9 +103,8 @@ class Shared:
         """Load what translates and what judges, if anything does; otherwise that happens on first use."""
         if self._directions:
             self.service()
-        settings, languages = self._settings, self._languages
-        directions = [settings.translate.direction] if languages is None else languages.directions
-        if settings.sentences.method == "auto" and any(one.source == ENGLISH for one in directions):
+        is_english = any(one.source == ENGLISH for one in self._languages.directions)
+        if self._settings.sentences.method == "auto" and is_english:
             self._judge()
 
     def service(self) -> Service:
@@ -146,7 +122,7 @@ class Shared:
         if self._settings.finals_only and not self._settings.is_live:
             # Live, updates also tell that a sentence goes on.
             settings = finals_of(settings)
-        if self._languages is not None and self._settings.input.rooms:
+        if self._settings.input.rooms:
             # The other rooms do not wait for this one.
             spoken = self._languages.direction(stream).source.name
             is_first = spoken == self._settings.translate.direction.source.name
@@ -164,27 +140,23 @@ class Shared:
 
     def sentences(self) -> MakeSentences | None:
         """Makes what joins a stream's segments into sentences; None if segments are not joined."""
-        settings, languages = self._settings, self._languages
-        if settings.sentences.method == "off":
+        settings, languages = self._settings.sentences, self._languages
+        if settings.method == "off":
             return None
-        usual = language(settings.translate.source)
-        asks = settings.sentences.method == "auto"
+        bounds = Bounds(settings.pause_s, settings.max_words, settings.max_s)
 
-        def spoken(stream: str) -> Language:
-            return usual if languages is None else languages.direction(stream).source
+        def make(state: SentencesState) -> Sentences:
+            spoken = languages.direction(state.stream).source
+            judge = self._judge() if settings.method == "auto" and spoken == ENGLISH else None
+            spell = partial(digits, language=spoken) if settings.digits else str
+            return Sentences(state, spoken, judge, bounds=bounds, spell=spell)
 
-        return sentences_of(
-            settings.sentences,
-            spoken,
-            lambda stream: self._judge() if asks and spoken(stream) == ENGLISH else None,
-        )
+        return make
 
     @property
     def _directions(self) -> list[Direction]:
         """The languages to translate."""
-        languages = self._languages
-        every = [self._settings.translate.direction] if languages is None else languages.directions
-        return [one for one in every if one.translates]
+        return [one for one in self._languages.directions if one.translates]
 
     def _judge(self) -> Judge | None:
         """What judges English sentences, loaded on first use, after what translates."""
@@ -216,7 +188,7 @@ class Shared:
         atexit.register(service.stop)
         return service
 
-    def _translators(self, engine: Engine, decoder: Decoder) -> dict[str, Translates]:
+    def _translators(self, engine: Engine, decoder: Decoder) -> dict[str, SegmentTranslator]:
         """The translators of an engine, by the codes of their directions."""
         settings = self._settings.translate
         return {
@@ -227,8 +199,7 @@ class Shared:
 
     def _by_language(self, made: Mapping[str, Made]) -> Callable[[str], Made]:
         """Gives what was ``made`` for the direction of a stream, or of one of its languages."""
-        languages, usual = self._languages, self._settings.translate.direction
-        return lambda channel: made[(usual if languages is None else languages.direction(channel)).code]
+        return lambda channel: made[self._languages.direction(channel).code]
 
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:

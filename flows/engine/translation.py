@@ -33,7 +33,7 @@ from operators.decoding.drive import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.pivot import PivotTranslator
-from operators.decoding.translator import Translates, Translator, TranslatorSettings
+from operators.decoding.translator import SegmentTranslator, Translator, TranslatorSettings
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
 from operators.glossary import Dictionary, Glossary, Lexicon
@@ -80,7 +80,7 @@ class Engine(NamedTuple):
     #: What translates to English, from which this one translates; None if it translates what is spoken.
     first: "Engine | None" = None
 
-    def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translates:
+    def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> SegmentTranslator:
         """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
 
         Its methods run in ``decoder``, or one after the other, as do those of a first engine.

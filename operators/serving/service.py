@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from typing_extensions import override
 
 from operators.decoding.drive import Decode
-from operators.decoding.translator import Output, SegmentState, Translates, Updating
+from operators.decoding.translator import Output, SegmentState, SegmentTranslator, Updating
 from operators.events import Partial
 from operators.serving.scheduler import PATIENCE, ScheduledJob, Scheduler
 from operators.trouble import ModelTrouble
@@ -188,7 +188,7 @@ class DirectService(Service):
 
     poll = timedelta(0)
 
-    def __init__(self, of: Callable[[str], Translates]) -> None:
+    def __init__(self, of: Callable[[str], SegmentTranslator]) -> None:
         """``of`` gives the translator of a channel, that is, of a stream or one of its languages."""
         self._of = of
 
@@ -231,7 +231,7 @@ class _Work(NamedTuple):
 
     stream: StreamQueue
     waiting: Waiting
-    translator: Translates
+    translator: SegmentTranslator
     updating: Updating
     began_s: float
 
@@ -242,7 +242,7 @@ class ModelQueue:
     def __init__(
         self,
         scheduler: Scheduler,
-        of: Callable[[str], Translates],
+        of: Callable[[str], SegmentTranslator],
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         """Take over ``scheduler``: nothing else may use it.

@@ -113,6 +113,7 @@ def with_toys() -> None:
         assert hasattr(module, name)
         setattr(module, name, toy)
     how = flows.captions.runner.caption.__kwdefaults__
+    assert how is not None
     assert "make_shared" in how
     how["make_shared"] = _Shared
 

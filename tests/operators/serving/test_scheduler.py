@@ -147,7 +147,7 @@ def test_a_job_whose_pass_fails_costs_no_other_job_anything(store: ToyStore, kin
     run(served, [good, bad])
     assert isinstance(bad.error, ModelTrouble)
     assert bad.error.kind is kind
-    assert good.result[0].tokens == alone("retranslate")._decoder.decode(ask([4, 5]))[0].tokens
+    assert good.result[0].tokens == alone("retranslate").decoder.decode(ask([4, 5]))[0].tokens
 
 
 def test_a_defect_of_a_method_reaches_whoever_asked_for_it_and_nobody_else() -> None:
@@ -160,14 +160,14 @@ def test_a_defect_of_a_method_reaches_whoever_asked_for_it_and_nobody_else() -> 
     run(served, [bad, good])
     with pytest.raises(KeyError):
         _ = bad.result
-    assert good.result[0].tokens == alone("retranslate")._decoder.decode(ask([5]))[0].tokens
+    assert good.result[0].tokens == alone("retranslate").decoder.decode(ask([5]))[0].tokens
 
 
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
     store = Poisoned(3, poison=-1)
     served = Scheduler(SharedSessions(store, SessionPool(store, HEAD, 2)), fill=64)
     store.caches[0].tokens[1] = -1
-    want = alone("retranslate")._decoder.decode(ask([5]))[0]
+    want = alone("retranslate").decoder.decode(ask([5]))[0]
     for _ in range(2):
         with pytest.raises(ModelTrouble):
             served.decode(ask([5]))
