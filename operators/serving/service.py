@@ -231,7 +231,6 @@ class _Work(NamedTuple):
 
     stream: StreamQueue
     waiting: Waiting
-    translator: SegmentTranslator
     updating: Updating
     began_s: float
 
@@ -303,12 +302,11 @@ class ModelQueue:
         self._busy.add(stream)
         waiting, began_s = stream.take(), perf_counter()
         partial = waiting.partial
-        translator = self._of(partial.channel)
-        updating = translator.updating(
+        updating = self._of(partial.channel).updating(
             partial.key, stream.states.get(partial.segment, SegmentState()), partial.text,
             is_final=partial.is_final, is_stable=partial.is_stable,
         )  # fmt: skip
-        return self._go_on(_Work(stream, waiting, translator, updating, began_s))
+        return self._go_on(_Work(stream, waiting, updating, began_s))
 
     def _go_on(self, work: _Work, job: ScheduledJob | None = None) -> int:
         """Begin the next method of an update, whose last one was ``job``; return what has ended with it."""
@@ -323,7 +321,7 @@ class ModelQueue:
     def _end(self, work: _Work, state: SegmentState, output: Output) -> None:
         stream, partial, seconds = work.stream, work.waiting.partial, perf_counter() - work.began_s
         if partial.is_final:
-            work.translator.release(partial.key, state)
+            self._of(partial.channel).release(partial.key, state)
         if partial.language:
             # The languages of a stream have one clock, so each takes only its share of the passes.
             seconds = min(seconds, output.effort.model_s)

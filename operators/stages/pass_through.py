@@ -20,27 +20,7 @@ def pass_through(
 ) -> Stream[Translation]:
     """Pass on the sentences as they were spoken, in the form of translations.
 
-    Nothing is overtaken, because nothing takes time; and there is no state.
-
-    Args:
-        step_id: Unique id.
-        up: Partials of sentences, of any number of streams.
-        clock: Says when a sentence was passed on.
-
-    Example:
-        >>> from bytewax import operators as op
-        >>> from bytewax.dataflow import Dataflow
-        >>> from bytewax.testing import TestingSink, TestingSource, run_main
-        >>> from operators import Partial, VirtualClock
-        >>> from operators.stages.pass_through import pass_through
-        >>> one = Partial(stream="talk", segment=0, revision=0, is_final=True, text="It was.", start_s=0,
-        ...               end_s=1, arrival_s=1)
-        >>> flow, out = Dataflow("example"), []
-        >>> passed = pass_through("pass", op.input("in", flow, TestingSource([one])), VirtualClock())
-        >>> op.output("out", passed, TestingSink(out))
-        >>> run_main(flow)
-        >>> out[0].text, out[0].pieces
-        ('It was.', ('It', ' was.'))
+    Nothing is superseded, because nothing takes time; and there is no state.
     """
     return op.map("each", up, lambda partial: _passed(partial, clock))
 
