@@ -35,7 +35,6 @@ from operators.stages.recognize import Listening, Pause, listen
 from operators.stages.sentences import sentences
 from operators.stages.show import show
 from operators.stages.translate import translate
-from operators.trouble import Trouble
 
 E = TypeVar("E", bound=Event)
 
@@ -104,12 +103,9 @@ def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
 
 def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pause]:
     audio = _observed("observe-audio", audio, SoundHeard, parts)
-    now = parts.given.now_of if parts.settings.is_live else None
-
-    def processed(chunk: AudioChunk) -> None:
-        parts.observers.observe(SoundRecognized(chunk))
-
-    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
+    now, observe = parts.given.now_of if parts.settings.is_live else None, parts.observers.observe
+    listening = Listening(parts.shared.recognizer, now, lambda chunk: observe(SoundRecognized(chunk)))
+    return listen("recognize", audio, listening)
 
 
 def _without_pause(heard: Partial | Pause) -> Partial | None:
@@ -117,14 +113,13 @@ def _without_pause(heard: Partial | Pause) -> Partial | None:
 
 
 def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
-    def ended(stream: str, count: int) -> None:
-        parts.observers.observe(SpeechEnded(stream, count))
-
+    observe = parts.observers.observe
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
     # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
     goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
     return sentences(
-        "sentences", heard, parts.shared.sentences(), now, ended,
+        "sentences", heard, parts.shared.sentences(), now,
+        lambda stream, count: observe(SpeechEnded(stream, count)),
         goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
     )  # fmt: skip
 
@@ -145,11 +140,8 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     languages = parts.languages
-    translates = [one.translates for one in languages.directions]
-    if all(translates):
+    if all(one.translates for one in languages.directions):
         made = _translated(partials, parts)
-    elif not any(translates):
-        made = pass_through("pass-through", partials, parts.given.clock)
     else:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
         passed = pass_through("pass-through", foreign.falses, parts.given.clock)
@@ -180,11 +172,11 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
 
 
 def _translated(partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    def note(trouble: Trouble | None, why: str) -> None:
-        parts.observers.observe(ModelAnswered(trouble, why))
-
-    shared, clock, keep_up = parts.shared, parts.given.clock, parts.settings.keeps_up
-    return translate("translate", partials, shared.service, clock, keep_up=keep_up, note=note)
+    observe = parts.observers.observe
+    return translate(
+        "translate", partials, parts.shared.service, parts.given.clock, keep_up=parts.settings.keeps_up,
+        note=lambda trouble, why: observe(ModelAnswered(trouble, why)),
+    )  # fmt: skip
 
 
 def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:

@@ -90,7 +90,8 @@ class Shared:
         """
         self._settings = settings
         self._observe = observe
-        self._languages = languages or TalkLanguages(settings.translate.directions)
+        usual = TalkLanguages(settings.translate.directions)
+        self._languages: StreamLanguages = usual if languages is None else languages
         self._lock = Lock()
         self._service: Service | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines

@@ -19,7 +19,7 @@ from flows.measuring.plan import make_plan
 from flows.measuring.scores import SegmentTrial
 from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Method, Task
-from operators.decoding.greedy import retranslate
+from operators.decoding.ssbd import retranslate
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError
 from operators.events import Partial

@@ -11,9 +11,8 @@ from operators.decoding.acceptance import EXACT, WorthAcceptance
 from operators.decoding.adjustment import adjusted, whole
 from operators.decoding.drive import Decode, drive
 from operators.decoding.forward import Decoded, Logits, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.serving.scheduler import Scheduler

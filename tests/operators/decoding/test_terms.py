@@ -10,11 +10,10 @@ from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Method, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.terms import Lean, Leaning, Spelling, Term, with_terms
 from operators.glossary import Glossary, said_at
 from operators.models.pool import SessionPool

@@ -13,9 +13,8 @@ from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, split_source
 from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
 from operators.glossary import Dictionary, Glossary, Translation, spelling
 from operators.models.pool import SessionPool

@@ -13,9 +13,8 @@ from connectors.models.heads import output_rows
 from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.drive import Decode, drive
 from operators.decoding.forward import Logits, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import Evaluation
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel

@@ -16,15 +16,13 @@ from operators.models.store import Part
 from operators.serving import service as serving
 from operators.serving.scheduler import PATIENCE, Scheduler
 from operators.serving.service import DirectService, FairQueue, ModelQueue, StreamQueue, ThreadService
-from operators.trouble import NoRoom, Trouble
+from operators.trouble import NoRoom
 from tests.operators.serving.toys import (
     HEAD,
     METHODS,
-    Outputs,
     Streams,
     alone,
     by_segment,
-    fail,
     methods,
     model_of,
     outputs_alone,
@@ -177,23 +175,6 @@ def started(served: Scheduler, method: str = "retranslate", most: int = 1000) ->
     return ThreadService([model], lambda _channel: model, most)
 
 
-@given(talks(), methods, st.integers(2, 4))
-def test_what_several_threads_submit_is_translated_as_if_each_stream_were_alone(
-    talk: list[Partial], method: str, sessions: int
-) -> None:
-    service, streams = started(scheduler(sessions, 16), method), Streams(keep_up=False)
-    names = {one.stream for one in talk}
-
-    def submit(name: str) -> None:
-        streams.submit(service, *(one for one in talk if one.stream == name))
-
-    with ThreadPoolExecutor(8) as workers:
-        list(workers.map(submit, names))
-    got = streams.wait(len(talk))
-    service.stop()
-    assert by_segment(got) == outputs_alone(alone(method), talk)
-
-
 class Held(ToyStore):
     """Waits in its first pass after `hold` until it may go on, and tells that it waits."""
 
@@ -302,18 +283,6 @@ def routed(*stores: ToyStore) -> tuple[list[ModelQueue], ThreadService]:
     return models, ThreadService(models, lambda channel: models[place(channel)])
 
 
-@given(talks())
-def test_each_stream_is_translated_by_its_model(talk: list[Partial]) -> None:
-    want: Outputs = {}
-    for number, method in enumerate(TWO):
-        want |= outputs_alone(alone(method), [one for one in talk if place(one.stream) == number])
-    (_, service), streams = routed(ToyStore(2), ToyStore(2)), Streams(keep_up=False)
-    streams.submit(service, *talk)
-    got = streams.wait(len(talk))
-    service.stop()
-    assert by_segment(got) == want
-
-
 def passes(*talk: Partial) -> tuple[list[int], list[str]]:
     """The models of the passes that the updates take, which wait at the same time; and what ends when."""
     order: list[int] = []
@@ -345,17 +314,6 @@ def test_finals_of_any_model_come_first_and_do_not_hold_up_another_model_for_eve
     finals = [partial("a b c d", stream=f"{number}-1", is_final=True) for number in range(120)]
     ended = passes(partial("a b c", stream="a0"), *finals)[1]
     assert 0 < ended.index("a0") < len(finals)
-
-
-def test_trouble_with_one_model_is_in_the_responses_to_its_streams_alone() -> None:
-    broken = ToyStore(2)
-    (_, service), streams = routed(ToyStore(2), broken), Streams()
-    broken.before = fail
-    streams.submit(service, partial("a b", stream="a0"), partial("a b", stream="a1"))
-    got = {one.partial.stream: one.output for one in streams.wait(2)}
-    service.stop()
-    assert {name: output.trouble for name, output in got.items()} == {"a0": None, "a1": Trouble.FAILED_PASS}
-    assert got["a1"].why == "llama_decode returned -3"
 
 
 # In the thread of the caller

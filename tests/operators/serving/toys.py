@@ -11,10 +11,9 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.drive import Decode, Decoder, OneAtATime
 from operators.decoding.forward import Logits, Method, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.events import Partial
 from operators.models.pool import SessionPool

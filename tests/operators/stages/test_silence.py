@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,15 @@ def said(streams: Sequence[int]) -> Iterator[Partial]:
             )  # fmt: skip
 
 
-def slowly(given: Iterator[Any]) -> Iterator[Any]:
+def slowly(given: Iterator[Any], is_over: Callable[[], bool] = lambda: True) -> Iterator[Any]:
     for one in given:
         time.sleep(0.001)
         yield one
+    pause = TestingSource.PAUSE(timedelta(milliseconds=10))
+    while not is_over():
+        yield pause
+    # The last snapshot is written after what it is of.
+    yield from [pause] * 5
 
 
 def flow(given: Any, *, in_thread: bool) -> tuple[Dataflow, list[ErasureRecord]]:
@@ -101,7 +106,8 @@ def folder(tmp_path: Path) -> Path:
 def test_streams_with_ever_new_names_leave_no_state_and_everything_was_measured(
     folder: Path, *, in_thread: bool
 ) -> None:
-    dataflow, records = flow(TestingSource(slowly(said(range(STREAMS)))), in_thread=in_thread)
+    source = TestingSource(slowly(said(range(STREAMS)), lambda: len(records) == 3 * STREAMS))
+    dataflow, records = flow(source, in_thread=in_thread)
     run(dataflow, folder)
     assert all(states(folder)[stage] <= LATE for stage in STAGES), states(folder)
     assert len(records) == 3 * STREAMS
@@ -111,28 +117,17 @@ def test_streams_with_ever_new_names_leave_no_state_and_everything_was_measured(
     assert meter.summary({}).segments == STREAMS
 
 
-@pytest.mark.parametrize("in_thread", [False, True])
 def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, in_thread: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoken = list(said(range(STREAMS)))
-
-    def until_all_is_translated() -> Iterator[Any]:
-        yield from spoken
-        pause = TestingSource.PAUSE(timedelta(milliseconds=10))
-        while len(before) < len(spoken):
-            yield pause
-        # The last snapshot is written after what it is of.
-        yield from [pause] * 5
-        yield TestingSource.ABORT()
-
-    dataflow, before = flow(TestingSource(until_all_is_translated()), in_thread=in_thread)
+    dataflow, _ = flow(TestingSource[Any]([*spoken, TestingSource.ABORT()]), in_thread=False)
     run(dataflow, folder)
     assert all(states(folder)[stage] >= STREAMS - 1 for stage in STAGES), "else nothing is tested"
     monkeypatch.setattr(snapshots, "_LOOK", timedelta(0))
     monkeypatch.setattr(snapshots, "FORGOTTEN_AFTER_S", 0.0)
     later = list(said(range(STREAMS, STREAMS + 5)))
-    dataflow, records = flow(TestingSource([*spoken, *later]), in_thread=in_thread)
+    dataflow, records = flow(TestingSource([*spoken, *later]), in_thread=False)
     run(dataflow, folder)
     assert all(states(folder)[stage] <= LATE + 5 for stage in STAGES), states(folder)
     assert {one.stream for one in later} <= {one.stream for one in records}
