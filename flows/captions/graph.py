@@ -30,11 +30,10 @@ from operators.notifications import (
 from operators.replacing import replaced
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.pass_through import pass_through
 from operators.stages.recognize import Listening, Pause, listen
 from operators.stages.sentences import sentences
 from operators.stages.show import show
-from operators.stages.translate import translate
+from operators.stages.translate import translate, untranslated
 
 E = TypeVar("E", bound=Event)
 
@@ -144,7 +143,7 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
         made = _translated(partials, parts)
     else:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
-        passed = pass_through("pass-through", foreign.falses, parts.given.clock)
+        passed = op.map("pass-through", foreign.falses, lambda one: untranslated(one, parts.given.clock))
         made = op.merge("all-languages", _translated(foreign.trues, parts), passed)
     # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
     # result.

@@ -1,7 +1,7 @@
 """Runs methods: answers their requests from sessions and counts the cost."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple, Protocol
@@ -229,7 +229,12 @@ class OneAtATime:
 
     def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
         """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
-        with self._sessions.session(decode.key) as session, self._draft_session(decode.key) as draft:
+        with ExitStack() as stack:
+            session, draft = stack.enter_context(self._sessions.session(decode.key)), None
+            if self._drafts is not None:
+                # No update is lost if the draft model fails.
+                with suppress(ModelTrouble):
+                    draft = stack.enter_context(self._drafts.session(decode.key))
             return drive(decode.method, session, draft)
 
     def release(self, key: str) -> None:
@@ -237,16 +242,3 @@ class OneAtATime:
         self._sessions.release(key)
         if self._drafts is not None:
             self._drafts.release(key)
-
-    @contextmanager
-    def _draft_session(self, key: str) -> Iterator[Session | None]:
-        """The session of the draft model.
-
-        None if there is no draft model or it fails; no update is lost by that.
-        """
-        with ExitStack() as stack:
-            draft = None
-            if self._drafts is not None:
-                with suppress(ModelTrouble):
-                    draft = stack.enter_context(self._drafts.session(key))
-            yield draft

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from queue import SimpleQueue
 
 import msgspec
+import regex
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 from bytewax.operators import KeyedStream, StatefulBatchLogic
@@ -20,6 +21,10 @@ from operators.text import cleaned
 from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)
+
+# A word with the white space before it; in scripts without spaces, a character.
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_PIECE = regex.compile(rf"\s*(?:{_UNSPACED}|(?:(?!{_UNSPACED})\S)+)|\s+\Z")
 
 #: Called with the outcome of each update: what was wrong, and details for a person.
 Note = Callable[[Trouble | None, str], None]
@@ -193,3 +198,19 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
             where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
             _log.warning("%s is longer than the context and is translated in parts", name, extra=where)
         self._note(output.trouble, f"{name}: {output.why}" if output.why else name)
+
+
+def untranslated(partial: Partial, clock: Clock) -> Translation:
+    """A sentence as it was spoken, in the form of a translation. Nothing supersedes it: it takes no time."""
+    ready_s = clock.done(partial.channel, partial.arrival_s, 0.0)
+    return Translation(
+        **moment_of(partial),
+        source=partial.text,
+        text=partial.text,
+        tokens=(),
+        # What the display withholds is counted in these.
+        pieces=tuple(_PIECE.findall(partial.text)),
+        started_s=ready_s,
+        ready_s=ready_s,
+        is_stable=partial.is_stable,
+    )
