@@ -27,13 +27,11 @@ from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.drive import Decoder, OneAtATime
-from operators.decoding.forward import Logits
 from operators.decoding.translator import Translator
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
-from operators.models.store import Part
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.serving.scheduler import Scheduler
@@ -51,7 +49,7 @@ def _prompt(target: str) -> Prompt:
 class ToyShared(Shared):
     """Models that are toys, and take their time."""
 
-    #: Seconds that an update takes at least; of a model that is shared, that a pass takes.
+    #: Seconds that an update takes at least.
     step_s = 0.005
 
     @override
@@ -82,7 +80,7 @@ class _ToyEngine:
         return OneAtATime(SessionPool(ToyStore(1 + sessions), self._prompt.head, sessions))
 
     def scheduler(self, *, is_hurried: bool) -> Scheduler:  # noqa: ARG002 - a pass costs the same
-        store = _SlowStore(5)
+        store = ToyStore(5)
         return Scheduler(SharedSessions(store, SessionPool(store, self._prompt.head, 4)), fill=16)
 
     def translator(self, settings: TranslateSettings, decoder: Decoder) -> Translator:
@@ -92,16 +90,9 @@ class _ToyEngine:
 
 class _Slow(Translator):
     @override
-    def update(self, *arguments: Any, **options: Any) -> Any:
+    def updating(self, *arguments: Any, **options: Any) -> Any:
         time.sleep(ToyShared.step_s)
-        return super().update(*arguments, **options)
-
-
-class _SlowStore(ToyStore):
-    @override
-    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        time.sleep(ToyShared.step_s)
-        return super().evaluate_parts(parts)
+        return (yield from super().updating(*arguments, **options))
 
 
 class _ToyRecognizer:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 from queue import SimpleQueue
-from threading import Lock, Semaphore, Thread
+from threading import Lock, Thread
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -27,12 +27,13 @@ from operators.trouble import ModelTrouble
 #: Maximum number of unfinished segments whose state is kept per stream; no recogniser has more than a few.
 #: Beyond that, the one that was translated longest ago is dropped, and starts anew if it comes again.
 MAX_OPEN = 1024
-#: Maximum number of updates that a `ThreadService` has accepted and not yet translated or superseded. Then
-#: callers wait, so a source that delivers faster than the model translates cannot fill the memory.
-MAX_PENDING = 10_000
 #: Sentences that a `BatchService` translates together. A pass over sixteen tokens costs a CPU as much as
 #: three or four passes over one; beyond that little is gained.
 BATCH = 16
+#: Seconds of silence after which a stream frees its place; streams have no other end.
+QUIET_S = 600.0
+# Maximum number of refused streams that are remembered, and told to the user, by name.
+_MAX_REFUSED = 1000
 # Passes of other models after which one that waits counts as if it had a final: some updates take so many.
 _MAX_LEFT_OUT = 32
 
@@ -61,12 +62,10 @@ def remember(states: dict[int, SegmentState], response: Response) -> None:
         del states[next(iter(states))]
 
 
-class Waiting(NamedTuple):
+class QueuedUpdate(NamedTuple):
     """An update that waits for its turn."""
 
     partial: Partial
-    #: Number of updates of its segment that it has superseded since the last translation.
-    superseded: int
     #: Since when its segment has waited, in seconds.
     since_s: float
 
@@ -82,9 +81,9 @@ class StreamQueue:
         self.has_waited = False
         self._keep_up = keep_up
         # The finals; without ``keep_up``, all updates.
-        self._due: deque[Waiting] = deque()
+        self._due: deque[QueuedUpdate] = deque()
         # The newest partial of each segment.
-        self._partials: dict[int, Waiting] = {}
+        self._partials: dict[int, QueuedUpdate] = {}
 
     def __len__(self) -> int:
         return len(self._due) + len(self._partials)
@@ -95,7 +94,7 @@ class StreamQueue:
         return bool(self._due)
 
     @property
-    def first(self) -> Waiting | None:
+    def first(self) -> QueuedUpdate | None:
         """The update that `take` returns: what is due, else the partial that has waited longest."""
         return self._due[0] if self._due else next(iter(self._partials.values()), None)
 
@@ -107,9 +106,7 @@ class StreamQueue:
     def put(self, partial: Partial, now_s: float = 0.0) -> None:
         """Add an update, which supersedes a waiting partial of its segment."""
         before = self._partials.get(partial.segment)
-        waiting = Waiting(partial, 0, now_s)
-        if before is not None:
-            waiting = Waiting(partial, before.superseded + 1, before.since_s)
+        waiting = QueuedUpdate(partial, now_s if before is None else before.since_s)
         if partial.is_final or not self._keep_up:
             self._partials.pop(partial.segment, None)
             self._due.append(waiting)
@@ -117,7 +114,7 @@ class StreamQueue:
             # In the place of the one that it supersedes, because the segment has waited since then.
             self._partials[partial.segment] = waiting
 
-    def take(self) -> Waiting:
+    def take(self) -> QueuedUpdate:
         """Remove and return the next update; there must be one."""
         return self._due.popleft() if self._due else self._partials.pop(next(iter(self._partials)))
 
@@ -171,6 +168,8 @@ class Service(ABC):
     #: How long a stage with pending updates waits before it calls `advance` and looks for responses; None if
     #: they come only when it submits more, or at the end.
     poll: timedelta | None = None
+    #: Whether responses come without `advance`, `finish` or another `submit`.
+    is_concurrent = False
 
     @abstractmethod
     def submit(self, stream: StreamQueue, partials: Iterable[Partial]) -> None:
@@ -226,11 +225,11 @@ class DirectService(Service):
         stream.respond(Response(partial, state, output, perf_counter() - began_s))
 
 
-class _Work(NamedTuple):
+class _ActiveUpdate(NamedTuple):
     """An update in progress."""
 
     stream: StreamQueue
-    waiting: Waiting
+    waiting: QueuedUpdate
     updating: Updating
     began_s: float
 
@@ -257,7 +256,7 @@ class ModelQueue:
         # The streams that wait for their turn, and those with an update in progress.
         self._waiting = FairQueue()
         self._busy: set[StreamQueue] = set()
-        self._working: dict[ScheduledJob, _Work] = {}
+        self._working: dict[ScheduledJob, _ActiveUpdate] = {}
         #: Passes of other models for which it has waited since its last update ended.
         self.left_out = 0
 
@@ -287,18 +286,14 @@ class ModelQueue:
         if stream not in self._busy:
             self._waiting.join(stream)
 
-    def step(self) -> int:
-        """Make the next pass; return the number of updates that were translated or superseded by then."""
-        ended = 0
+    def step(self) -> None:
+        """Begin what there is room for, and make the next pass."""
         while self._waiting and self._scheduler.has_room(is_final=self._waiting.has_final):
-            ended += self._begin(self._waiting.next())
+            self._begin(self._waiting.next())
         for job in self._scheduler.step():
-            ended += self._go_on(self._working.pop(job), job)
-        if ended:
-            self.left_out = 0
-        return ended
+            self._go_on(self._working.pop(job), job)
 
-    def _begin(self, stream: StreamQueue) -> int:
+    def _begin(self, stream: StreamQueue) -> None:
         self._busy.add(stream)
         waiting, began_s = stream.take(), perf_counter()
         partial = waiting.partial
@@ -306,19 +301,18 @@ class ModelQueue:
             partial.key, stream.states.get(partial.segment, SegmentState()), partial.text,
             is_final=partial.is_final, is_stable=partial.is_stable,
         )  # fmt: skip
-        return self._go_on(_Work(stream, waiting, updating, began_s))
+        self._go_on(_ActiveUpdate(stream, waiting, updating, began_s))
 
-    def _go_on(self, work: _Work, job: ScheduledJob | None = None) -> int:
-        """Begin the next method of an update, whose last one was ``job``; return what has ended with it."""
+    def _go_on(self, work: _ActiveUpdate, job: ScheduledJob | None = None) -> None:
+        """Begin the next method of an update, whose last one was ``job``."""
         try:
             decode = next(work.updating) if job is None else _answer(work.updating, job)
         except StopIteration as end:
             self._end(work, *end.value)
-            return 1 + work.waiting.superseded
-        self._working[self._scheduler.add(decode)] = work
-        return 0
+        else:
+            self._working[self._scheduler.add(decode)] = work
 
-    def _end(self, work: _Work, state: SegmentState, output: Output) -> None:
+    def _end(self, work: _ActiveUpdate, state: SegmentState, output: Output) -> None:
         stream, partial, seconds = work.stream, work.waiting.partial, perf_counter() - work.began_s
         if partial.is_final:
             self._of(partial.channel).release(partial.key, state)
@@ -326,6 +320,7 @@ class ModelQueue:
             # The languages of a stream have one clock, so each takes only its share of the passes.
             seconds = min(seconds, output.effort.model_s)
         stream.respond(Response(partial, state, output, seconds))
+        self.left_out = 0
         self._busy.remove(stream)
         if stream:
             self._waiting.join(stream)
@@ -383,23 +378,17 @@ class ThreadService(Service):
 
     # Bytewax calls a stage only for values and at times. Looking so often costs 32 streams 3 % of a core.
     poll = timedelta(milliseconds=1)
+    is_concurrent = True
 
-    def __init__(
-        self, models: Sequence[ModelQueue], of: Callable[[str], ModelQueue], most: int = MAX_PENDING
-    ) -> None:
+    def __init__(self, models: Sequence[ModelQueue], of: Callable[[str], ModelQueue]) -> None:
         """Begin the thread; nothing else may use the models from now on.
 
-        Args:
-            models: All models.
-            of: Gives the one of ``models`` that translates a channel, which stays the same.
-            most: As `MAX_PENDING`.
+        ``of`` gives the one of ``models`` that translates a channel, which stays the same.
         """
         self._models = models
         self._of = of
         # What to do next, or None to end the thread.
         self._inbox: SimpleQueue[tuple[StreamQueue, Partial] | None] = SimpleQueue()
-        self._places = Semaphore(most)
-        self._most = most
         self._defect: Exception | None = None
         # A daemon: the program waits for workers that wait for a response, but not for an idle model.
         self._thread = Thread(target=self._run, name="translation", daemon=True)
@@ -408,7 +397,6 @@ class ThreadService(Service):
     @override
     def submit(self, stream: StreamQueue, partials: Iterable[Partial]) -> None:
         for partial in partials:
-            self._places.acquire()
             self._inbox.put((stream, partial))
             if self._defect is not None:
                 raise self._defect
@@ -429,7 +417,6 @@ class ThreadService(Service):
                     waiting.add(submitted[0])
             for stream in waiting:
                 stream.deliver(error)
-            self._places.release(self._most)
 
     def _serve(self) -> None:
         while True:
@@ -440,9 +427,7 @@ class ThreadService(Service):
                     return
                 stream, partial = submitted
                 self._of(partial.channel).put(stream, partial)
-            ended = self._next_model().step()
-            if ended:
-                self._places.release(ended)
+            self._next_model().step()
 
     def _next_model(self) -> ModelQueue:
         waiting = [model for model in self._models if not model.is_idle]
@@ -450,3 +435,52 @@ class ThreadService(Service):
         for model in waiting:
             model.left_out += model is not chosen
         return chosen
+
+
+class AdmissionControl:
+    """Admits up to ``most`` streams of a flow; any further one is refused in a sentence. Thread-safe."""
+
+    def __init__(self, most: int, now: Callable[[], float], tell: Callable[[str], None]) -> None:
+        """``tell`` gets one sentence about each stream that is refused, once."""
+        self._most = most
+        self._now = now
+        self._tell = tell
+        self._lock = Lock()
+        self._heard_s: dict[str, float] = {}
+        #: Updates that were refused, and the first streams of which they were.
+        self.refused = 0
+        self._streams: set[str] = set()
+
+    def admits(self, stream: str) -> bool:
+        """Whether the stream of an incoming update is admitted."""
+        with self._lock:
+            now = self._now()
+            if stream not in self._heard_s and len(self._heard_s) >= self._most:
+                for quiet in [one for one, heard_s in self._heard_s.items() if now - heard_s >= QUIET_S]:
+                    del self._heard_s[quiet]
+                if len(self._heard_s) >= self._most:
+                    self._refuse(stream)
+                    return False
+            self._heard_s[stream] = now
+            return True
+
+    def complaint(self) -> str | None:
+        """The message at the end of a run that refused streams."""
+        with self._lock:
+            if not self.refused:
+                return None
+            updates, streams = self.refused, len(self._streams)
+        least = "at least " if streams == _MAX_REFUSED else ""
+        return (
+            f"{updates} {'update' if updates == 1 else 'updates'} of {least}{streams} "
+            f"{'stream' if streams == 1 else 'streams'} without a place were left out; raise translate.rooms"
+        )
+
+    def _refuse(self, stream: str) -> None:
+        self.refused += 1
+        if stream not in self._streams and len(self._streams) < _MAX_REFUSED:
+            self._streams.add(stream)
+            self._tell(
+                f"room {stream!r} has no place: {self._most} rooms are in, the most that translate.rooms "
+                "allows; raise it, or wait until another room has ended"
+            )

@@ -26,6 +26,11 @@ _log = logging.getLogger(__name__)
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _PIECE = regex.compile(rf"\s*(?:{_UNSPACED}|(?:(?!{_UNSPACED})\S)+)|\s+\Z")
 
+# Maximum number of pending updates of a stream that keeps up with live speech, and of another one. Then the
+# worker waits, and so does the source: a recording must not be read to its end long before its captions, and
+# live speech must not fill the memory.
+_MAX_PENDING, _MAX_AHEAD = 1000, 16
+
 #: Called with the outcome of each update: what was wrong, and details for a person.
 Note = Callable[[Trouble | None, str], None]
 
@@ -110,13 +115,15 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         # Another thread may fill it.
         self._responses: SimpleQueue[Response | Exception] = SimpleQueue()
         self._queue = StreamQueue(self._open, self._responses.put, keep_up=keep_up)
+        self._most_pending = _MAX_PENDING if keep_up else _MAX_AHEAD
         self._silence = Silence()
 
     @override
     def on_batch(self, values: list[Partial]) -> tuple[list[Translation], bool]:
         self._silence.broken()
         self._submit(values)
-        return self._received(), self._is_over
+        most = self._most_pending if self._service.is_concurrent else len(self._pending)
+        return self._received(most), self._is_over
 
     @override
     def on_notify(self) -> tuple[list[Translation], bool]:
@@ -124,7 +131,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
             self._silence.broken()
             self._submit(())
             self._service.advance(self._queue)
-            return self._received(), self._is_over
+            return self._received(len(self._pending)), self._is_over
         return [], self._silence.is_long()
 
     @override
@@ -139,10 +146,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def on_eof(self) -> tuple[list[Translation], bool]:
         self._submit(())
         self._service.finish(self._queue)
-        done = []
-        while self._pending:
-            done.append(self._translation(self._responses.get()))
-        return done, StatefulBatchLogic.RETAIN
+        return self._received(most_pending=0), StatefulBatchLogic.RETAIN
 
     @override
     def snapshot(self) -> bytes:
@@ -159,9 +163,10 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._pending += new
         self._service.submit(self._queue, new)
 
-    def _received(self) -> list[Translation]:
+    def _received(self, most_pending: int) -> list[Translation]:
+        """What has come back by now; waits while more is pending."""
         done = []
-        while not self._responses.empty():
+        while not self._responses.empty() or len(self._pending) > most_pending:
             done.append(self._translation(self._responses.get()))
         return done
 

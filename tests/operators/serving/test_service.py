@@ -15,7 +15,15 @@ from operators.events import Partial
 from operators.models.store import Part
 from operators.serving import service as serving
 from operators.serving.scheduler import PATIENCE, Scheduler
-from operators.serving.service import DirectService, FairQueue, ModelQueue, StreamQueue, ThreadService
+from operators.serving.service import (
+    QUIET_S,
+    AdmissionControl,
+    DirectService,
+    FairQueue,
+    ModelQueue,
+    StreamQueue,
+    ThreadService,
+)
 from operators.trouble import NoRoom
 from tests.operators.serving.toys import (
     HEAD,
@@ -65,10 +73,11 @@ def test_streams_that_share_a_model_get_what_each_gets_alone(
 ) -> None:
     max_source = 2 if is_split else 100
     model = model_of(scheduler(sessions, fill), method, max_source=max_source)
-    streams, got, ended = Streams(keep_up=keep_up), [], 0
+    streams, got = Streams(keep_up=keep_up), []
     for one, count in zip(talk, steps(data), strict=False):
         streams.put(model, one)
-        ended += sum(model.step() for _ in range(count) if not model.is_idle)
+        for _ in range(count):
+            model.step()
         got += streams.responses()
     got += streams.finish(model)
     translated = [one.partial for one in got]
@@ -170,9 +179,9 @@ def test_a_stream_that_waits_moves_up_with_a_final_and_leaves_once() -> None:
 # In a thread of its own
 
 
-def started(served: Scheduler, method: str = "retranslate", most: int = 1000) -> ThreadService:
-    model = model_of(served, method)
-    return ThreadService([model], lambda _channel: model, most)
+def started(served: Scheduler) -> ThreadService:
+    model = model_of(served)
+    return ThreadService([model], lambda _channel: model)
 
 
 class Held(ToyStore):
@@ -213,39 +222,14 @@ def test_what_comes_while_the_model_computes_is_in_the_next_pass_together() -> N
     assert max(store.sizes) >= 4
 
 
-@pytest.mark.parametrize("keep_up", [False, True])
-def test_whoever_submits_more_than_there_is_room_for_waits_until_something_is_done(keep_up: bool) -> None:
-    store, streams = Held(3), Streams(keep_up=keep_up)
-    service = started(scheduler(2, 64, store), most=3)
-    store.hold()
-    streams.submit(service, partial("a"))
-    assert store.waits.wait(60)
-    # One of these supersedes the other, and makes room for both.
-    streams.submit(service, partial("a b"), partial("a b c"))
-    with ThreadPoolExecutor(1) as worker:
-        more = worker.submit(
-            streams.submit, service, *(partial("c", segment=number) for number in range(1, 4))
-        )
-        sleep(0.02)
-        assert not more.done()
-        store.may_go_on.set()
-        more.result(60)
-    assert len(streams.wait(5 if keep_up else 6)) == (5 if keep_up else 6)
-    service.stop()
-
-
 def test_a_defect_reaches_all_who_wait_and_whoever_comes_later() -> None:
     store, streams = Held(3), Streams()
-    service = started(scheduler(2, 64, store), most=3)
+    service = started(scheduler(2, 64, store))
     store.hold(KeyError("a defect"))
     streams.submit(service, partial("a", stream="begun"))
     assert store.waits.wait(60)
     streams.submit(service, partial("a", stream="one"), partial("b", stream="two"))
-    with ThreadPoolExecutor(1) as worker:
-        waiting = worker.submit(streams.submit, service, partial("a", stream="three"))
-        store.may_go_on.set()
-        with pytest.raises(KeyError):
-            waiting.result(60)
+    store.may_go_on.set()
     assert all(isinstance(error, KeyError) for error in streams.wait(3))
     with pytest.raises(KeyError):
         streams.submit(service, partial("a", stream="later"))
@@ -347,3 +331,40 @@ def test_segments_that_have_ended_hold_no_sessions() -> None:
     streams.put(model, partial("a b c", is_final=True))
     streams.finish(model)
     assert not any(cache.tokens for cache in store.caches[1:])
+
+
+# Which streams are let in
+
+
+def test_a_stream_too_many_is_told_of_once_and_counted() -> None:
+    told: list[str] = []
+    door = AdmissionControl(2, lambda: 0.0, told.append)
+    assert [door.admits(stream) for stream in "abab"] == [True] * 4
+    assert (door.complaint(), told) == (None, [])
+    assert [door.admits(stream) for stream in "cbc"] == [False, True, False]
+    assert len(told) == 1
+    assert told[0].startswith("room 'c' has no place: 2 rooms are in, the most that translate.rooms allows")
+    assert door.refused == 2
+    assert door.complaint() == ("2 updates of 1 stream without a place were left out; raise translate.rooms")
+
+
+def test_a_room_that_has_been_quiet_for_long_gives_its_place_away() -> None:
+    now, told = [0.0], list[str]()
+    door = AdmissionControl(2, lambda: now[0], told.append)
+    assert door.admits("a")
+    now[0] = QUIET_S / 2
+    assert door.admits("b")
+    assert not door.admits("c")
+    now[0] = QUIET_S
+    assert door.admits("c")
+    assert not door.admits("a")
+    assert len(told) == 2
+
+
+def test_streams_with_ever_new_names_are_all_counted_but_not_all_told() -> None:
+    told: list[str] = []
+    door = AdmissionControl(1, lambda: 0.0, told.append)
+    assert door.admits("a")
+    assert not any(door.admits(f"stream {number}") for number in range(1500))
+    assert len(told) == 1000
+    assert (door.complaint() or "").startswith("1500 updates of at least 1000 streams without a place")

@@ -1,6 +1,6 @@
 """The translate stage in a real dataflow, on the toy model. (Bytewax leaves its runners unannotated.)"""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -326,6 +326,20 @@ def test_a_worker_goes_on_while_a_thread_translates_and_shows_each_result_when_i
     run_main(flow(steps, service, out))  # type: ignore[no-untyped-call]
     assert {one.stream for one in out[:3]} == {"one", "two", "three"}
     assert sorted(one.stream for one in out[3:]) == [f"s{number}" for number in range(6)]
+
+
+def test_a_recording_is_not_read_far_ahead_of_its_captions() -> None:
+    ahead: list[int] = []
+
+    def given() -> Iterator[Partial]:
+        for number in range(100):
+            ahead.append(number - len(out))
+            yield partial("a b", segment=number, is_final=True)
+
+    out: list[Translation] = []
+    run_main(flow(TestingSource(given()), made("thread"), out))  # type: ignore[no-untyped-call]
+    assert len(out) == 100
+    assert max(ahead) <= 20
 
 
 # After an abort
