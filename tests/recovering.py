@@ -6,7 +6,8 @@ test may kill hundreds of them.
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,16 @@ from flows.captions.runner import job, run_parts
 from flows.captions.shared import Shared
 from flows.cli.exits import fail
 from flows.engine.methods import method
-from flows.engine.translation import translator_settings
+from flows.engine.translation import to_direction, translator_settings
 from flows.settings.loading import load_settings
-from operators.decoding.decoder import Decoder, OneAtATime
-from operators.decoding.forward import Logits
+from flows.settings.translate import TranslateSettings
+from operators.decoding.drive import Decoder, OneAtATime
 from operators.decoding.translator import Translator
 from operators.errors import SurtitleError
-from operators.events import AudioChunk, parted
-from operators.models.kv import Part
+from operators.events import AudioChunk
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
 from operators.serving.scheduler import Scheduler
 from tests.toy import ToyStore, ToyVocabulary
 
@@ -47,63 +46,50 @@ def _prompt(target: str) -> Prompt:
 class ToyShared(Shared):
     """Models that are toys, and take their time."""
 
-    #: Seconds that an update takes at least; with rooms, that a pass takes.
+    #: Seconds that an update takes at least.
     step_s = 0.005
-    _toy: Translator | None = None
-    _toy_rooms: RoomsThread | None = None
 
     @override
-    def translator(self) -> Translator:
-        with self._lock:
-            if self._toy is None:
-                sessions = self._settings.translate.sessions
-                prompt = _prompt(self._settings.translate.direction.target.code)
-                pool = SessionPool(ToyStore(1 + sessions), prompt.head, sessions)
-                self._toy = self._of(_Slow, OneAtATime(pool), prompt)
-            return self._toy
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        settings = self._settings.translate
+        yield [_ToyEngine(to_direction(settings, one)) for one in self._directions]
 
     @override
     def _judge(self) -> None:
         """Rules alone say where sentences end."""
 
     @override
-    def rooms(self) -> RoomsThread:
-        with self._lock:
-            if self._toy_rooms is None:
-                codes = [one.target.code for one in self._settings.translate.directions]
-                made = {code: self._rooms_in(_prompt(code)) for code in codes}
-                self._toy_rooms = RoomsThread(
-                    RoutedRooms(list(made.values()), lambda room: made.get(parted(room)[1], made[codes[0]]))
-                )
-            return self._toy_rooms
-
-    def _rooms_in(self, prompt: Prompt) -> Rooms:
-        sessions, store = 4, _SlowStore(5)
-        scheduler = Scheduler(SessionPool(store, prompt.head, sessions), fill=16)
-        made = self._of(Translator, scheduler, prompt)
-        return Rooms(scheduler, made, keep_up=self._settings.keeps_up)
-
-    def _of(self, kind: type[Translator], decoder: Decoder, prompt: Prompt) -> Translator:
-        settings = self._settings.translate
-        return kind(prompt, decoder, method(settings), translator_settings(settings, prompt))
-
-    @override
     def recognizer(self, _stream: str) -> Recognizer:
         return _ToyRecognizer()
 
 
+class _ToyEngine:
+    """A model for one direction."""
+
+    def __init__(self, settings: TranslateSettings) -> None:
+        self._settings = settings
+        self._prompt = _prompt(settings.direction.target.code)
+        self.prompts = {settings.direction.code: self._prompt}
+
+    def one_at_a_time(self) -> Decoder:
+        sessions = self._settings.sessions
+        return OneAtATime(SessionPool(ToyStore(1 + sessions), self._prompt.head, sessions))
+
+    def scheduler(self, *, is_hurried: bool) -> Scheduler:  # noqa: ARG002 - a pass costs the same
+        store = ToyStore(5)
+        return Scheduler(SessionPool(store, self._prompt.head, 4), fill=16)
+
+    def translator(self, settings: TranslateSettings, decoder: Decoder) -> Translator:
+        how = translator_settings(settings, self._prompt)
+        return _Slow(self._prompt, decoder, method(settings), how)
+
+
 class _Slow(Translator):
     @override
-    def update(self, *arguments: Any, **options: Any) -> Any:
+    def updating(self, *arguments: Any, **options: Any) -> Any:
         time.sleep(ToyShared.step_s)
-        return super().update(*arguments, **options)
-
-
-class _SlowStore(ToyStore):
-    @override
-    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        time.sleep(ToyShared.step_s)
-        return super().evaluate_parts(parts)
+        return (yield from super().updating(*arguments, **options))
 
 
 class _ToyRecognizer:

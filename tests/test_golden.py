@@ -7,7 +7,6 @@ line and the settings take is in the generated pages of ``docs/reference/``, whi
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -19,7 +18,7 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from operators.stages.translation import Update
+from operators.serving.service import Response, StreamQueue
 from tests.recovering import ToyShared
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -27,7 +26,7 @@ SAMPLES = Path(__file__).with_name("samples")
 #: The input of each sample.
 RECORDINGS = {"captions": "captions", "orders": "partials", "partials": "partials", "revised": "partials"}
 OUTPUTS = ("log", "sentences", "translations", "captions", "srt", "vtt", "summary")
-_translation = Update.translation
+_respond = StreamQueue.respond
 # Seconds of a model that the clock of this machine has measured.
 _MEASURED = re.compile(r'("(?:model|first)_s": ?)[^,}\n]+')
 
@@ -38,7 +37,7 @@ class QuickShared(ToyShared):
 
 def replayed(recording: str) -> str:
     """What a replay of a sample on the toy model writes, one file after the other."""
-    with TemporaryDirectory() as folder, patch.object(Update, "translation", _in_a_quarter_second):
+    with TemporaryDirectory() as folder, patch.object(StreamQueue, "respond", _in_a_quarter_second):
         files = {name: Path(folder) / name for name in OUTPUTS}
         given = {RECORDINGS[recording]: str(SAMPLES / f"{recording}.jsonl")}
         output = {"terminal": False, "subtitles": "both"} | {name: str(file) for name, file in files.items()}
@@ -53,8 +52,8 @@ def replayed(recording: str) -> str:
     return _MEASURED.sub(r"\1null", text)
 
 
-def _in_a_quarter_second(update: Update, clock: Any, _total_s: float) -> Any:
-    return _translation(update, clock, 0.25)
+def _in_a_quarter_second(stream: StreamQueue, response: Response) -> None:
+    _respond(stream, response._replace(seconds=0.25))
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)

@@ -14,15 +14,16 @@ from bytewax.testing import run_main
 from connectors import CallbackSink, JsonlSource
 from flows import TranslateSettings, open_engine
 from operators import Caption, Partial, VirtualClock, display, translate
-from operators.decoding.translator import Translates
+from operators.serving.service import DirectService
 
 SETTINGS = TranslateSettings(source="English", to="German")
 
 
 @cache
-def translator() -> Translates:
-    """The translator of this process; its model is loaded when the first stream begins."""
-    return open_engine(SETTINGS).translator(SETTINGS)
+def service() -> DirectService:
+    """What translates in this process; its model is loaded when the first stream begins."""
+    translator = open_engine(SETTINGS).translator(SETTINGS)
+    return DirectService(lambda _stream: translator)
 
 
 def tell(caption: Caption) -> None:
@@ -34,7 +35,7 @@ def flow(path: Path) -> Dataflow:
     """The flow: each step is named, because snapshots go by these names."""
     made = Dataflow("own-flow")
     partials = op.input("partials", made, JsonlSource(path, Partial))
-    translations = translate("translate", partials, translator, VirtualClock())
+    translations = translate("translate", partials, service, VirtualClock())
     captions = display("display", translations, mask_k=3)
     op.output("tell", captions, CallbackSink(tell))
     return made

@@ -29,13 +29,10 @@ from operators.notifications import (
 from operators.replacing import replaced
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.pass_through import pass_through
 from operators.stages.recognize import Pause, listen
 from operators.stages.sentences import sentences
 from operators.stages.show import show
-from operators.stages.translate import translate
-from operators.stages.translate_rooms import translate_rooms
-from operators.stages.translate_together import translate_together
+from operators.stages.translate import translate, untranslated
 
 E = TypeVar("E", bound=Event)
 
@@ -56,7 +53,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     if kind in (AudioChunk, Partial):
         tap(op.filter_map("partials", events, _without_pause), "partials", parts)
         partials, unfinished = _due(_sentences(events, parts), parts)
-        events = _translations(flow, partials, parts)
+        events = _translations(partials, parts)
     else:
         events = _in_wanted_languages(events, parts)
     if kind is not Caption:
@@ -104,12 +101,10 @@ def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
 
 def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pause]:
     audio = _observed("observe-audio", audio, SoundHeard, parts)
-    now = parts.given.now_of if parts.settings.is_live else None
-
-    def processed(chunk: AudioChunk) -> None:
-        parts.observers.observe(SoundRecognized(chunk))
-
-    return listen("recognize", audio, parts.shared.recognizer, now, processed)
+    now, observe = parts.given.now_of if parts.settings.is_live else None, parts.observers.observe
+    return listen(
+        "recognize", audio, parts.shared.recognizer, now, lambda chunk: observe(SoundRecognized(chunk))
+    )
 
 
 def _without_pause(heard: Partial | Pause) -> Partial | None:
@@ -117,14 +112,13 @@ def _without_pause(heard: Partial | Pause) -> Partial | None:
 
 
 def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
-    def ended(stream: str, count: int) -> None:
-        parts.observers.observe(SpeechEnded(stream, count))
-
+    observe = parts.observers.observe
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
     # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
     goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
     return sentences(
-        "sentences", heard, parts.shared.sentences(), now, ended,
+        "sentences", heard, parts.shared.sentences(), now,
+        lambda stream, count: observe(SpeechEnded(stream, count)),
         goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
     )  # fmt: skip
 
@@ -140,20 +134,17 @@ def _due(partials: Stream[Partial], parts: Parts) -> tuple[Stream[Partial], Stre
     return finals.trues, finals.falses
 
 
-def _translations(flow: Dataflow, spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
+def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
     """Each sentence in each language; in the one that is spoken, as it is."""
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     languages = parts.languages
-    translates = [one.translates for one in languages.directions]
-    if all(translates):
-        made = _translated(flow, partials, parts)
-    elif not any(translates):
-        made = pass_through("pass-through", partials, parts.given.clock)
+    if all(one.translates for one in languages.directions):
+        made = _translated(partials, parts)
     else:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
-        passed = pass_through("pass-through", foreign.falses, parts.given.clock)
-        made = op.merge("all-languages", _translated(flow, foreign.trues, parts), passed)
+        passed = op.map("pass-through", foreign.falses, lambda one: untranslated(one, parts.given.clock))
+        made = op.merge("all-languages", _translated(foreign.trues, parts), passed)
     # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
     # result.
     saved = op.filter_map("translated", made, _partial_of(parts)) if parts.settings.keeps_up else spoken
@@ -179,17 +170,11 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
     return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
 
 
-def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    shared, clock, note = parts.shared, parts.given.clock, parts.observers.messages.model_answered
-    if parts.settings.translates_together:
-        return translate_together("translate", partials, shared.together, clock, note=note)
-    if not parts.settings.translate.is_shared:
-        keep_up = parts.settings.keeps_up
-        return translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
-    processes = max(1, len(parts.process.addresses))
-    return translate_rooms(
-        "translate", dataflow, partials, shared.rooms, clock, note=note, processes=processes
-    )
+def _translated(partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
+    return translate(
+        "translate", partials, parts.shared.service, parts.given.clock, keep_up=parts.settings.keeps_up,
+        note=parts.observers.messages.model_answered,
+    )  # fmt: skip
 
 
 def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:

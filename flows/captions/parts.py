@@ -19,7 +19,7 @@ from flows.settings.schema import Settings
 from operators.events import AudioChunk
 from operators.glossary import Glossary
 from operators.replacing import MASKED
-from operators.serving.admission import AdmissionControl
+from operators.serving.service import AdmissionControl
 
 
 class Parts(NamedTuple):
@@ -77,11 +77,9 @@ def make_parts(
     )
     watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
-    talk = TalkLanguages(settings.translate.directions)
-    languages: StreamLanguages = talk if rooms is None else rooms
-    differ = rooms is not None or len(talk.directions) > 1
+    languages: StreamLanguages = TalkLanguages(settings.translate.directions) if rooms is None else rooms
     words = settings.display.replace
-    shared = make_shared(settings, watching.observe, languages if differ else None)
+    shared = make_shared(settings, watching.observe, languages)
     given = make_input(settings, watching.observe, shared.stop, process, rooms)
     if given.event_type is AudioChunk:
         spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]

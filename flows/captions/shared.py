@@ -3,7 +3,8 @@
 The models translate, and judge where sentences end.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Set
+import atexit
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,15 +17,13 @@ from msgspec.structs import replace
 from connectors.terminology import read_glossary
 from flows.engine.marian import open_judge
 from flows.engine.recognition import finals_of, make_recognizer
-from flows.engine.sessions import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
-from flows.settings.schema import SentencesSettings, Settings
+from flows.settings.schema import Settings
 from flows.settings.terminology import parted as parted_files
-from operators.decoding.decoder import Decoder
-from operators.decoding.translator import Translates
-from operators.decoding.translator_of_each import TranslatorOfEach
+from operators.decoding.drive import Decoder
+from operators.decoding.translator import SegmentTranslator
 from operators.events import parted
-from operators.languages import ENGLISH, Direction, Language, direction_to, language
+from operators.languages import ENGLISH, Direction, direction_to
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observe
 from operators.recognizers.part import RecognizerSettings
@@ -32,32 +31,8 @@ from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits
 from operators.sentences.seam import Judge
-from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
+from operators.serving.service import BATCH, BatchService, DirectService, ModelQueue, Service, ThreadService
 from operators.stages.sentences import MakeSentences
-from operators.stages.translate_together import TOGETHER
-
-
-def sentences_of(
-    settings: SentencesSettings,
-    spoken: Callable[[str], Language],
-    judge: Callable[[str], Judge | None],
-) -> MakeSentences:
-    """Makes what joins the segments of a stream.
-
-    Args:
-        settings: Say how to join them.
-        spoken: The language of a stream, given its name.
-        judge: Asked about its text where the rules are unsure, likewise.
-    """
-    bounds = Bounds(settings.pause_s)
-
-    def make(state: SentencesState) -> Sentences:
-        language = spoken(state.stream)
-        spell = partial(digits, language=language) if settings.digits else str
-        return Sentences(state, language, judge(state.stream), bounds=bounds, spell=spell)
-
-    return make
-
 
 Made = TypeVar("Made")
 
@@ -108,17 +83,16 @@ class Shared:
 
         Args:
             observe: Called with events of loading and of recognisers.
-            languages: Those of each stream, if they differ or are several.
+            languages: Those of each stream, if streams differ in them.
             earlier: Of a run that came to its end, with the same settings but for its input and outputs: its
                 models are used.
         """
         self._settings = settings
         self._observe = observe
-        self._languages = languages
+        usual = TalkLanguages(settings.translate.directions)
+        self._languages: StreamLanguages = usual if languages is None else languages
         self._lock = Lock()
-        self._translator: Translates | None = None
-        self._rooms: RoomsThread | None = None
-        self._together: Callable[[str], Rooms] | None = None
+        self._service: Service | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
         # Of English, or None without one; empty until it is loaded.
         self._judges: list[Judge | None] = [] if earlier is None else earlier._judges
@@ -127,55 +101,19 @@ class Shared:
 
     def load(self) -> None:
         """Load what translates and what judges, if anything does; otherwise that happens on first use."""
-        self._load_translator()
-        settings, languages = self._settings, self._languages
-        directions = [settings.translate.direction] if languages is None else languages.directions
-        if settings.sentences.method == "auto" and any(one.source == ENGLISH for one in directions):
+        if self._directions:
+            self.service()
+        is_english = any(one.source == ENGLISH for one in self._languages.directions)
+        if self._settings.sentences.method == "auto" and is_english:
             self._judge()
 
-    def _load_translator(self) -> None:
-        if not self._directions:
-            return
-        if self._settings.translates_together:
-            self.together()
-        elif not self._settings.translate.is_shared:
-            self.translator()
-        else:
-            self.rooms()
-
-    def translator(self) -> Translates:
-        """The process's translator, loaded on first use; not with rooms."""
+    def service(self) -> Service:
+        """What translates, loaded on first use."""
         with self._lock:
-            if self._translator is None:
+            if self._service is None:
                 with self._opened() as engines:
-                    made = [self._translates(engine, engine.one_at_a_time()) for engine in engines]
-                self._translator = (
-                    made[0] if len(made) == 1 else TranslatorOfEach(self._by_stream(engines, made))
-                )
-            return self._translator
-
-    def together(self, channel: str = "") -> Rooms:
-        """What translates sentences that nobody waits for, loaded on first use; for one worker.
-
-        That of the language of ``channel``, where there are several.
-        """
-        with self._lock:
-            if self._together is None:
-                with self._opened() as engines:
-                    made = [one.together(partial(self._translates, one)) for one in engines]
-                self._together = self._by_stream(engines, made)
-            return self._together(channel)
-
-    def rooms(self) -> RoomsThread:
-        """The process's rooms, loaded on first use."""
-        with self._lock:
-            if self._rooms is None:
-                with self._opened() as engines:
-                    made = [self._rooms_on(engine) for engine in engines]
-                self._rooms = on_thread(
-                    made[0] if len(made) == 1 else RoutedRooms(made, self._by_stream(engines, made))
-                )
-            return self._rooms
+                    self._service = self._serve(engines)
+            return self._service
 
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
@@ -184,7 +122,7 @@ class Shared:
         if self._settings.finals_only and not self._settings.is_live:
             # Live, updates also tell that a sentence goes on.
             settings = finals_of(settings)
-        if self._languages is not None and self._settings.input.rooms:
+        if self._settings.input.rooms:
             # The other rooms do not wait for this one.
             spoken = self._languages.direction(stream).source.name
             is_first = spoken == self._settings.translate.direction.source.name
@@ -202,31 +140,28 @@ class Shared:
 
     def sentences(self) -> MakeSentences | None:
         """Makes what joins a stream's segments into sentences; None if segments are not joined."""
-        settings, languages = self._settings, self._languages
-        if settings.sentences.method == "off":
+        settings, languages = self._settings.sentences, self._languages
+        if settings.method == "off":
             return None
-        usual = language(settings.translate.source)
-        asks = settings.sentences.method == "auto"
+        bounds = Bounds(settings.pause_s)
 
-        def spoken(stream: str) -> Language:
-            return usual if languages is None else languages.direction(stream).source
+        def make(state: SentencesState) -> Sentences:
+            spoken = languages.direction(state.stream).source
+            judge = self._judge() if settings.method == "auto" and spoken == ENGLISH else None
+            spell = partial(digits, language=spoken) if settings.digits else str
+            return Sentences(state, spoken, judge, bounds=bounds, spell=spell)
 
-        return sentences_of(
-            settings.sentences,
-            spoken,
-            lambda stream: self._judge() if asks and spoken(stream) == ENGLISH else None,
-        )
+        return make
 
     @property
     def _directions(self) -> list[Direction]:
         """The languages to translate."""
-        languages = self._languages
-        every = [self._settings.translate.direction] if languages is None else languages.directions
-        return [one for one in every if one.translates]
+        return [one for one in self._languages.directions if one.translates]
 
     def _judge(self) -> Judge | None:
         """What judges English sentences, loaded on first use, after what translates."""
-        self._load_translator()
+        if self._directions:
+            self.service()
         with self._lock:
             if not self._judges:
                 with self._loading():
@@ -235,29 +170,36 @@ class Shared:
                     self._judges.append(open_judge(engine.model for engine in engines))
             return self._judges[0]
 
-    def _rooms_on(self, engine: Engine) -> Rooms:
-        return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)
+    def _serve(self, engines: Sequence[Engine]) -> Service:
+        """The service on the engines, each of which translates some of the directions."""
+        settings = self._settings
+        if not (settings.translates_together or settings.translate.is_shared):
+            each = [self._translators(engine, engine.one_at_a_time()) for engine in engines]
+            return DirectService(self._by_language({code: one for own in each for code, one in own.items()}))
+        models = dict[str, ModelQueue]()
+        for engine in engines:
+            scheduler = engine.scheduler(is_hurried=not settings.translates_together)
+            own = self._translators(engine, scheduler)
+            models |= dict.fromkeys(own, ModelQueue(scheduler, self._by_language(own)))
+        if settings.translates_together:
+            return BatchService(self._by_language(models))
+        service = ThreadService(list(dict.fromkeys(models.values())), self._by_language(models))
+        # The program must not end in the middle of a pass.
+        atexit.register(service.stop)
+        return service
 
-    def _translates(self, engine: Engine, decoder: Decoder) -> Translates:
-        """Translates the streams in the engine's languages."""
-        settings, languages = self._settings.translate, self._languages
-        if languages is None:
-            return engine.translator(settings, decoder)
-        translators = {
+    def _translators(self, engine: Engine, decoder: Decoder) -> dict[str, SegmentTranslator]:
+        """The translators of an engine, by the codes of their directions."""
+        settings = self._settings.translate
+        return {
             one.code: engine.translator(to_direction(settings, one), decoder)
-            for one in languages.directions
+            for one in self._directions
             if one.code in engine.prompts
         }
-        return TranslatorOfEach(lambda stream: translators[languages.direction(stream).code])
 
-    def _by_stream(self, engines: Sequence[Engine], made: Sequence[Made]) -> Callable[[str], Made]:
-        """Gives what was ``made`` of the engine that translates a stream, or one of its languages."""
-        languages = self._languages
-        if len(made) == 1:
-            return lambda _stream: made[0]
-        assert languages is not None, "one direction has one engine"
-        known = {code: one for engine, one in zip(engines, made, strict=True) for code in engine.prompts}
-        return lambda stream: known[languages.direction(stream).code]
+    def _by_language(self, made: Mapping[str, Made]) -> Callable[[str], Made]:
+        """Gives what was ``made`` for the direction of a stream, or of one of its languages."""
+        return lambda channel: made[self._languages.direction(channel).code]
 
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:
@@ -265,7 +207,7 @@ class Shared:
         with self._loading():
             settings = self._settings.translate
             if self._settings.translates_together:
-                settings = replace(settings, sessions=max(settings.sessions, TOGETHER), commit=0)
+                settings = replace(settings, sessions=max(settings.sessions, BATCH), commit=0)
             self._engines = engines = self._engines or open_engines(
                 settings, self._directions, self._progress
             )

@@ -15,9 +15,8 @@ from operators.decoding.acceptance import (
 )
 from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Method, Task
-from operators.decoding.greedy import continuous, retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import continuous, retranslate, ssbd
 
 
 def research() -> Any:

@@ -1,6 +1,5 @@
-"""The sessions of the model and of its draft model, and the scheduler that rooms share."""
+"""The sessions of the model and of its draft model."""
 
-import atexit
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,15 +9,12 @@ import msgspec
 
 from connectors.models.resolve import resolve_model
 from flows.settings.translate import BEAM, TranslateSettings
-from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
 from operators.models.pool import SessionPool
 from operators.notifications import Progress
 from operators.seq2seq.store import PairStore
-from operators.serving.rooms import Rooms, RoomsThread, RoutedRooms
-from operators.serving.scheduler import Scheduler, fill_of
 from operators.trouble import ModelTrouble
 
 #: Maximum number of sequences in llama.cpp.
@@ -139,26 +135,3 @@ class OpenModel(NamedTuple):
 
     context: LlamaContext | PairStore
     pool: SessionPool
-
-
-def make_scheduler(opened: OpenModel, draft: DraftModel | None, costs: PassCosts) -> Scheduler:
-    """A scheduler with exclusive use of the sessions of both models.
-
-    Requests share passes where that saves time by ``costs``.
-    """
-    return share_passes(opened, draft, fill=fill_of(costs), costs=costs)
-
-
-def share_passes(
-    opened: OpenModel, draft: DraftModel | None, *, fill: int, costs: PassCosts = FLAT
-) -> Scheduler:
-    """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
-    return Scheduler(opened.pool, None if draft is None else draft.pool, fill=fill, costs=costs)
-
-
-def on_thread(rooms: Rooms | RoutedRooms) -> RoomsThread:
-    """The rooms on a thread of their own, which alone may use them from now on."""
-    served = RoomsThread(rooms)
-    # The program must not end in the middle of a pass.
-    atexit.register(served.stop)
-    return served

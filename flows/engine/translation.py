@@ -19,22 +19,20 @@ from flows.engine.methods import method, research, weighs_costs
 from flows.engine.sessions import (
     DraftModel,
     OpenModel,
-    make_scheduler,
     open_draft_model,
     open_sessions,
     sequences,
-    share_passes,
 )
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.decoder import Decoder, OneAtATime
+from operators.decoding.drive import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.pivot import PivotTranslator
-from operators.decoding.translator import Translates, Translator, TranslatorSettings
+from operators.decoding.translator import SegmentTranslator, Translator, TranslatorSettings
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
 from operators.glossary import Glossary
@@ -47,7 +45,7 @@ from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of
 from operators.seq2seq.store import EncoderDecoder
-from operators.serving.rooms import Rooms
+from operators.serving.scheduler import Scheduler, fill_of
 from operators.trouble import ModelTrouble
 
 
@@ -75,7 +73,7 @@ class Engine(NamedTuple):
     #: What translates to English, from which this one translates; None if it translates what is spoken.
     first: "Engine | None" = None
 
-    def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translates:
+    def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> SegmentTranslator:
         """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
 
         Its methods run in ``decoder``, or one after the other, as do those of a first engine.
@@ -106,18 +104,15 @@ class Engine(NamedTuple):
         """Runs the methods one after the other, for any number of translators."""
         return OneAtATime(self.pool, self.drafts)
 
-    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> Rooms:
-        """Rooms on this model, which from now on are alone in using its sessions.
+    def scheduler(self, *, is_hurried: bool) -> Scheduler:
+        """Runs the methods concurrently, and from now on alone uses the sessions.
 
-        ``translates`` makes what translates, whose methods run in the given decoder.
+        If it ``is_hurried``, methods share passes where that saves time on this machine, because somebody
+        waits for each; otherwise as many tokens as possible share a pass.
         """
-        scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
-        return Rooms(scheduler, translates(scheduler), keep_up=keep_up)
-
-    def together(self, translates: Callable[[Decoder], Translates]) -> Rooms:
-        """Rooms for sentences that nobody waits for: as many tokens as possible share a pass."""
-        scheduler = share_passes(self.opened, self.draft, fill=BATCH)
-        return Rooms(scheduler, translates(scheduler), keep_up=False)
+        costs = self.fill_costs() if is_hurried else FLAT
+        fill = fill_of(costs) if is_hurried else BATCH
+        return Scheduler(self.pool, self.drafts, fill=fill, costs=costs)
 
     @property
     def pool(self) -> SessionPool:

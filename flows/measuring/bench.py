@@ -21,7 +21,7 @@ from flows.measuring.results import Results, Runner, files_of, of_translation, p
 from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial
 from flows.measuring.tables import tables
 from operators.decoding.forward import Forward
-from operators.decoding.translator import SegmentState, Translates
+from operators.decoding.translator import SegmentState, SegmentTranslator
 from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
@@ -83,7 +83,7 @@ class Likelihood:
 
 def run_trials(
     corpus: Corpus,
-    translators: Sequence[Translates],
+    translators: Sequence[SegmentTranslator],
     repeats: int,
     masks: Sequence[Mask],
     done: set[tuple[int, int]],
@@ -110,7 +110,7 @@ def run_trials(
             yield SegmentTrial(repeat, number, tuple(results))
 
 
-def warm_up(corpus: Corpus, translators: Sequence[Translates]) -> None:
+def warm_up(corpus: Corpus, translators: Sequence[SegmentTranslator]) -> None:
     """Run the first update with each method, unmeasured: the first passes read the weights from disk."""
     segment = corpus.segments[0]
     for translator in translators:
@@ -120,7 +120,7 @@ def warm_up(corpus: Corpus, translators: Sequence[Translates]) -> None:
 
 def _translate(
     segment: BenchSegment,
-    translator: Translates,
+    translator: SegmentTranslator,
     masks: Sequence[Mask],
     go_on: Callable[[], None] = lambda: None,
     likelihood: Likelihood | None = None,

@@ -37,9 +37,9 @@ from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task, output_limit
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import retranslate
 from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.models.pass_times import measure_costs

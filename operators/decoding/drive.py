@@ -1,7 +1,10 @@
-"""Runs a method: answers its requests from sessions and counts the cost."""
+"""Runs methods: answers their requests from sessions and counts the cost."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from operators.decoding.forward import (
     NO_ROWS,
@@ -13,6 +16,7 @@ from operators.decoding.forward import (
     Logits,
     Method,
     ModelRequest,
+    Request,
     Session,
     TreeForward,
     TreeSession,
@@ -20,8 +24,9 @@ from operators.decoding.forward import (
 from operators.trouble import ModelTrouble
 
 
-class Cost(NamedTuple):
-    """The cost of driving a method; only the last three fields concern the draft model's passes."""
+@dataclass
+class Cost:
+    """The cost of running a method; only the last three fields concern the draft model's passes."""
 
     passes: int = 0
     #: Tokens of the first request that were in the cache.
@@ -38,92 +43,146 @@ class Cost(NamedTuple):
     draft_evaluated: int = 0
     draft_s: float = 0.0
 
-
-class CostMeter:
-    """Adds up the cost of the passes of one model for one method."""
-
-    def __init__(self) -> None:
-        self._passes = self._reused = self._kept = self._evaluated = 0
-        self._seconds = self._first_s = 0.0
-
-    def add(self, evaluated: int, reused: int, kept: int) -> None:
+    def add(self, evaluated: int, reused: int, kept: int, *, of_draft: bool) -> None:
         """Count a pass."""
-        if self._passes == 0:
-            self._reused, self._kept = reused, kept
-        self._passes += 1
-        self._evaluated += evaluated
+        if of_draft:
+            self.draft_passes += 1
+            self.draft_evaluated += evaluated
+            return
+        if self.passes == 0:
+            self.reused, self.kept = reused, kept
+        self.passes += 1
+        self.evaluated += evaluated
 
-    def took(self, seconds: float) -> None:
+    def took(self, seconds: float, *, of_draft: bool) -> None:
         """Add the time of the pass that was counted last."""
-        if self._passes == 1:
-            self._first_s = seconds
-        self._seconds += seconds
+        if of_draft:
+            self.draft_s += seconds
+            return
+        if not self.model_s:
+            self.first_s = seconds
+        self.model_s += seconds
 
-    def with_draft(self, draft: "CostMeter") -> Cost:
-        """The cost of a method, of which the draft model's passes have a meter of their own."""
-        return Cost(
-            self._passes, self._reused, self._kept, self._evaluated, self._seconds, self._first_s,
-            draft._passes, draft._evaluated, draft._seconds,
-        )  # fmt: skip
+
+class Decode(NamedTuple):
+    """A method to run."""
+
+    #: Names the session whose cache fits the method, as far as is known.
+    key: str
+    method: Method
+    #: True for the last update of a segment.
+    is_final: bool = False
+
+
+class Job:
+    """A method that is run step by step: each of its requests is answered, or fails."""
+
+    def __init__(self, decode: Decode, passable: Callable[[Request], ModelRequest | None]) -> None:
+        """Run it up to its first request.
+
+        ``passable`` gives a request as a pass can answer it, or None if there are no rows for it.
+        """
+        self.key = decode.key
+        self.is_final = decode.is_final
+        self._method = decode.method
+        self._passable = passable
+        #: The request that it waits for; None when it has ended.
+        self.request: ModelRequest | None = None
+        #: Whether the request is for the draft model.
+        self.is_of_draft = False
+        self.cost = Cost()
+        self._decoded: Decoded | None = None
+        #: Why it ended without a result. Any error other than `ModelTrouble` is a defect.
+        self.error: Exception | None = None
+        self._run(lambda: next(self._method))
+
+    @property
+    def result(self) -> tuple[Decoded, Cost]:
+        """The method's result and its cost, when it has ended. Raises the error that it ended with."""
+        if self.error is not None:
+            raise self.error
+        assert self._decoded is not None, "a job that has not ended has no result"
+        return self._decoded, self.cost
+
+    def answer(self, logits: Logits, reused: int, kept: int) -> int:
+        """Go on with the answer to the request; return the number of tokens that were evaluated for it."""
+        assert self.request is not None, "only a request is answered"
+        # The rows end with the last evaluated token.
+        evaluated = max(0, self.request.logits_from + len(logits) - reused)
+        if len(logits) or not isinstance(self.request, BeamForward):
+            self.cost.add(evaluated, reused, kept, of_draft=self.is_of_draft)
+        self._run(lambda: self._method.send(logits))
+        return evaluated
+
+    def fail(self, error: Exception) -> None:
+        """Go on without a draft if the draft model could not answer, or else end with the error."""
+        if self.is_of_draft:
+            self._run(lambda: self._method.send(NO_ROWS))
+        else:
+            self._end(error)
+
+    def _end(self, error: Exception) -> None:
+        self.request, self.error = None, error
+        self._method.close()
+
+    def _run(self, step: Callable[[], Request]) -> None:
+        self.request = None
+        try:
+            while self.request is None:
+                request = step()
+                self.is_of_draft = isinstance(request, AskDraftModel)
+                self.request = self._passable(request)
+                step = self._without_rows
+        except StopIteration as end:
+            self._decoded = end.value
+        except Exception as error:  # noqa: BLE001 - it belongs to this job alone
+            self._end(error)
+
+    def _without_rows(self) -> Request:
+        return self._method.send(NO_ROWS)
 
 
 def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[Decoded, Cost]:
     """Answer the method's requests from one session until it returns.
 
-    Requests to a draft model are answered from ``draft``.
+    Requests to a draft model are answered from ``draft``. Raises `ModelTrouble` if the model fails.
     """
-    model, second = _Asked(session), _Asked(draft)
-    try:
-        request = next(method)
-        while True:
-            if isinstance(request, AskDraftModel):
-                logits = second.try_answer(request.request)
-            else:
-                logits = model.answer(request)
-            request = method.send(logits)
-    except StopIteration as end:
-        decoded: Decoded = end.value
-        return decoded, model.meter.with_draft(second.meter)
 
+    def passable(request: Request) -> ModelRequest | None:
+        if isinstance(request, AskDraftModel):
+            return None if draft is None else _as_answered(request.request, draft)
+        return _as_answered(request, session)
 
-class _Asked:
-    """One model's session, and the cost of its passes."""
-
-    def __init__(self, session: Session | None) -> None:
-        self._session = session
-        self.meter = CostMeter()
-
-    def answer(self, request: ModelRequest) -> Logits:
-        """Answer from the session; if the session does not support trees, only the trunk."""
-        if self._session is None:
-            return NO_ROWS
-        began = perf_counter()
-        if isinstance(request, Forward):
-            logits = self._session.forward(request)
-        elif isinstance(request, BeamForward):
-            if not isinstance(self._session, BeamSession):
-                return NO_ROWS
-            logits = self._session.forward_beams(request)
-            if not len(logits):
-                return NO_ROWS
-        elif isinstance(self._session, TreeSession):
-            logits = self._session.forward_tree(request)
-        elif (chain := trunk(request)) is not None:
-            logits = self._session.forward(chain)
-        else:
-            return NO_ROWS
-        # The rows end with the last evaluated token.
-        evaluated = max(0, request.logits_from + len(logits) - self._session.reused)
-        self.meter.add(evaluated, self._session.reused, self._session.kept)
-        self.meter.took(perf_counter() - began)
-        return logits
-
-    def try_answer(self, request: Forward | TreeForward) -> Logits:
-        """Like `answer`, but returns no rows if the pass fails."""
+    job = Job(Decode("", method), passable)
+    while job.request is not None:
+        is_of_draft = job.is_of_draft
+        asked = draft if is_of_draft and draft is not None else session
+        began_s = perf_counter()
         try:
-            return self.answer(request)
-        except ModelTrouble:
-            return NO_ROWS
+            logits = _evaluated(asked, job.request)
+        except ModelTrouble as trouble:
+            job.fail(trouble)
+            continue
+        seconds = perf_counter() - began_s
+        job.answer(logits, asked.reused, asked.kept)
+        job.cost.took(seconds, of_draft=is_of_draft)
+    return job.result
+
+
+def _as_answered(request: ModelRequest, session: Session) -> ModelRequest | None:
+    """The request as the session can answer it, if it can."""
+    if isinstance(request, BeamForward):
+        return request if isinstance(session, BeamSession) else None
+    return request if isinstance(session, TreeSession) else trunk(request)
+
+
+def _evaluated(session: Session, request: ModelRequest) -> Logits:
+    if isinstance(request, BeamForward) and isinstance(session, BeamSession):
+        return session.forward_beams(request)
+    if isinstance(request, TreeForward) and isinstance(session, TreeSession):
+        return session.forward_tree(request)
+    assert isinstance(request, Forward), "only a request that the session can answer is passed"
+    return session.forward(request)
 
 
 def trunk(request: Forward | TreeForward) -> Forward | None:
@@ -134,3 +193,52 @@ def trunk(request: Forward | TreeForward) -> Forward | None:
     if request.logits_from >= len(tokens):
         return None
     return Forward(tokens, request.logits_from, request.output_from, request.kept)
+
+
+class Decoder(Protocol):
+    """Runs methods. Losing the cache of a key costs time but never changes a result."""
+
+    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
+        """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
+        ...
+
+    def release(self, key: str) -> None:
+        """Free what ``key`` holds; unknown keys are allowed."""
+        ...
+
+
+class Sessions(Protocol):
+    """Provides sessions: one per key, possibly a new one each time."""
+
+    def session(self, key: str) -> AbstractContextManager[Session]:
+        """Lend the session of ``key``."""
+        ...
+
+    def release(self, key: str) -> None:
+        """Free what ``key`` holds."""
+        ...
+
+
+class OneAtATime:
+    """A `Decoder` that runs each method to its end before the next one."""
+
+    def __init__(self, sessions: Sessions, drafts: Sessions | None = None) -> None:
+        """``drafts`` are the sessions of a draft model, if the methods use one."""
+        self._sessions = sessions
+        self._drafts = drafts
+
+    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
+        """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
+        with ExitStack() as stack:
+            session, draft = stack.enter_context(self._sessions.session(decode.key)), None
+            if self._drafts is not None:
+                # No update is lost if the draft model fails.
+                with suppress(ModelTrouble):
+                    draft = stack.enter_context(self._drafts.session(decode.key))
+            return drive(decode.method, session, draft)
+
+    def release(self, key: str) -> None:
+        """Free the sessions of ``key``."""
+        self._sessions.release(key)
+        if self._drafts is not None:
+            self._drafts.release(key)

@@ -5,57 +5,43 @@ verifies what it said before; where the English stays as it was, the second one 
 """
 
 from msgspec.structs import replace
+from typing_extensions import override
 
-from operators.decoding.translator import Output, SegmentState, Translates, Updating
+from operators.decoding.translator import SegmentState, SegmentTranslator, Updating
 
 
-class PivotTranslator:
+class PivotTranslator(SegmentTranslator):
     """Translates the output of one translator with another.
 
     The methods of the first one run at once, in its own decoder; only those of the second one are yielded.
     """
 
-    def __init__(self, first: Translates, second: Translates) -> None:
+    def __init__(self, first: SegmentTranslator, second: SegmentTranslator) -> None:
         """``first`` translates into the pivot language, and ``second`` from there.
 
         They must have different decoders, because both use the keys of the segments.
         """
         self._first = first
         self._second = second
+        self.decoder = second.decoder
 
-    def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
-    ) -> tuple[SegmentState, Output]:
-        """Translate the present text of segment ``key``."""
-        pivot, said = self._first.update(key, _pivot(state), text, is_final=is_final, is_stable=is_stable)
-        made = self._second.update(key, state, "".join(said.pieces), is_final=is_final, is_stable=is_stable)
-        return _joined(pivot, said, *made)
-
+    @override
     def updating(
         self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> Updating:
-        """Like `update`, for a caller that runs the second one's methods of several updates concurrently."""
-        pivot, said = self._first.update(key, _pivot(state), text, is_final=is_final, is_stable=is_stable)
-        made = yield from self._second.updating(
-            key, state, "".join(said.pieces), is_final=is_final, is_stable=is_stable
+        how = {"is_final": is_final, "is_stable": is_stable}
+        pivot, first = self._first.update(key, _pivot(state), text, **how)
+        state, output = yield from self._second.updating(key, state, "".join(first.pieces), **how)
+        worse = output if output.trouble and not (first.trouble and first.trouble.is_loss) else first
+        return replace(state, pivot=pivot.windows), output._replace(
+            effort=first.effort + output.effort, trouble=worse.trouble, why=worse.why
         )
-        return _joined(pivot, said, *made)
 
+    @override
     def release(self, key: str, state: SegmentState) -> None:
-        """Free the sessions of a segment that has ended."""
         self._first.release(key, _pivot(state))
         self._second.release(key, state)
 
 
 def _pivot(state: SegmentState) -> SegmentState:
     return SegmentState(state.pivot)
-
-
-def _joined(
-    pivot: SegmentState, said: Output, state: SegmentState, output: Output
-) -> tuple[SegmentState, Output]:
-    """The states of both, and the second one's output with the effort of both and the worse trouble."""
-    worse = output if output.trouble and not (said.trouble and said.trouble.is_loss) else said
-    return replace(state, pivot=pivot.windows), output._replace(
-        effort=said.effort + output.effort, trouble=worse.trouble, why=worse.why
-    )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from operators.decoding.adjustment import outputs
-from operators.decoding.decoder import Sessions
+from operators.decoding.drive import Sessions
 from operators.decoding.forward import (
     AskDraftModel,
     BeamForward,

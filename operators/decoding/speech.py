@@ -20,12 +20,11 @@ from operators.decoding.conditioning import Conditioning
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Session, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece, decode_pieces
 from operators.decoding.recycling import recycling
 from operators.decoding.session import KvCache, PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.languages import UNSPACED
 from operators.trouble import Trouble
 

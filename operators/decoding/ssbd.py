@@ -3,12 +3,12 @@
 One pass evaluates the new part of the prompt together with the whole draft. The draft is accepted up to the
 first token that the acceptance rule rejects; the model's own choice takes that place, and decoding continues
 from there, token by token or with drafts of other drafters. The draft need not come from a prefix of the
-current source: verification makes it safe, however the source changed.
+current source: verification makes it safe, however the source changed. Beside it its two extremes.
 """
 
 from collections.abc import Sequence
 
-from operators.decoding.acceptance import Acceptance
+from operators.decoding.acceptance import EXACT, Acceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Draft, Drafter, Drafting, FirstOf, Verified, at_once
 from operators.decoding.forward import Method, Origin, Task
@@ -71,3 +71,16 @@ def ssbd(
             return decoded._replace(drafted=drafted)
         # It is shorter each time, so this ends.
         task = task._replace(draft=decoded.tokens[: decoded.doubted], committed=0, kept=0)
+
+
+def retranslate(task: Task) -> Method:
+    """Translate from scratch (re-translation, Niehues et al. 2018; Arivazhagan et al. 2020).
+
+    The prompt's part of the KV cache is still reused, which makes it a fair baseline.
+    """
+    return decode(task, FirstOf())
+
+
+def continuous(task: Task) -> Method:
+    """Keep all of ``task.draft`` and continue decoding after it."""
+    return ssbd(task._replace(committed=len(task.draft)), EXACT)

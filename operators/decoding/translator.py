@@ -3,17 +3,18 @@
 Pure: the caller passes the state of a segment in, gets the new state back, and runs the methods.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
+from typing_extensions import override
 
 from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, nonempty, whole
 from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
-from operators.decoding.decoder import Decode, Decoder
-from operators.decoding.drive import Cost
+from operators.decoding.drive import Cost, Decode, Decoder
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import SourceTerms, term_bias
@@ -98,27 +99,46 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     context: int = 0
 
 
-class Translates(Protocol):
-    """Translates updates of segments; the methods are those of `Translator`."""
+class SegmentTranslator(ABC):
+    """Translates the updates of segments."""
 
-    def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
-    ) -> tuple[SegmentState, Output]:
-        """Translate the present text of segment ``key``; of a stable one, no word will be revised."""
-        ...
+    #: Runs the methods.
+    decoder: Decoder
 
+    @abstractmethod
     def updating(
         self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> Updating:
         """Like `update`, for a caller that runs the methods of several updates concurrently."""
-        ...
 
+    @abstractmethod
     def release(self, key: str, state: SegmentState) -> None:
         """Free the sessions of a segment that has ended."""
-        ...
+
+    def update(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
+    ) -> tuple[SegmentState, Output]:
+        """Translate the present text of segment ``key``; of a stable one, no word will be revised.
+
+        If the model fails, state and output stay as they were before. A final is tried once more, because no
+        later update can repair it.
+        """
+        updating = self.updating(key, state, text, is_final=is_final, is_stable=is_stable)
+        try:
+            decode = next(updating)
+            while True:
+                try:
+                    decoded = self.decoder.decode(decode)
+                except ModelTrouble as trouble:
+                    decode = updating.throw(trouble)
+                else:
+                    decode = updating.send(decoded)
+        except StopIteration as end:
+            done: tuple[SegmentState, Output] = end.value
+            return done
 
 
-class Translator:
+class Translator(SegmentTranslator):
     """Translates updates of segments with one model, one prompt and one decoding method."""
 
     def __init__(
@@ -131,7 +151,7 @@ class Translator:
     ) -> None:
         """Translations are biased towards what ``glossary`` says about words of the source."""
         self._prompt = prompt
-        self._decoder = decoder
+        self.decoder = decoder
         self._method = method
         self._settings = settings
         self._terms = SourceTerms(prompt, glossary)
@@ -140,32 +160,10 @@ class Translator:
         self._recent: dict[str, deque[tuple[int, ...]]] = {}
         self._said: dict[str, deque[str]] = {}
 
-    def update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
-    ) -> tuple[SegmentState, Output]:
-        """Translate the present text of segment ``key``.
-
-        If the model fails, state and output stay as they were before. A final is tried once more, because no
-        later update can repair it.
-        """
-        updating = self.updating(key, state, text, is_final=is_final, is_stable=is_stable)
-        try:
-            asked = next(updating)
-            while True:
-                try:
-                    answer = self._decoder.decode(asked)
-                except ModelTrouble as trouble:
-                    asked = updating.throw(trouble)
-                else:
-                    asked = updating.send(answer)
-        except StopIteration as end:
-            done: tuple[SegmentState, Output] = end.value
-            return done
-
+    @override
     def updating(
         self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> Updating:
-        """Like `update`, for a caller that runs the methods of several updates concurrently."""
         conditioning = self._settings.conditioning
         text = conditioning.prepare(cleaned(text), is_final=is_final, is_stable=is_stable)
         # A full stop that was added for the model is not said to viewers.
@@ -216,13 +214,13 @@ class Translator:
         worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
         return SegmentState(windows), Output(*self._join(windows), effort, worst)
 
+    @override
     def release(self, key: str, state: SegmentState) -> None:
-        """Free the sessions of a segment that has ended."""
         self._release(key, 0, len(state.windows))
 
     def _release(self, key: str, first: int, end: int) -> None:
         for number in range(first, end):
-            self._decoder.release(f"{key}/{number}")
+            self.decoder.release(f"{key}/{number}")
 
     def _split(self, text: str) -> Iterator[str]:
         if text.strip():

@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from operators.events import Caption, Translation, moment_of
 from operators.languages import SENTENCE_MARKS
+from operators.serving.service import MAX_OPEN
 from operators.stages.snapshots import StreamLogic, unpack
-from operators.stages.translation import MAX_OPEN
 from operators.text import settled, word_end
 
 

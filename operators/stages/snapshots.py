@@ -1,7 +1,6 @@
 """The state of a stage's streams: its compact form in a snapshot, and when it is forgotten."""
 
 import zlib
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Generic, TypeVar
@@ -35,28 +34,19 @@ _LOOK = timedelta(seconds=60)
 class Silence:
     """The silence of one stream. A stage is to call `is_long` at each `look_at`."""
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """The stream was just heard; a resumed run begins anew to count. ``now`` gives seconds."""
-        self._now = now
+    def __init__(self) -> None:
+        """The stream was just heard; a resumed run begins anew to count."""
         self.broken()
 
     def broken(self) -> None:
         """The stream was heard."""
-        self._heard_s = self._now()
-        self._look_later()
-
-    @property
-    def look_at(self) -> datetime:
-        """When to look next."""
-        return self._look_at
+        self._heard_s = monotonic()
+        self.look_at = datetime.now(UTC) + _LOOK
 
     def is_long(self) -> bool:
         """Whether the stream is to be forgotten; if not, there will be another look."""
-        self._look_later()
-        return self._now() - self._heard_s >= FORGOTTEN_AFTER_S
-
-    def _look_later(self) -> None:
-        self._look_at = datetime.now(UTC) + _LOOK
+        self.look_at = datetime.now(UTC) + _LOOK
+        return monotonic() - self._heard_s >= FORGOTTEN_AFTER_S
 
 
 class StreamLogic(StatefulBatchLogic[X, Y, bytes], Generic[X, Y, S]):

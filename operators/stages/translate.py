@@ -1,33 +1,58 @@
-"""The translate stage: translates every update of a segment anew, with the last output as the draft."""
+"""The translate stage: submits the updates of each stream to a service, and gives its translations."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from time import perf_counter
+from queue import SimpleQueue
 
+import msgspec
+import regex
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.clock import Clock
-from operators.decoding.translator import Translates
-from operators.events import Partial, Translation
+from operators.decoding.translator import SegmentState
+from operators.events import Partial, Translation, moment_of
+from operators.serving.service import Response, Service, StreamQueue, remember
 from operators.stages.snapshots import Silence, pack, unpack
-from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
+from operators.text import cleaned
+from operators.trouble import Trouble
 
-# Bytewax compares this time with the wall clock, which may be set back; this time is always in the past.
-_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+_log = logging.getLogger(__name__)
+
+# A word with the white space before it; in scripts without spaces, a character.
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_PIECE = regex.compile(rf"\s*(?:{_UNSPACED}|(?:(?!{_UNSPACED})\S)+)|\s+\Z")
+
+# Maximum number of pending updates of a stream that keeps up with live speech, and of another one. Then the
+# worker waits, and so does the source: a recording must not be read to its end long before its captions, and
+# live speech must not fill the memory.
+_MAX_PENDING, _MAX_AHEAD = 1000, 16
+
+#: Called with the outcome of each update: what was wrong, and details for a person.
+Note = Callable[[Trouble | None, str], None]
+
+
+class StageState(msgspec.Struct, array_like=True):
+    """The state of a stream, whatever service translates it."""
+
+    #: The open segments after what has come back, the most recent last.
+    open: dict[int, SegmentState] = {}
+    #: What was submitted and has not come back, in its order.
+    pending: list[Partial] = []
 
 
 @operator
 def translate(
     step_id: str,
     up: Stream[Partial],
-    translator: Callable[[], Translates],
+    service: Callable[[], Service],
     clock: Clock,
     *,
     keep_up: bool = False,
-    note: Note = no_note,
+    note: Note = lambda _trouble, _why: None,
 ) -> Stream[Translation]:
     """Translate partials; those of one stream are translated in order and on one worker.
 
@@ -36,9 +61,12 @@ def translate(
     update that the model starts on is at most one model step old, unless segments end faster than the model
     makes a step. The state of a segment is freed with its final, or if its stream is silent for a day.
 
+    Delivery: exactly once with recovery. The snapshot holds what was submitted and has not come back, which
+    is translated again after a resume, also by another service.
+
     Args:
         up: Partials of any number of streams.
-        translator: Gives the process's translator; called on the worker, not when the flow is built.
+        service: Gives the process's translation service; called on the worker, not when the flow is built.
         keep_up: Translate only the newest waiting partial of a segment, instead of each.
         note: Called with the outcome of each update: what was wrong, and details for a person.
 
@@ -50,11 +78,13 @@ def translate(
         >>> from connectors import JsonlSource
         >>> from flows import TranslateSettings, open_engine
         >>> from operators import Partial, VirtualClock, translate
+        >>> from operators.serving.service import DirectService
         >>> settings = TranslateSettings(source="English", to="German", threads=2)
         >>> flow, translations = Dataflow("example"), []
         >>> partials = op.input("in", flow, JsonlSource(Path("partials.jsonl"), Partial))
-        >>> translator = lambda: open_engine(settings).translator(settings)
-        >>> translated = translate("translate", partials, translator, VirtualClock())
+        >>> translator = open_engine(settings).translator(settings)
+        >>> service = lambda: DirectService(lambda _stream: translator)
+        >>> translated = translate("translate", partials, service, VirtualClock())
         >>> op.output("out", translated, TestingSink(translations))
         >>> run_main(flow)
         >>> translations[-1].is_final
@@ -63,7 +93,7 @@ def translate(
 
     def build(resume: bytes | None) -> _Stream:
         state = StageState() if resume is None else unpack(resume, StageState)
-        return _Stream(translator(), clock, state, note, keep_up=keep_up)
+        return _Stream(service(), clock, state, note, keep_up=keep_up)
 
     # Keyed by stream, not by segment: several workers would pass on a stream's captions in any order.
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.channel)
@@ -73,95 +103,119 @@ def translate(
 
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def __init__(
-        self, translator: Translates, clock: Clock, state: StageState, note: Note, *, keep_up: bool
+        self, service: Service, clock: Clock, state: StageState, note: Note, *, keep_up: bool
     ) -> None:
-        self._translator = translator
+        self._service = service
         self._clock = clock
         self._note = note
-        self._keep_up = keep_up
         self._open = state.open
-        #: What a run with rooms had not translated when it was interrupted.
-        self._pending = state.pending
-        self._due = _AT_ONCE if self._pending or self._waiting() else None
-        #: Segments that have waited since an earlier turn.
-        self._waited: set[int] = set()
+        # What an interrupted run had not translated; submitted in the first turn.
+        self._restored = state.pending
+        self._pending: list[Partial] = []
+        # Another thread may fill it.
+        self._responses: SimpleQueue[Response | Exception] = SimpleQueue()
+        self._queue = StreamQueue(self._open, self._responses.put, keep_up=keep_up)
+        self._most_pending = _MAX_PENDING if keep_up else _MAX_AHEAD
         self._silence = Silence()
 
     @override
     def on_batch(self, values: list[Partial]) -> tuple[list[Translation], bool]:
         self._silence.broken()
-        done = self._catch_up()
-        for partial in values:
-            if partial.segment not in self._open:
-                self._make_room()
-            state = self._open.setdefault(partial.segment, OpenSegment())
-            if state.waiting is not None:
-                state.waiting = None
-                state.overtaken += 1
-            if partial.is_final or not self._keep_up:
-                done.append(self._translate(partial))
-            else:
-                state.waiting = partial
-        self._due = _AT_ONCE if self._waiting() else None
-        return done, not self._open
+        self._submit(values)
+        most = self._most_pending if self._service.is_concurrent else len(self._pending)
+        return self._received(most), self._is_over
 
     @override
     def on_notify(self) -> tuple[list[Translation], bool]:
-        if self._pending:
-            return self._catch_up(), not self._open
-        if self._due is None:
-            return [], self._silence.is_long()
-        # A segment that began to wait in this turn waits for the next one, because the finals translated in
-        # this turn are shown only when it ends. One segment per turn, as more finals may have come by then.
-        due = [partial for partial in self._waiting() if partial.segment in self._waited]
-        self._waited = {partial.segment for partial in self._waiting()}
-        done = [self._translate(partial) for partial in due[:1]]
-        if not self._waiting():
-            self._due = None
-        return done, StatefulBatchLogic.RETAIN
+        if self._restored or self._pending:
+            self._silence.broken()
+            self._submit(())
+            self._service.advance(self._queue)
+            return self._received(len(self._pending)), self._is_over
+        return [], self._silence.is_long()
 
     @override
     def notify_at(self) -> datetime | None:
-        return self._due or self._silence.look_at
+        if self._restored:
+            return datetime.now(UTC)
+        if self._pending and self._service.poll is not None:
+            return datetime.now(UTC) + self._service.poll
+        return self._silence.look_at
 
     @override
     def on_eof(self) -> tuple[list[Translation], bool]:
-        self._due = None
-        done = self._catch_up()
-        return done + [self._translate(partial) for partial in self._waiting()], StatefulBatchLogic.RETAIN
+        self._submit(())
+        self._service.finish(self._queue)
+        return self._received(most_pending=0), StatefulBatchLogic.RETAIN
 
     @override
     def snapshot(self) -> bytes:
-        return pack(StageState(self._open, self._pending))
+        return pack(StageState(self._open, [*self._pending, *self._restored]))
 
-    def _catch_up(self) -> list[Translation]:
-        """Translate what was pending when the run was interrupted."""
-        pending, self._pending = self._pending, []
-        return [self._translate(partial) for partial in pending]
+    @property
+    def _is_over(self) -> bool:
+        """Whether nothing has to be remembered."""
+        return not (self._open or self._pending)
 
-    def _waiting(self) -> list[Partial]:
-        return [state.waiting for state in self._open.values() if state.waiting is not None]
+    def _submit(self, partials: Iterable[Partial]) -> None:
+        new = [*self._restored, *partials]
+        self._restored = []
+        self._pending += new
+        self._service.submit(self._queue, new)
 
-    def _make_room(self) -> None:
-        if len(self._open) >= MAX_OPEN:
-            # Waiting segments are always kept. The sessions of dropped ones are the first to be evicted.
-            quiet = (number for number, state in self._open.items() if state.waiting is None)
-            self._open.pop(next(quiet, -1), None)
+    def _received(self, most_pending: int) -> list[Translation]:
+        """What has come back by now; waits while more is pending."""
+        done = []
+        while not self._responses.empty() or len(self._pending) > most_pending:
+            done.append(self._translation(self._responses.get()))
+        return done
 
-    def _translate(self, partial: Partial) -> Translation:
-        began = perf_counter()
-        state = self._open.get(partial.segment, OpenSegment())
-        before = state.segment
-        after, output = self._translator.update(
-            partial.key, before, partial.text, is_final=partial.is_final, is_stable=partial.is_stable
+    def _translation(self, response: Response | Exception) -> Translation:
+        if isinstance(response, Exception):
+            raise response
+        partial, output, total_s = response.partial, response.output, response.seconds
+        place = next(place for place, one in enumerate(self._pending) if one is partial)
+        others = [one for one in self._pending[:place] if one.segment != partial.segment]
+        self._pending[: place + 1] = others
+        self._report(response)
+        remember(self._open, response)
+        ready_s = self._clock.done(partial.stream, partial.arrival_s, total_s)
+        return Translation(
+            **moment_of(partial),
+            source=partial.text,
+            text="".join(output.pieces),
+            tokens=output.tokens,
+            pieces=output.pieces,
+            started_s=max(partial.arrival_s, ready_s - total_s),
+            ready_s=ready_s,
+            overtaken=place - len(others),
+            effort=output.effort.with_total(total_s),
+            trouble=output.trouble,
+            is_stable=partial.is_stable,
         )
-        # Moved to the end, so that each of several waiting segments gets its turn.
-        self._open.pop(partial.segment, None)
-        self._waited.discard(partial.segment)
-        update = Update(partial, before, after, output, state.overtaken)
-        update.report(self._note)
-        if partial.is_final:
-            self._translator.release(partial.key, after)
-        else:
-            self._open[partial.segment] = OpenSegment(after)
-        return update.translation(self._clock, perf_counter() - began)
+
+    def _report(self, response: Response) -> None:
+        """Note how the update went, and log when a segment becomes longer than the context."""
+        partial, output = response.partial, response.output
+        name = f"segment {cleaned(partial.key)}"
+        before = self._open.get(partial.segment, SegmentState())
+        if len(before.windows) <= 1 < len(response.state.windows):
+            where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
+            _log.warning("%s is longer than the context and is translated in parts", name, extra=where)
+        self._note(output.trouble, f"{name}: {output.why}" if output.why else name)
+
+
+def untranslated(partial: Partial, clock: Clock) -> Translation:
+    """A sentence as it was spoken, in the form of a translation. Nothing supersedes it: it takes no time."""
+    ready_s = clock.done(partial.channel, partial.arrival_s, 0.0)
+    return Translation(
+        **moment_of(partial),
+        source=partial.text,
+        text=partial.text,
+        tokens=(),
+        # What the display withholds is counted in these.
+        pieces=tuple(_PIECE.findall(partial.text)),
+        started_s=ready_s,
+        ready_s=ready_s,
+        is_stable=partial.is_stable,
+    )

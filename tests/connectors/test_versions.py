@@ -22,7 +22,7 @@ from operators.recognizers.protocol import NumberingState
 from operators.sentences.joining import SentencesState
 from operators.stages.display import DisplayState
 from operators.stages.snapshots import unpack
-from operators.stages.translation import OpenSegment, StageState
+from operators.stages.translate import StageState
 from operators.subtitles.writer import WriterState
 
 SEGMENT = {"stream": "talk", "segment": 0, "revision": 0, "is_final": True}
@@ -58,7 +58,6 @@ STATES = {
     "JsonlPosition": "offset clock_s",
     "MicrophonePosition": "samples",
     "NumberingState": "stream next_segment unfinished heard_s",
-    "OpenSegment": "segment waiting overtaken",
     "OpenSentence": "pieces revision text",
     "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence is_stable",
     "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
@@ -112,9 +111,9 @@ def test_states_change_only_with_the_schema_of_the_folder() -> None:
 
 
 def test_a_state_of_the_first_version_of_the_schema_is_read() -> None:
-    stored = StageState({3: OpenSegment(SegmentState((Window((1, 2), (7,), (4,)),)))})
+    stored = StageState({3: SegmentState((Window((1, 2), (7,), (4,)),))})
     # What was added since then comes last.
-    first = zlib.compress(msgspec.msgpack.encode([{3: [[[[[1, 2], [7], [4]]]], None, 0]}, []]))
+    first = zlib.compress(msgspec.msgpack.encode([{3: [[[[1, 2], [7], [4]]]]}, []]))
     assert unpack(first, StageState) == stored
 
 

@@ -32,7 +32,7 @@ from flows.pages.report import Run, page
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Logits
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
@@ -41,6 +41,7 @@ from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.serving.service import DirectService
 from operators.stages.display import caption, mask_tail
 from operators.subtitles.writer import Columns, SubtitleWriter
 from operators.text import cleaned, settled, wrap
@@ -212,7 +213,8 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
     sentences: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     translator = echo_translator()
-    monkeypatch.setattr(Shared, "translator", lambda _self: translator)
+    service = DirectService(lambda _channel: translator)
+    monkeypatch.setattr(Shared, "service", lambda _self: service)
     texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
     texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])
     write(tmp_path / "in", partials(texts, stream="talk\x1b[2J", length_s=4.0))

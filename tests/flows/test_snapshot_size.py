@@ -19,6 +19,7 @@ from operators.decoding.translator import Output, SegmentState, Window
 from operators.events import Effort, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.recognizers.protocol import NumberingState
+from operators.serving.service import DirectService
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.snapshots import pack
@@ -79,8 +80,9 @@ def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_6_kib_in
 ) -> None:
     spoken = partials(250)
     flow = Dataflow("test")
-    stream = op.input("in", flow, TestingSource([*spoken, TestingSource.ABORT()]))
-    translated = translate("translate", stream, _Verbose, VirtualClock())  # type: ignore[arg-type]  # as far as it is used
+    stream = op.input("in", flow, TestingSource[Any]([*spoken, TestingSource.ABORT()]))
+    service = DirectService(lambda _channel: _Verbose())  # type: ignore[arg-type,return-value]  # as far as it is used
+    translated = translate("translate", stream, lambda: service, VirtualClock())
     records = measure(
         "measure", display("display", translated, 3), lambda _stream, state: ErasureMeter("13a", state)
     )

@@ -14,7 +14,7 @@ from flows.engine.translation import open_engine
 from flows.settings.translate import TranslateSettings
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
-from operators.decoding.greedy import retranslate
+from operators.decoding.ssbd import retranslate
 from operators.languages import Direction
 from operators.seq2seq.marian import MarianModel
 from operators.seq2seq.prompt import pair_prompt

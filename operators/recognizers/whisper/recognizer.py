@@ -6,6 +6,7 @@ signs of that are checked here (Radford et al. 2022, section 4.5).
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from typing_extensions import override
@@ -87,7 +88,8 @@ def compression(text: str) -> float:
 
 
 def _both(one: Cost, other: Cost) -> Cost:
-    return one._replace(
+    return replace(
+        one,
         passes=one.passes + other.passes,
         evaluated=one.evaluated + other.evaluated,
         model_s=one.model_s + other.model_s,

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as tried
@@ -19,11 +20,11 @@ from flows.engine.translation import to_direction
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 from operators.errors import UsageError
-from operators.events import channel_of, parted
+from operators.events import Partial, channel_of, parted
 from operators.languages import Direction
 from tests import recovering
 from tests.killing import TIMES, finish, kill, settings, speech, start
-from tests.operators.serving.toy_rooms import talks
+from tests.operators.serving.toys import talks
 from tests.program import surtitle
 
 LANGUAGES = {"de": "German", "fr": "French"}
@@ -50,27 +51,13 @@ def written(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def spoken(updates: list[Any], path: Path) -> Path:
-    """What these updates of rooms say, as partials."""
-    told, at_s = dict[tuple[str, int], int](), 0.0
-    with path.open("w") as file:
-        for one in updates:
-            revision = told[one.room, one.segment] = told.get((one.room, one.segment), -1) + 1
-            at_s += 0.5
-            partial = {
-                "stream": one.room, "segment": one.segment, "revision": revision, "text": one.text,
-                "is_final": one.is_final, "start_s": at_s - 0.5, "end_s": at_s, "arrival_s": at_s,
-            }  # fmt: skip
-            file.write(json.dumps(partial) + "\n")
-    return path
-
-
 @given(talks())
 @tried(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_captions_of_each_language_are_those_of_a_run_in_it_alone(
-    run: Callable[[str, Path], Path], tmp_path: Path, updates: list[Any]
+    run: Callable[[str, Path], Path], tmp_path: Path, talk: list[Partial]
 ) -> None:
-    partials = spoken(updates, tmp_path / "spoken.jsonl")
+    partials = tmp_path / "spoken.jsonl"
+    partials.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in talk))
     together = run("German,French", partials)
     for code, language in LANGUAGES.items():
         alone = run(language, partials)
@@ -81,7 +68,7 @@ def test_captions_of_each_language_are_those_of_a_run_in_it_alone(
             # Which stream comes first is a matter of speed.
             assert sorted(several, key=_place) == sorted(one, key=_place)
         assert written(together / "sentences.jsonl") == written(alone / "sentences.jsonl")
-        if len({one.room for one in updates}) == 1:
+        if len({one.stream for one in talk}) == 1:
             assert (together / f"talk.{code}.srt").read_text() == (alone / "talk.srt").read_text()
 
 

@@ -1,82 +1,27 @@
 """The models that workers share, and what is told of their loading."""
 
-from collections.abc import Callable, Iterable
-from queue import SimpleQueue
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from flows.captions import shared
 from flows.captions.shared import Shared
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
-from operators.decoding.decoder import Decoder, OneAtATime
-from operators.decoding.translator import SegmentState, Translates
+from operators.decoding.drive import Decoder, OneAtATime
 from operators.errors import InputError
-from operators.events import Partial
 from operators.languages import Direction
 from operators.models.pool import SessionPool, Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 from operators.sentences.joining import SentencesState
 from operators.sentences.seam import Judge, Opinion
-from operators.serving.rooms import Rooms, Update
-from tests.operators.serving.toy_rooms import HEAD, scheduler, translator
+from operators.serving.scheduler import Scheduler
+from operators.serving.service import BatchService, DirectService, Service, ThreadService
+from tests.operators.serving.toys import HEAD, Streams, partial, scheduler, translator
 from tests.toy import ToyStore
-
-
-def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_engines(_settings: Any, _directions: Any, progress: Any) -> Any:
-        progress("loading the model", 0.5)
-        pool = SimpleNamespace(usage=Usage(1, 4, 10))
-        return [
-            SimpleNamespace(
-                pool=pool,
-                first=None,
-                one_at_a_time=lambda: None,
-                translator=lambda _settings, _decoder: object(),
-            )
-        ]
-
-    monkeypatch.setattr(shared, "open_engines", open_engines)
-    told: list[Observed] = []
-    one = Shared(load_settings(None), told.append)
-    assert one.translator() is one.translator()
-    *loading, loaded = told
-    assert loading == [LoadingBegan(), LoadingAt("loading the model", 0.5), LoadingEnded()]
-    assert isinstance(loaded, ModelLoaded)
-    assert loaded.usage() == Usage(1, 4, 10)
-    # The next recording needs no loading.
-    told.clear()
-    Shared(load_settings(None), told.append, earlier=one).translator()
-    assert [*map(type, told)] == [LoadingBegan, LoadingEnded, ModelLoaded]
-
-
-def test_a_model_that_cannot_be_loaded_is_not_being_loaded_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_engines(*_given: Any) -> Any:
-        raise InputError("it is damaged")
-
-    monkeypatch.setattr(shared, "open_engines", open_engines)
-    told: list[Observed] = []
-    with pytest.raises(InputError, match="it is damaged"):
-        Shared(load_settings(None), told.append).translator()
-    assert told == [LoadingBegan(), LoadingEnded()]
-
-
-def test_rooms_with_other_languages_have_no_glossary() -> None:
-    opened: list[TranslateSettings] = []
-
-    def translator(settings: TranslateSettings, _decoder: Any) -> Any:
-        opened.append(settings)
-        return object()
-
-    settings = load_settings(None, {"translate": {"to": "German", "glossary": "terms.tsv"}})
-    directions = tuple(Direction.of("English", target) for target in ("German", "French"))
-    languages = SimpleNamespace(directions=directions, direction=lambda _stream: directions[0])
-    one = Shared(settings, lambda _event: None, languages)
-    engine: Any = SimpleNamespace(translator=translator, prompts={"en-de": None, "en-fr": None})
-    one._translates(engine, SimpleNamespace())
-    assert [(each.target, each.glossary) for each in opened] == [("German", "terms.tsv"), ("French", None)]
 
 
 class _Engine:
@@ -87,49 +32,87 @@ class _Engine:
         self.pool = SimpleNamespace(usage=Usage(1, 4, 10))
         self.store = ToyStore(3)
         self.first = None
-        #: Languages of the translators that were made.
-        self.targets: list[str] = []
+        #: Languages of the translators that were made, with their glossaries.
+        self.targets: list[tuple[str, Any]] = []
 
     def one_at_a_time(self) -> Decoder:
+        self.store = ToyStore(3)
         return OneAtATime(SessionPool(self.store, HEAD, 2))
 
-    def translator(self, settings: TranslateSettings, decoder: Decoder) -> Any:
-        self.targets.append(settings.target)
-        return translator(decoder, "ssbd")
+    def scheduler(self, *, is_hurried: bool) -> Scheduler:  # noqa: ARG002 - a pass costs the same
+        return scheduler(2, 16, self.store)
 
-    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> Rooms:
-        served = scheduler(2, 16, self.store)
-        return Rooms(served, translates(served), keep_up=keep_up)
+    def translator(self, settings: TranslateSettings, decoder: Decoder) -> Any:
+        self.targets.append((settings.target, settings.glossary))
+        return translator(decoder, "ssbd")
 
     @property
     def has_worked(self) -> bool:
         return any(cache.evaluated for cache in self.store.caches[1:])
 
 
-@pytest.mark.parametrize("rooms", [True, False])
+def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_engines(_settings: Any, _directions: Any, progress: Any) -> Any:
+        progress("loading the model", 0.5)
+        return [_Engine("en-de")]
+
+    monkeypatch.setattr(shared, "open_engines", open_engines)
+    told: list[Observed] = []
+    one = Shared(load_settings(None), told.append)
+    assert one.service() is one.service()
+    *loading, loaded = told
+    assert loading == [LoadingBegan(), LoadingAt("loading the model", 0.5), LoadingEnded()]
+    assert isinstance(loaded, ModelLoaded)
+    assert loaded.usage() == Usage(1, 4, 10)
+    # The next recording needs no loading.
+    told.clear()
+    Shared(load_settings(None), told.append, earlier=one).service()
+    assert [*map(type, told)] == [LoadingBegan, LoadingEnded, ModelLoaded]
+
+
+def test_a_model_that_cannot_be_loaded_is_not_being_loaded_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_engines(*_given: Any) -> Any:
+        raise InputError("it is damaged")
+
+    monkeypatch.setattr(shared, "open_engines", open_engines)
+    told: list[Observed] = []
+    with pytest.raises(InputError, match="it is damaged"):
+        Shared(load_settings(None), told.append).service()
+    assert told == [LoadingBegan(), LoadingEnded()]
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({}, DirectService),
+        ({"translate": {"rooms": 2}}, ThreadService),
+        ({"input": {"audio": "talk.wav"}, "output": {"srt": "talk.srt"}}, BatchService),
+    ],
+)
 def test_a_stream_is_translated_by_the_engine_for_its_languages(
-    monkeypatch: pytest.MonkeyPatch, rooms: bool
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], kind: type[Service]
 ) -> None:
     german, italian, spanish = (Direction.of("English", to) for to in ("German", "Italian", "Spanish"))
     languages = SimpleNamespace(
         directions=(german, italian, spanish), direction=lambda stream: Direction.of("English", stream)
     )
-    given: dict[str, Any] = {"translate": {"rooms": 2} if rooms else {}, "sentences": {"method": "off"}}
-    settings = load_settings(None, given)
+    translate = {"glossary": "terms.tsv"} | given.get("translate", {})
+    settings = load_settings(None, given | {"translate": translate, "sentences": {"method": "off"}})
     for stream in ("German", "Italian", "Spanish"):
         engines = [_Engine("en-de", "en-it"), _Engine("en-es")]
         monkeypatch.setattr(shared, "open_engines", lambda *_given, engines=engines: engines)
         told: list[Observed] = []
         one = Shared(settings, told.append, languages)
         one.load()
-        if rooms:
-            results = SimpleQueue[Any]()
-            one.rooms().hand_in(Update(stream, 0, "a b", is_final=False), results.put)
-            one.rooms().close()
-            assert results.get_nowait().update.room == stream
-        else:
-            one.translator().update(f"{stream}/000000", SegmentState(), "a b", is_final=False)
-        assert [engine.targets for engine in engines] == [["German", "Italian"], ["Spanish"]]
+        service, streams = one.service(), Streams()
+        assert isinstance(service, kind)
+        streams.submit(service, partial("a b", stream=stream, is_final=True))
+        service.finish(streams.queues[stream])
+        assert streams.wait(1)[0].partial.stream == stream
+        # The glossary is of the first language.
+        assert [engine.targets for engine in engines] == [
+            [("German", "terms.tsv"), ("Italian", None)], [("Spanish", None)]
+        ]  # fmt: skip
         assert [engine.has_worked for engine in engines] == [stream != "Spanish", stream == "Spanish"]
         assert isinstance(told[-1], ModelLoaded)
         assert told[-1].usage() == Usage(2, 8, 20)
@@ -154,17 +137,11 @@ def test_only_english_is_judged_whatever_translates(monkeypatch: pytest.MonkeyPa
         joined = make(SentencesState("a"))
         for segment, text in enumerate(("It was late.", "Nobody came any more.")):
             joined.hear(
-                Partial(
-                    stream="a",
-                    segment=segment,
-                    revision=0,
-                    is_final=True,
-                    text=text,
-                    start_s=segment,
-                    end_s=segment + 0.9,
-                    arrival_s=segment + 1.0,
+                replace(
+                    partial(text, stream="a", segment=segment, is_final=True),
+                    start_s=segment, end_s=segment + 0.9, arrival_s=segment + 1.0,
                 )
-            )
+            )  # fmt: skip
         finals[spoken] = [one.text for one in joined.end()]
     assert finals == {"English": ["It was late nobody came any more."], "German": ["Nobody came any more."]}
     assert opened == [[]]

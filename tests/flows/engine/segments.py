@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from operators.decoding.translator import Output, SegmentState, Translates
+from operators.decoding.translator import Output, SegmentState, SegmentTranslator
 
 TEXTS = {
     "a": ["the", "the weather", "the weather in", "the whether in the", "the weather in the hills is fine"],
@@ -11,7 +11,9 @@ TEXTS = {
 }
 
 
-def outputs(translator: Translates, texts: Mapping[str, Sequence[str]] = TEXTS) -> dict[str, list[Output]]:
+def outputs(
+    translator: SegmentTranslator, texts: Mapping[str, Sequence[str]] = TEXTS
+) -> dict[str, list[Output]]:
     """What is made of each update, none of which may be lost."""
     states = {key: SegmentState() for key in texts}
     made: dict[str, list[Output]] = {key: [] for key in texts}
@@ -28,6 +30,6 @@ def outputs(translator: Translates, texts: Mapping[str, Sequence[str]] = TEXTS) 
     return made
 
 
-def pieces_of(translator: Translates) -> dict[str, list[tuple[str, ...]]]:
+def pieces_of(translator: SegmentTranslator) -> dict[str, list[tuple[str, ...]]]:
     """The pieces of each update."""
     return {key: [output.pieces for output in made] for key, made in outputs(translator).items()}

@@ -12,7 +12,7 @@ from flows.measuring.plan import make_plan, row_settings
 from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import BIAS, UTILITY, Rules
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError

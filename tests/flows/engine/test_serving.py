@@ -1,20 +1,19 @@
-"""The engine with rooms: what is handed in at the same time is translated together, as each is alone."""
+"""The engine with many streams: what comes at the same time is translated together, as each is alone."""
 
-from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
 from flows.engine import translation
-from flows.engine.sessions import beams, on_thread
+from flows.engine.sessions import beams
 from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
 from operators.languages import Direction
-from operators.serving.rooms import Done, Update
+from operators.serving.service import ModelQueue
 from tests.flows.engine.segments import TEXTS, pieces_of
+from tests.operators.serving.toys import Streams, partial
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_kinds import write_kind
 
@@ -25,21 +24,17 @@ def settings(model: Path, **given: Any) -> TranslateSettings:
 
 
 def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[str, ...]]]:
-    """What three rooms get that talk at the same time."""
-    rooms = engine.rooms(partial(engine.translator, shared), keep_up=False)
-    served, results = on_thread(rooms), SimpleQueue[Any]()
-    for room, texts in TEXTS.items():
+    """What three streams get that talk at the same time."""
+    scheduler = engine.scheduler(is_hurried=True)
+    translator = engine.translator(shared, scheduler)
+    model, streams = ModelQueue(scheduler, lambda _channel: translator), Streams(keep_up=False)
+    for stream, texts in TEXTS.items():
         for number, text in enumerate(texts):
-            update = Update(room, 0, text, is_final=number == len(texts) - 1, number=number)
-            served.hand_in(update, results.put)
-    served.close()
-    made: dict[str, list[tuple[str, ...]]] = {room: [] for room in TEXTS}
-    for _ in range(sum(map(len, TEXTS.values()))):
-        done = results.get_nowait()
-        assert isinstance(done, Done), done
-        output = done.output
-        assert output.trouble is None or not output.trouble.is_loss
-        made[done.update.room].append(output.pieces)
+            streams.put(model, partial(text, stream=stream, is_final=number == len(texts) - 1))
+    made: dict[str, list[tuple[str, ...]]] = {stream: [] for stream in TEXTS}
+    for one in streams.finish(model):
+        assert one.output.trouble is None or not one.output.trouble.is_loss
+        made[one.partial.stream].append(one.output.pieces)
     return made
 
 

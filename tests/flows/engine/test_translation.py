@@ -8,7 +8,7 @@ import pytest
 from flows.engine.translation import open_engine, translator_settings
 from flows.measuring.plan import row_settings
 from flows.settings.translate import TranslateSettings
-from operators.decoding.translator import SegmentState, Translates
+from operators.decoding.translator import SegmentState, SegmentTranslator
 from operators.errors import UsageError
 from operators.prompts.prompt import Prompt
 from tests.flows.talk import read
@@ -23,7 +23,7 @@ CHATML = """{% for message in messages %}<|im_start|>{{ message.role }}
 """
 
 
-def translator_of(settings: TranslateSettings) -> Translates:
+def translator_of(settings: TranslateSettings) -> SegmentTranslator:
     return open_engine(settings).translator(settings)
 
 

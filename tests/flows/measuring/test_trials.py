@@ -15,9 +15,9 @@ from flows.measuring.bench import Likelihood, Mask, masked, mixing_key, run_tria
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
 from flows.measuring.plan import make_plan
 from flows.measuring.scores import SegmentTrial
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Method, Task
-from operators.decoding.greedy import retranslate
+from operators.decoding.ssbd import retranslate
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError
 from operators.models.pool import SessionPool

@@ -233,7 +233,7 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
         "metrics": {"listen": 0},
     }
     parts = make_parts(load_settings(None, raw), ToyShared)
-    parts.shared.translator().__class__ = Hanging
+    parts.shared.service()._of("").__class__ = Hanging  # type: ignore[attr-defined]  # a DirectService
     dataflow = build(parts)
     seen: list[str] = []
 

@@ -11,9 +11,8 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.adjustment import adjusted, ending_figures, whole
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from tests.toy import END, ToyCache
 
 

@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, UtilityAcceptance
 from operators.decoding.adjustment import adjusted
-from operators.decoding.decoder import Decode
-from operators.decoding.drive import drive
+from operators.decoding.drive import Decode, drive
 from operators.decoding.forward import Decoded, Logits, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.models.pool import SessionPool
 from operators.serving.scheduler import Scheduler
 from operators.trouble import Trouble

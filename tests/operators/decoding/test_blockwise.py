@@ -9,11 +9,10 @@ from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, M
 from operators.decoding.drafts import Draft, Drafter, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Method, Origin, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.research.jacobi import Jacobi
 from tests.says import Said, Says
 from tests.toy import END, ToyCache

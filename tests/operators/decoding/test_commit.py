@@ -5,12 +5,10 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule, count_passes
-from operators.decoding.decoder import OneAtATime
-from operators.decoding.drive import drive
+from operators.decoding.drive import OneAtATime, drive
 from operators.decoding.forward import Forward, Task
-from operators.decoding.greedy import continuous
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import continuous, ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt

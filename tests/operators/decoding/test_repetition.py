@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import last_word_end, textless
 from operators.decoding.repetition import (
     FIGURE_TOKENS,
@@ -19,7 +18,7 @@ from operators.decoding.repetition import (
     said_again,
 )
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.trouble import Trouble
 from tests.toy import END, ToyCache
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Logits, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.speech import ClosingToken, Doubt, ProbabilitySession, certain, until_doubtful
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from tests.toy import END, ToyCache
 
 tokens = st.lists(st.integers(1, 6), max_size=12)

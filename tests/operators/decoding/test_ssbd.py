@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import Acceptance, BiasedAcceptance, UtilityAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Method, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from tests.toy import END, ToyCache
 
 tokens = st.lists(st.integers(1, 6), max_size=12)

@@ -9,11 +9,10 @@ from operators.decoding.adjustment import adjusted
 from operators.decoding.blockwise import decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Method, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.terms import LogitBias, SourceTerms, Term, term_bias
 from operators.glossary import Glossary, times_said
 from operators.models.pool import SessionPool

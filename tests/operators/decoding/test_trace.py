@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flows.engine.methods import method
 from flows.settings.translate import TranslateSettings
-from operators.decoding.decoder import OneAtATime, Sessions
+from operators.decoding.drive import OneAtATime, Sessions
 from operators.decoding.forward import Method, Origin, Task
 from operators.decoding.recorder import Recorder
 from operators.decoding.trace import Decoding, spelled

@@ -1,6 +1,7 @@
 """A segment's translation from its first partial to its final, on the toy model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +11,10 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, split_source
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
 from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
@@ -25,26 +25,30 @@ texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 
 
 def translator(
-    bias: float | None, *, size: int = 2, max_source: int = 100, max_output: int = 40,
-    knows_unfinished: bool = False, tail: int = 3, unfinished_tail: int | None = None,
+    method: float | Callable[[Task], Method] | None,
+    *,
     vocabulary: ToyVocabulary | None = None,
     store: ToyStore | None = None,
-) -> Translator:  # fmt: skip
+    glossary: Glossary | None = None,
+    tail: int = 3,
+    prompt: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Translator:
+    """A translator with this method: `ssbd` with a bias, or without one `retranslate`.
+
+    ``prompt`` and ``settings`` are further arguments of the prompt and the settings.
+    """
     vocabulary = vocabulary or ToyVocabulary()
-    prompt = Prompt(
-        vocabulary, (1, 2), " ", (tail,), EndOfTurn(vocabulary), knows_unfinished=knows_unfinished,
-        unfinished_tail=None if unfinished_tail is None else (unfinished_tail,),
-    )  # fmt: skip
+    whole = Prompt(vocabulary, (1, 2), " ", (tail,), EndOfTurn(vocabulary), **(prompt or {}))
 
-    def method(task: Task) -> Method:
-        return retranslate(task) if bias is None else ssbd(task, BiasedAcceptance(bias))
+    def chosen(task: Task) -> Method:
+        if callable(method):
+            return method(task)
+        return retranslate(task) if method is None else ssbd(task, BiasedAcceptance(method))
 
-    return Translator(
-        prompt,
-        OneAtATime(SessionPool(store or ToyStore(size + 1), prompt.head, size)),
-        method,
-        TranslatorSettings(max_source=max_source, max_output=max_output),
-    )
+    pool = SessionPool(store or ToyStore(3), whole.head, 2)
+    how = TranslatorSettings(**({"max_source": 100, "max_output": 40} | settings))
+    return Translator(whole, OneAtATime(pool), chosen, how, glossary)
 
 
 def keeping(tasks: list[Task]) -> Callable[[Task], Method]:
@@ -97,12 +101,8 @@ def test_a_state_goes_on_as_its_text_in_a_model_of_another_vocabulary(stored: Le
     state = SegmentState((Window(tokens, tokens, (9,) * len(tokens), " a b c"),))
     tasks: list[Task] = []
     vocabulary = Later()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-    pool = SessionPool(ToyStore(3), prompt.head, 2)
-    settings = TranslatorSettings(max_source=100, max_output=40, commit=CommitRule(1))
-    _, output = Translator(prompt, OneAtATime(pool), keeping(tasks), settings).update(
-        "s/000000", state, "a b c d", is_final=False
-    )
+    model = translator(keeping(tasks), vocabulary=vocabulary, commit=CommitRule(1))
+    _, output = model.update("s/000000", state, "a b c d", is_final=False)
     assert tasks[0].draft == tuple(vocabulary.tokenize(said))
     assert tasks[0].committed == (3 if stored.tokenize("a") == vocabulary.tokenize("a") else 0)
     assert "".join(output.pieces).startswith(said)
@@ -133,7 +133,7 @@ class SpaceAlone(ToyVocabulary):
 def test_a_model_that_may_wait_says_something_in_the_end(
     text: str, bias: float | None, is_new: bool, vocabulary: ToyVocabulary
 ) -> None:
-    model = translator(bias, knows_unfinished=True, vocabulary=vocabulary)
+    model = translator(bias, prompt={"knows_unfinished": True}, vocabulary=vocabulary)
     state, partial = model.update("s/000000", SegmentState(), text, is_final=False)
     if is_new:
         state = SegmentState()
@@ -150,7 +150,7 @@ def test_a_model_that_is_told_is_asked_for_finals_and_for_partials_each_in_its_o
     updates: list[str],
 ) -> None:
     told, of_partials, of_finals = (
-        translator(None, tail=3, unfinished_tail=4), translator(None, tail=4), translator(None, tail=3),
+        translator(None, prompt={"unfinished_tail": (4,)}), translator(None, tail=4), translator(None),
     )  # fmt: skip
     outputs = run(told, updates)
     assert [output.tokens for output in outputs] == [output.tokens for output in run(of_partials, updates)]
@@ -181,13 +181,8 @@ def test_an_answer_has_room_to_spare_and_more_in_a_vocabulary_not_made_for_capti
     words: int, knows_unfinished: bool, ratio: int
 ) -> None:
     tasks: list[Task] = []
-
-    def method(task: Task) -> Method:
-        tasks.append(task)
-        return retranslate(task)
-
-    model = translator(None, max_output=400, knows_unfinished=knows_unfinished)
-    model._method = method
+    prompt = {"knows_unfinished": knows_unfinished}
+    model = translator(keeping(tasks), max_output=400, prompt=prompt)
     model.update("s/000000", SegmentState(), "a " * words, is_final=True)
     assert tasks[0].limit == ratio * words + 24
 
@@ -225,13 +220,12 @@ class Spaced(ToyVocabulary):
 @pytest.mark.parametrize("joint", [" ", ""])
 def test_windows_are_joined_by_what_stands_between_two_sentences_of_the_language(joint: str) -> None:
     vocabulary = Spaced()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary), joint)
-    pool = SessionPool(ToyStore(3), prompt.head, 2)
-    # one token an answer, so that all white space stands at the end of a window
-    settings = TranslatorSettings(max_source=8, max_output=40)
-    model = Translator(
-        prompt, OneAtATime(pool), lambda task: retranslate(task._replace(limit=1, stop=())), settings
-    )
+
+    def method(task: Task) -> Method:
+        # One token an answer, so that all white space stands at the end of a window.
+        return retranslate(task._replace(limit=1, stop=()))
+
+    model = translator(method, vocabulary=vocabulary, max_source=8, prompt={"joint": joint})
     _, output = model.update("s/000000", SegmentState(), "a b c " * 8, is_final=True)
     words = [vocabulary.piece(token).decode().strip() for token in output.tokens]
     assert len(words) >= 3
@@ -270,14 +264,7 @@ def test_pieces_add_up_to_the_text_even_if_tokens_end_inside_characters(text: st
 
 def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
     seen: list[Task] = []
-
-    def method(task: Task) -> Method:
-        seen.append(task)
-        return retranslate(task)
-
-    model = translator(None)
-    model._method = method
-    said = {}
+    model, said = translator(keeping(seen)), {}
     for key in ("a/000000", "b/000000", "a/000001"):
         _, said[key] = model.update(key, SegmentState(), "b", is_final=True)
     assert said["a/000000"].tokens
@@ -285,17 +272,14 @@ def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
 
 
 def with_glossary(
-    terms: dict[str, str] | None, bias: float | None = 0.2, *, copies: bool = False
+    terms: dict[str, str] | None,
+    method: float | Callable[[Task], Method] | None = 0.2,
+    *,
+    copies: bool = False,
 ) -> Translator:
-    prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()), copies=copies)
+    """A translator with a glossary of ``terms``."""
     glossary = None if terms is None else Glossary({spelling(term): terms[term] for term in terms})
-    pool = SessionPool(ToyStore(3), prompt.head, 2)
-
-    def method(task: Task) -> Method:
-        return retranslate(task) if bias is None else ssbd(task, BiasedAcceptance(bias))
-
-    settings = TranslatorSettings(max_source=100, max_output=40)
-    return Translator(prompt, OneAtATime(pool), method, settings, glossary)
+    return translator(method, vocabulary=Letters(), glossary=glossary, prompt={"copies": copies})
 
 
 def said(model: Translator, updates: list[str]) -> list[tuple[int, ...]]:
@@ -317,8 +301,8 @@ def test_updates_without_a_term_are_translated_as_without_a_glossary(
 def test_with_terms_and_without_bias_every_update_equals_retranslation_with_them(
     updates: list[str], terms: dict[str, str]
 ) -> None:
-    want = said(with_glossary(terms, bias=None), updates)
-    assert said(with_glossary(terms, bias=0.0), updates) == want
+    want = said(with_glossary(terms, None), updates)
+    assert said(with_glossary(terms, 0.0), updates) == want
 
 
 @pytest.mark.parametrize(
@@ -335,15 +319,13 @@ def test_a_term_that_an_answer_lacks_is_put_into_the_source_for_as_long_as_that_
         yield Forward([*task.prompt], len(task.prompt) - 1)
         return Decoded(tuple(Letters().tokenize(answers[asked[-1]])))
 
-    model = with_glossary({"a": "d"}, copies=True)
-    model._method = method
-    output, _ = run(model, ["a b", "a b c"])
+    output, _ = run(with_glossary({"a": "d"}, method, copies=True), ["a b", "a b c"])
     assert "".join(output.pieces) == shown
     assert asked == ["a b", "d b", *then]
 
 
 def test_a_term_that_the_speaker_takes_back_is_no_longer_leaned_to() -> None:
-    model = with_glossary({"f": "d e f d"}, bias=0.0)
+    model = with_glossary({"f": "d e f d"}, 0.0)
     before, with_term, after = said(model, ["a b", "a b f", "a b"])
     assert with_term[:4] == (4, 5, 6, 4)
     assert after == before != with_term
@@ -355,20 +337,12 @@ def test_a_full_stop_is_no_draft_for_what_was_said_since(is_final: bool, draft: 
         def piece(self, token: int) -> bytes:
             return b"." if token == 6 else super().piece(token)
 
-    vocabulary, drafts = Marks(), list[tuple[int, ...]]()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-
-    def method(task: Task) -> Method:
-        drafts.append(tuple(task.draft))
-        return retranslate(task)
-
-    settings = TranslatorSettings(max_source=100, max_output=40)
-    pool = SessionPool(ToyStore(3), prompt.head, 2)
+    vocabulary, tasks = Marks(), list[Task]()
     output = (2, 3, 6, 6)
     spelled = b"".join(map(vocabulary.piece, output)).decode()
     state = SegmentState((Window((1,), output, (0,) * 4, spelled),))
-    Translator(prompt, OneAtATime(pool), method, settings).update("s/0", state, "a b", is_final=is_final)
-    assert drafts == [draft]
+    translator(keeping(tasks), vocabulary=vocabulary).update("s/0", state, "a b", is_final=is_final)
+    assert [task.draft for task in tasks] == [draft]
 
 
 @pytest.mark.parametrize(
@@ -389,37 +363,23 @@ def test_a_full_stop_that_only_the_model_was_told_is_not_shown_and_not_missed(
         return Decoded((2, 3, 6), 0, 0)
         yield
 
-    vocabulary = Marks()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-    settings = TranslatorSettings(max_source=100, max_output=40, conditioning=Conditioning(close=True))
-    model = Translator(prompt, OneAtATime(SessionPool(ToyStore(3), prompt.head, 2)), method, settings)
+    model = translator(method, vocabulary=Marks(), conditioning=Conditioning(close=True))
     before, _ = model.update("s/0", SegmentState(), "a b", is_final=False)
     _, output = model.update("s/0", before, text, is_final=is_final)
     assert output.tokens == shown
 
 
 def test_a_model_is_told_the_terms_of_its_text_or_else_what_its_stream_said_before() -> None:
-    vocabulary, prompts = ToyVocabulary(), list[tuple[int, ...]]()
-
-    def method(task: Task) -> Method:
-        prompts.append(tuple(task.prompt))
-        return retranslate(task)
-
-    prompt = Prompt(
-        vocabulary, (1, 2), "", (3,), EndOfTurn(vocabulary),
-        terms=PromptNotes((5,), (5,), (4,), "{term}{translation}"), context=PromptNotes((6,), (6,), (7,)),
-    )  # fmt: skip
-    model = Translator(
-        prompt,
-        OneAtATime(SessionPool(ToyStore(3), prompt.head, 2)),
-        method,
-        TranslatorSettings(max_source=100, max_output=40, context=1),
-        Glossary({("c",): "b"}),
-    )
+    tasks: list[Task] = []
+    prompt = {
+        "terms": PromptNotes((5,), (5,), (4,), "{term}{translation}"),
+        "context": PromptNotes((6,), (6,), (7,)),
+    }
+    model = translator(keeping(tasks), prompt=prompt, context=1, glossary=Glossary({("c",): "b"}))
     for number, (stream, text) in enumerate([("s", "a"), ("s", "b b"), ("t", "a"), ("s", "a a"), ("s", "c")]):
         model.update(f"{stream}/{number:06d}", SegmentState(), text, is_final=True)
-    a, bb, aa, c, cb = (tuple(vocabulary.tokenize(text)) for text in ("a", "b b", "a a", "c", "cb"))
-    assert prompts == [
+    a, bb, aa, c, cb = (tuple(ToyVocabulary().tokenize(text)) for text in ("a", "b b", "a a", "c", "cb"))
+    assert [tuple(task.prompt) for task in tasks] == [
         (1, 2, *a, 3),
         (6, *a, 6, *bb, 7),
         (1, 2, *a, 3),
@@ -432,7 +392,7 @@ def test_a_model_is_told_the_terms_of_its_text_or_else_what_its_stream_said_befo
 def test_a_final_that_says_what_the_last_partial_said_is_decoded_again_if_its_end_was_withheld(
     text: str, decodes: bool
 ) -> None:
-    model, vocabulary = translator(None, knows_unfinished=True), ToyVocabulary()
+    model, vocabulary = translator(None, prompt={"knows_unfinished": True}), ToyVocabulary()
     output = (2, 3)
     spelled = b"".join(map(vocabulary.piece, output)).decode()
     before = SegmentState((Window(tuple(vocabulary.tokenize(text)), output, (0, 0), spelled),))

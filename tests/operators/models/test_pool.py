@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.decoder import Decode
-from operators.decoding.drive import drive
+from operators.decoding.drive import Decode, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Task, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd

@@ -14,9 +14,8 @@ from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Logits, Method, Origin, Session, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.decoding.ssbd import ssbd
+from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.tree import TokenTree
 from operators.models.pool import SessionPool
 from operators.research.draft_model import ModelDrafts, Prediction, TreeDraft

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import retranslate
 from operators.research.heads import StateSolver
 from operators.research.many_answers import many_answers
 from tests.toy import END, ToyCache, ToyStore

@@ -10,9 +10,9 @@ from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import retranslate
 from operators.models.pool import SessionPool
 from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
 from operators.research.trajectory import (

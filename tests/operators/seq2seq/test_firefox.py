@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import Logits
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings

@@ -9,11 +9,12 @@ import pytest
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, run_main
 from typing_extensions import override
 
 from operators.decoding.translator import Output, SegmentState
 from operators.events import Effort, Partial, Translation
+from operators.serving.service import DirectService
 from operators.stages.translate import translate
 
 CHUNK_S = 0.05
@@ -44,7 +45,8 @@ class Simulation:
     def run(self, partials: Sequence[Partial]) -> list[Translation]:
         dataflow, out = Dataflow("test"), list[Translation]()
         stream = op.input("in", dataflow, _Arriving(self, partials))
-        translated = translate("translate", stream, lambda: self, self, keep_up=True)  # type: ignore[arg-type,return-value]
+        service = DirectService(lambda _channel: self)  # type: ignore[arg-type,return-value]
+        translated = translate("translate", stream, lambda: service, self, keep_up=True)
         op.output("out", translated, TestingSink(out))
         run_main(dataflow)  # type: ignore[no-untyped-call]
         return out
@@ -153,16 +155,3 @@ def test_several_streams_share_a_slow_model_and_lose_no_final() -> None:
     assert {one.key for one in out if one.is_final} == {one.key for one in spoken if one.is_final}
     # At most each stream's final and partial come before it.
     assert max(simulation.waits_s) <= 6 * 0.6 + CHUNK_S
-
-
-def test_finals_that_wait_go_before_partials_that_wait() -> None:
-    spoken = [one for one in speech(40) if one.segment < 2]
-    last = next(one for one in spoken if one.is_final)
-    together = [*(one for one in spoken if one.segment == 1 and not one.is_final), last][-4:]
-    out = list[Translation]()
-    dataflow, simulation = Dataflow("test"), Simulation(1.0)
-    stream = op.input("in", dataflow, TestingSource(together, batch_size=9))
-    translated = translate("translate", stream, lambda: simulation, simulation, keep_up=True)  # type: ignore[arg-type,return-value]
-    op.output("out", translated, TestingSink(out))
-    run_main(dataflow)  # type: ignore[no-untyped-call]
-    assert [(one.is_final, one.overtaken) for one in out] == [(True, 0), (False, 2)]

@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,14 @@ from operators.clock import VirtualClock
 from operators.events import Caption, ErasureRecord, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter
-from operators.serving.rooms import RoomsThread
+from operators.serving.service import DirectService, Service, ThreadService
 from operators.stages import snapshots
 from operators.stages.deduplicate import deduplicate
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.snapshots import FORGOTTEN_AFTER_S, Silence
 from operators.stages.translate import translate
-from operators.stages.translate_rooms import translate_rooms
-from tests.operators.serving.toy_rooms import alone, scheduler, toy_rooms
+from tests.operators.serving.toys import alone, model_of, scheduler
 
 STREAMS = 30
 #: Streams that may have been heard so late that nobody looked at them any more.
@@ -50,22 +49,28 @@ def said(streams: Sequence[int]) -> Iterator[Partial]:
             )  # fmt: skip
 
 
-def slowly(given: Iterator[Any]) -> Iterator[Any]:
+def slowly(given: Iterator[Any], is_over: Callable[[], bool] = lambda: True) -> Iterator[Any]:
     for one in given:
         time.sleep(0.001)
         yield one
+    pause = TestingSource.PAUSE(timedelta(milliseconds=10))
+    while not is_over():
+        yield pause
+    # The last snapshot is written after what it is of.
+    yield from [pause] * 5
 
 
-def flow(given: Any, *, with_rooms: bool) -> tuple[Dataflow, list[ErasureRecord]]:
+def flow(given: Any, *, in_thread: bool) -> tuple[Dataflow, list[ErasureRecord]]:
     records: list[ErasureRecord] = []
     dataflow = Dataflow("test")
     once = deduplicate("deduplicate", op.input("in", dataflow, given))
-    if with_rooms:
-        served = RoomsThread(toy_rooms(scheduler(3, 16), "ssbd", keep_up=False))
-        translated = translate_rooms("translate", dataflow, once, lambda: served, VirtualClock())
+    if in_thread:
+        model = model_of(scheduler(3, 16), "ssbd")
+        service: Service = ThreadService([model], lambda _channel: model)
     else:
-        model = alone("ssbd")
-        translated = translate("translate", once, lambda: model, VirtualClock())
+        own = alone("ssbd")
+        service = DirectService(lambda _channel: own)
+    translated = translate("translate", once, lambda: service, VirtualClock())
     measured = measure(
         "measure", display("display", translated, 0), lambda _stream, state: ErasureMeter("13a", state)
     )
@@ -97,11 +102,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize("with_rooms", [False, True])
+@pytest.mark.parametrize("in_thread", [False, True])
 def test_streams_with_ever_new_names_leave_no_state_and_everything_was_measured(
-    folder: Path, *, with_rooms: bool
+    folder: Path, *, in_thread: bool
 ) -> None:
-    dataflow, records = flow(TestingSource(slowly(said(range(STREAMS)))), with_rooms=with_rooms)
+    source = TestingSource(slowly(said(range(STREAMS)), lambda: len(records) == 3 * STREAMS))
+    dataflow, records = flow(source, in_thread=in_thread)
     run(dataflow, folder)
     assert all(states(folder)[stage] <= LATE for stage in STAGES), states(folder)
     assert len(records) == 3 * STREAMS
@@ -111,28 +117,17 @@ def test_streams_with_ever_new_names_leave_no_state_and_everything_was_measured(
     assert meter.summary({}).segments == STREAMS
 
 
-@pytest.mark.parametrize("with_rooms", [False, True])
 def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, with_rooms: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoken = list(said(range(STREAMS)))
-
-    def until_all_is_translated() -> Iterator[Any]:
-        yield from spoken
-        pause = TestingSource.PAUSE(timedelta(milliseconds=10))
-        while len(before) < len(spoken):
-            yield pause
-        # The last snapshot is written after what it is of.
-        yield from [pause] * 5
-        yield TestingSource.ABORT()
-
-    dataflow, before = flow(TestingSource(until_all_is_translated()), with_rooms=with_rooms)
+    dataflow, _ = flow(TestingSource[Any]([*spoken, TestingSource.ABORT()]), in_thread=False)
     run(dataflow, folder)
     assert all(states(folder)[stage] >= STREAMS - 1 for stage in STAGES), "else nothing is tested"
     monkeypatch.setattr(snapshots, "_LOOK", timedelta(0))
     monkeypatch.setattr(snapshots, "FORGOTTEN_AFTER_S", 0.0)
     later = list(said(range(STREAMS, STREAMS + 5)))
-    dataflow, records = flow(TestingSource([*spoken, *later]), with_rooms=with_rooms)
+    dataflow, records = flow(TestingSource([*spoken, *later]), in_thread=False)
     run(dataflow, folder)
     assert all(states(folder)[stage] <= LATE + 5 for stage in STAGES), states(folder)
     assert {one.stream for one in later} <= {one.stream for one in records}
@@ -163,15 +158,13 @@ def test_the_sums_of_a_room_end_when_it_is_over_and_those_of_others_stay(
     assert len(records) == STREAMS
 
 
-def test_silence_counts_from_when_a_stream_was_last_heard() -> None:
+def test_silence_counts_from_when_a_stream_was_last_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [5.0]
-    one = Silence(lambda: now[0])
-    now[0] += FORGOTTEN_AFTER_S - 1.0
-    before = one.look_at
-    assert not one.is_long()
-    assert one.look_at > before, "and there is another look"
-    one.broken()
-    now[0] += FORGOTTEN_AFTER_S - 1.0
-    assert not one.is_long()
-    now[0] += 1.0
+    monkeypatch.setattr(snapshots, "monotonic", lambda: now[0])
+    one = Silence()
+    for _ in range(2):
+        now[0] += FORGOTTEN_AFTER_S - 1.0
+        assert not one.is_long()
+        one.broken()
+    now[0] += FORGOTTEN_AFTER_S
     assert one.is_long()

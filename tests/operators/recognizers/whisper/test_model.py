@@ -9,8 +9,8 @@ import pytest
 
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import retranslate
 from operators.errors import InputError
 from operators.recognizers.whisper.model import Encoded, WhisperModel, log_mel
 from tests.near_ties import agree
