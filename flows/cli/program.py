@@ -60,9 +60,7 @@ class Commands(TyperGroup):
     @override
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] in COMMANDS and not ctx.resilient_parsing:
-            raise UsageError(
-                f"{args[0]} is now `surtitle {COMMANDS[args[0]]}`, which varies settings by --vary"
-            )
+            raise UsageError(f"there is no {args[0]} any more; use `surtitle {COMMANDS[args[0]]}`")
         command = _SUFFIXES.get(PurePath(args[0]).suffix.lower())
         if command in self.commands and args[0] not in self.commands and not ctx.resilient_parsing:
             raise UsageError(

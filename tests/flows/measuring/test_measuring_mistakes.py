@@ -57,7 +57,7 @@ MISTAKES = [
     ("bench --task speech SPEECH --from French", 2, "the default recogniser knows English only"),
     ("bench --task drafts x.txt", 2, "--set translate.draft_model"),
     ("bench --task drafts x.wav y.wav --set translate.draft_model=y.gguf", 2, "add --speech-model"),
-    ("bench-speech SPEECH", 2, "bench-speech is now `surtitle bench --task speech`"),
+    ("bench-speech SPEECH", 2, "there is no bench-speech any more; use `surtitle bench --task speech`"),
     ("loadgen captions.jsonl", 3, "caption events cannot be replayed in rooms"),
     ("loadgen talk.jsonl --rooms 1,many", 2, "--rooms: give numbers from 1 to 1000"),
     ("loadgen SPEECH --server http://[::1/", 2, "is no address; give one such as http://127.0.0.1:8080/"),
