@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from connectors.sinks.jsonl import JsonlSink
     from connectors.sinks.subtitles import SubtitleSink
     from connectors.sinks.wav import WavSink
+    from connectors.terminal import open_screen
 else:
     __getattr__ = exports(
         __name__,
@@ -28,6 +29,7 @@ else:
             "MicrophoneSource": "connectors.microphone.source",
             "SubtitleSink": "connectors.sinks.subtitles",
             "WavSink": "connectors.sinks.wav",
+            "open_screen": "connectors.terminal",
         },
     )
 
@@ -40,4 +42,5 @@ __all__ = [
     "MicrophoneSource",
     "SubtitleSink",
     "WavSink",
+    "open_screen",
 ]

@@ -16,6 +16,9 @@ import pytest
 import connectors
 import flows
 import operators
+from connectors.jsonl.files import read_events
+from operators.events import ErasureRecord
+from operators.recognizers.moonshine import bundled_recording
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "tests" / "samples"
@@ -23,12 +26,19 @@ EXAMPLES = ROOT / "docs" / "examples"
 EXPORTS = [(package.__name__, name) for package in (operators, connectors, flows) for name in package.__all__]
 #: What has no example of its own: shown in docs/examples, or in the stage that takes it.
 SHOWN_ELSEWHERE = {
+    "DirectService",
+    "ErasureMeter",
     "FileSink",
     "Hypothesis",
     "MicrophoneSource",
     "Recognizer",
+    "Sentences",
     "TranslateSettings",
+    "join_sentences",
+    "language",
+    "moonshine_recognizer",
     "open_engine",
+    "open_screen",
 }
 #: What takes long to import, or may not be installed.
 HEAVY = {"azure", "bytewax", "llama_cpp", "numpy", "onnxruntime", "sounddevice", "starlette"}
@@ -79,11 +89,12 @@ def test_asking_a_package_for_nothing_loads_nothing() -> None:
 
 
 @pytest.mark.real_model
-def test_a_flow_of_ones_own_translates(folder: Path) -> None:
-    said = run(EXAMPLES / "own_flow.py", "partials.jsonl", cwd=folder).splitlines()
-    finals = [line for line in said if " = " in line]
-    assert len(finals) == len(set(finals)) > 0
-    assert any("Guten Morgen" in line for line in finals)
+def test_the_whole_chain_captions_a_recording_and_logs_its_erasure(folder: Path) -> None:
+    said = run(EXAMPLES / "whole_chain.py", str(bundled_recording()), "log.jsonl", cwd=folder)
+    records = list(read_events(folder / "log.jsonl", ErasureRecord))
+    finals = [one for one in records if one.is_final]
+    assert "Zeiten" in said
+    assert len(said.splitlines()) == len({one.segment for one in records}) == len(finals) > 1
 
 
 def test_a_recogniser_of_ones_own_recognises(folder: Path) -> None:

@@ -30,7 +30,7 @@ from operators.replacing import replaced
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.recognize import Pause, listen
-from operators.stages.sentences import sentences
+from operators.stages.sentences import join_sentences
 from operators.stages.show import show
 from operators.stages.translate import translate, untranslated
 
@@ -116,7 +116,7 @@ def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
     # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
     goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
-    return sentences(
+    return join_sentences(
         "sentences", heard, parts.shared.sentences(), now,
         lambda stream, count: observe(SpeechEnded(stream, count)),
         goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),

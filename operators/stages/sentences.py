@@ -22,7 +22,7 @@ MakeSentences = Callable[[SentencesState], Sentences]
 
 
 @operator
-def sentences(
+def join_sentences(
     step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
     up: Stream[Partial | Pause],
     make: MakeSentences | None,

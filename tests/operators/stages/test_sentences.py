@@ -13,7 +13,7 @@ from operators.events import Partial
 from operators.languages import language
 from operators.sentences.joining import Sentences, SentencesState
 from operators.stages.recognize import Pause
-from operators.stages.sentences import MakeSentences, sentences
+from operators.stages.sentences import MakeSentences, join_sentences
 
 Heard = Partial | Pause
 
@@ -39,7 +39,7 @@ def run(
     flow = Dataflow("sentences")
     out = [] if out is None else out
     up: Stream[Heard] = op.input("in", flow, TestingSource(heard))
-    joined = sentences("sentences", up, how, now, ended)
+    joined = join_sentences("sentences", up, how, now, ended)
     partials = op.filter_map("partials", joined, lambda one: one if isinstance(one, Partial) else None)
     op.output("out", partials, TestingSink(out))
     run_main(flow, epoch_interval=timedelta(0))  # type: ignore[no-untyped-call] # Bytewax's
