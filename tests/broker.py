@@ -22,16 +22,12 @@ IS_FOREIGN = VARIABLE in os.environ
 
 
 class Message(NamedTuple):
-    """A message that was in a topic."""
-
     key: bytes | None
     value: bytes
     headers: dict[str, str]
 
 
 class Broker:
-    """A client of the broker at an address."""
-
     def __init__(self, address: str) -> None:
         self.address = address
         self._config = {"bootstrap.servers": address, "log_level": 0}
@@ -111,7 +107,6 @@ class Broker:
                 yield Message(message.key(), message.value(), headers)
 
     def wait(self) -> None:
-        """Until it answers."""
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -178,7 +173,6 @@ def a_broker_behind_a_proxy() -> Iterator[OwnBroker]:
 
 @contextmanager
 def a_broker() -> Iterator[Broker]:
-    """The broker to test against."""
     if IS_FOREIGN:
         broker = Broker(os.environ[VARIABLE])
         broker.wait()

@@ -30,15 +30,12 @@ class Proxy:
         self._call(self._listen(self._socket))
 
     def cut(self, how: Outage) -> None:
-        """Begin an outage."""
         self._call(self._cut(how))
 
     def restore(self) -> None:
-        """End an outage; connections that hung go on."""
         self._call(self._restore())
 
     def close(self) -> None:
-        """End the proxy."""
         self._call(self._cut("refused"))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

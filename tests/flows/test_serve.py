@@ -28,7 +28,6 @@ SAID = "tried failed matter again"
 
 
 def serve(*options: object) -> AbstractContextManager[Run]:
-    """A running server of rooms."""
     return running(SURTITLE, "serve", "--port", "0", "--set", "translate.threads=2", *options)
 
 
@@ -86,18 +85,8 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
     samples, rate = soundfile.read(speech, dtype="int16")
     soundfile.write(tmp_path / "short.wav", samples[: 3 * rate], rate)
     rooms: dict[str, list[dict[str, Any]]] = {"German": [], "Spanish": []}
-    with serve(
-        "--to",
-        "German,Spanish",
-        "--model",
-        "captions",
-        "--set",
-        "translate.rooms=2",
-        "--captions",
-        written,
-        "--set",
-        f"output.sentences={sentences}",
-    ) as server:
+    options = ("--set", "translate.rooms=2", "--captions", written, "--set", f"output.sentences={sentences}")
+    with serve("--to", "German,Spanish", "--model", "captions", *options) as server:
         speak_at_once(server.port, speech, rooms)
         # Later, because shared passes differ in rounding.
         speak(server.port, tmp_path / "short.wav", [], room="both", to="German,Spanish")

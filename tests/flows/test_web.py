@@ -84,17 +84,8 @@ def test_watching_changes_no_caption_and_no_time(captions: Path, tmp_path: Path)
 def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, tmp_path: Path) -> None:
     summary = tmp_path / "summary.json"
     secret = {"SURTITLE_WEB_TOKEN": "from-the-environment"}
-    command = [
-        SURTITLE,
-        "replay",
-        captions,
-        "--host",
-        "0.0.0.0",
-        "--port",
-        "0",
-        "--set",
-        f"output.summary={summary}",
-    ]
+    command = [SURTITLE, "replay", captions, "--host", "0.0.0.0", "--port", 0]
+    command += ["--set", f"output.summary={summary}"]
     settings = tmp_path / "surtitle.toml"
     settings.write_text('[web]\ntoken = "from-the-settings"\n')
     for options, environment, token in (

@@ -1,154 +1,145 @@
 """Hours of partials through a model, with snapshots, a page and one viewer: ``python -m tests.hours toy``.
 
-Fails when an update is not summed up, when a process leaves something behind, or when anything grows by more
-than `tests.hours.watch.MAY_GROW` says.
+Fails when an update is not summed up, or when the process grows by more than `MAY_GROW` says (Linux).
 """
 
 import argparse
-import http.client
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from itertools import groupby
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any
+from time import sleep
+from urllib.request import urlopen
 
-from tests.chaos.trial import (
-    LINES,
-    ROOT,
-    SUBTITLES,
-    SURTITLE,
-    Broken,
-    Trial,
-    heed_signals,
-    lines,
-    outputs,
-    port,
-    see,
-)
-from tests.hours.watch import Watch, faults, series
-from tests.killing import speech
+from tests.killing import heed_signals, speech
+from tests.program import ROOT, SURTITLE
 from tests.tiny_gguf import pieces, write_model
 
-#: Seconds of a pause that ends a sentence.
-_PAUSE_S = 1.6
-#: The recording that is repeated, beside the checkout; and what is in it, where there is none.
-_RECORDED = (
-    ROOT / "../shared/data/asr/lj001.moonshine.partials.jsonl",
-    ROOT / "tests/samples/partials.jsonl",
-)
+#: By what share each quantity may grow from the first third of a run to its last.
+MAY_GROW = {"resident MiB": 0.03, "descriptors": 0.0, "threads": 0.0, "CPU ms an update": 0.10}
+#: Share of a run that may be needed to become warm, and seconds between two looks at it.
+_WARM, _EVERY_S = 0.1, 1.0
 _OUTPUTS = {
-    **LINES,
-    **SUBTITLES,
-    "sentences": "sentences.jsonl",
-    "summary": "summary.json",
+    **{name: f"{name}.jsonl" for name in ("captions", "log", "translations", "sentences")},
+    **{"srt": "talk.srt", "vtt": "talk.vtt", "summary": "summary.json"},
 }
 
 
 def main() -> int:
-    """Run the scenario; the exit code says whether all held."""
     heed_signals()
-    # So that what was started ends with it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser(prog="python -m tests.hours")
     parser.add_argument("model", choices=("toy", "real"), help="toy: random weights of a small real model")
     parser.add_argument("--segments", type=int, default=10_000)
-    recorded = next(path for path in _RECORDED if path.exists())
-    parser.add_argument("--partials", type=Path, default=recorded, help="what the real model translates")
-    parser.add_argument("options", nargs="*", help="more options of surtitle, after --")
-    with Trial(0) as trial:
-        found = _replay(trial, parser.parse_args())
+    parser.add_argument("--partials", type=Path, default=ROOT / "tests/samples/partials.jsonl")
+    given = parser.parse_args()
+    with TemporaryDirectory(prefix="surtitle-hours-") as folder:
+        found = _replay(Path(folder), given.model, given.segments, given.partials)
     print("\n".join(f"OUT OF BOUNDS: {one}" for one in found) or "all of it held")
     return bool(found)
 
 
-def _replay(trial: Trial, given: argparse.Namespace) -> list[str]:
-    """Replay all of it, or until Ctrl-C."""
-    spoken = trial.folder / "partials.jsonl"
-    model: Sequence[object] = ()
-    if given.model == "toy":
-        speech(spoken, given.segments, step_s=1.6, pause_s=_PAUSE_S)
-        model = (
-            "--model",
-            write_model(trial.folder / "toy.gguf", pieces({})),
-            "--set",
-            "translate.threads=1",
-        )
+def _replay(folder: Path, model: str, segments: int, recorded: Path) -> list[str]:
+    options = [one for key, name in _OUTPUTS.items() for one in ("--set", f"output.{key}={name}")]
+    if model == "toy":
+        speech(folder / "spoken.jsonl", segments, step_s=1.6, pause_s=1.6)
+        write_model(folder / "toy.gguf", pieces({}))
+        options += ["--model", "toy.gguf", "--set", "translate.threads=1"]
     else:
-        _repeat(given.partials, spoken, given.segments)
-    # There is no option for what a replay reads anyway.
-    (trial.folder / "surtitle.toml").write_text('[output]\npartials = "heard.jsonl"\n')
-    process = trial.start(
-        SURTITLE, "replay", spoken, "--quiet", *model, "--web", "--port", 0,
-        *outputs(_OUTPUTS), "--recovery", "run", "--settings", "surtitle.toml", *given.options,
-    )  # fmt: skip
-    viewer = _Viewer(_served_at(process), lines(spoken)[0]["stream"])
-    with Watch(process.pid, trial.folder / "log.jsonl") as watch:
+        _repeat(recorded, folder / "spoken.jsonl", segments)
+    command = [SURTITLE, "replay", "spoken.jsonl", "--quiet", "--web", "--port", "0", "--recovery", "run"]
+    with subprocess.Popen(
+        [*command, *options], cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        address = re.search(r"http://\S+", process.stderr.readline())
+        assert address, process.stderr.read()
+        stream = json.loads((folder / "spoken.jsonl").read_text().splitlines()[0])["stream"]
+        viewer = Thread(target=_view, args=(f"{address[0]}streams/{stream}/events",), daemon=True)
         viewer.start()
+        samples: list[_Sample] = []
         try:
-            viewer.join()
-        except KeyboardInterrupt:
-            print("ended early", flush=True)
-    # With a page it stays until it is told.
-    process.send_signal(signal.SIGINT)
-    ended = trial.end(process)
-    see(ended.code == 0, ended.stderr)
-    updates = lines(trial.folder / "log.jsonl")
-    summary = json.loads((trial.folder / "summary.json").read_bytes())
-    see(summary["updates"] == len(updates), f"{summary['updates']} updates of {len(updates)} are summed up")
-    print(
-        f"{len(updates)} updates, {lines(spoken)[-1]['end_s'] / 3600:.1f} hours of speech; the viewer read "
-        f"{viewer.octets / 2**20:.1f} MiB, {viewer.finals} finals"
-    )
-    return faults(series(watch.samples))
-
-
-def _served_at(process: "subprocess.Popen[str]") -> int:
-    assert process.stderr is not None
-    for line in process.stderr:
-        found = port(line, "captions")
-        if found is not None:
-            return found
-    raise Broken("it ended before it served captions")
+            # The end of the stream is the end of the run, which stays until it is told.
+            with suppress(KeyboardInterrupt):
+                while viewer.is_alive():
+                    samples.append(_sample(process.pid, folder / "log.jsonl"))
+                    sleep(_EVERY_S)
+            process.send_signal(signal.SIGINT)
+            stderr = process.communicate(timeout=180)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 0, stderr
+    updates = (folder / "log.jsonl").read_bytes().count(b"\n")
+    summed = json.loads((folder / "summary.json").read_bytes())["updates"]
+    assert summed == updates, f"{summed} updates of {updates} are summed up"
+    return _faults(samples[int(_WARM * len(samples)) :])
 
 
 def _repeat(recorded: Path, path: Path, segments: int) -> None:
-    """Write the segments of a recording again and again, each time with new numbers and a little later."""
+    """Write the segments of a recording again and again, with new numbers and later each time."""
     partials = [json.loads(line) for line in recorded.read_bytes().splitlines()]
-    once = [list(group) for _, group in groupby(partials, lambda one: one["segment"])]
+    once = {number: [one for one in partials if one["segment"] == number] for number in range(segments)}
+    spoken = [some for some in once.values() if some]
     length_s = max(one["arrival_s"] for one in partials) + 0.5
     with path.open("w") as file:
         for number in range(segments):
-            turn, which = divmod(number, len(once))
-            for one in once[which]:
-                file.write(json.dumps(_later(one, turn * length_s) | {"segment": number}) + "\n")
+            turn, which = divmod(number, len(spoken))
+            for one in spoken[which]:
+                times = {key: one[key] + turn * length_s for key in ("start_s", "end_s", "arrival_s")}
+                file.write(json.dumps({**one, **times, "segment": number}) + "\n")
 
 
-def _later(partial: dict[str, Any], shift_s: float) -> dict[str, Any]:
-    times = ("start_s", "end_s", "arrival_s")
-    return partial | {name: round(partial[name] + shift_s, 3) for name in times}
-
-
-class _Viewer(Thread):
-    """Reads a stream to its end, as a browser does, and keeps nothing of it."""
-
-    def __init__(self, port: int, stream: str) -> None:
-        super().__init__(daemon=True)
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._stream = stream
-        self.octets = 0
-        self.finals = 0
-
-    def run(self) -> None:
-        self._connection.request("GET", f"/streams/{self._stream}/events")
-        for line in self._connection.getresponse():
-            self.octets += len(line)
-            self.finals += b'"final":true' in line
+def _view(address: str) -> None:
+    """Read a stream to its end, as a browser does, and keep nothing of it."""
+    with urlopen(address, timeout=60) as answer:
+        for line in answer:
             if b'"type":"end"' in line:
                 return
+
+
+#: Resident MiB, descriptors, threads, seconds of processors, and updates in the log.
+_Sample = tuple[float, int, int, float, int]
+
+
+def _sample(process: int, log: Path) -> _Sample:
+    folder = Path("/proc") / str(process)
+    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    # The name of the program, in brackets, may hold spaces.
+    times = (folder / "stat").read_text().rpartition(")")[2].split()
+    return (
+        int(status["VmRSS"].split()[0]) / 1024,
+        len(list((folder / "fd").iterdir())),
+        int(status["Threads"]),
+        (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK"),
+        log.read_bytes().count(b"\n") if log.exists() else 0,
+    )
+
+
+def _faults(samples: Sequence[_Sample]) -> list[str]:
+    """What grew by more than it may, in sentences; what did not is printed."""
+    assert len(samples) > 9, "the run was too short to tell"
+    resident, descriptors, threads, _, _ = zip(*samples, strict=True)
+    costs = [
+        1000 * (after[3] - before[3]) / (after[4] - before[4])
+        for before, after in pairwise(samples)
+        if after[4] > before[4]
+    ]
+    found = []
+    for (name, most), values in zip(MAY_GROW.items(), (resident, descriptors, threads, costs), strict=True):
+        third = len(values) // 3
+        # By the lower quartiles: other programs can only make a moment dearer than it is.
+        first, last = (sorted(part)[third // 4] for part in (values[:third], values[-third:]))
+        print(f"{name}: {first:.1f}, then {last:.1f}")
+        if last > first * (1 + most):
+            found.append(f"{name} grew from {first:.1f} to {last:.1f}, by more than {most:.0%}")
+    return found
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The models that workers share, and what is told of their loading."""
 
-from collections.abc import Callable, Iterable
-from queue import SimpleQueue
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,18 +10,13 @@ from flows.captions import shared
 from flows.captions.shared import Shared
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
-from operators.decoding.decoder import Decoder, OneAtATime
-from operators.decoding.translator import SegmentState, Translates
 from operators.errors import InputError
 from operators.events import Partial
 from operators.languages import Direction
-from operators.models.pool import SessionPool, Usage
+from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 from operators.sentences.joining import SentencesState
 from operators.sentences.seam import Judge, Opinion
-from operators.serving.rooms import Rooms, Update
-from tests.operators.serving.toy_rooms import HEAD, scheduler, translator
-from tests.toy import ToyStore
 
 
 def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,62 +71,6 @@ def test_rooms_with_other_languages_have_no_glossary() -> None:
     engine: Any = SimpleNamespace(translator=translator, prompts={"en-de": None, "en-fr": None})
     one._translates(engine, SimpleNamespace())
     assert [(each.target, each.glossary) for each in opened] == [("German", "terms.tsv"), ("French", None)]
-
-
-class _Engine:
-    """An engine for the given directions on a toy model."""
-
-    def __init__(self, *codes: str) -> None:
-        self.prompts = dict.fromkeys(codes)
-        self.pool = SimpleNamespace(usage=Usage(1, 4, 10))
-        self.store = ToyStore(3)
-        self.first = None
-        #: Languages of the translators that were made.
-        self.targets: list[str] = []
-
-    def one_at_a_time(self) -> Decoder:
-        return OneAtATime(SessionPool(self.store, HEAD, 2))
-
-    def translator(self, settings: TranslateSettings, decoder: Decoder) -> Any:
-        self.targets.append(settings.target)
-        return translator(decoder, "ssbd")
-
-    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> Rooms:
-        served = scheduler(2, 16, self.store)
-        return Rooms(served, translates(served), keep_up=keep_up)
-
-    @property
-    def has_worked(self) -> bool:
-        return any(cache.evaluated for cache in self.store.caches[1:])
-
-
-@pytest.mark.parametrize("rooms", [True, False])
-def test_a_stream_is_translated_by_the_engine_for_its_languages(
-    monkeypatch: pytest.MonkeyPatch, rooms: bool
-) -> None:
-    german, italian, spanish = (Direction.of("English", to) for to in ("German", "Italian", "Spanish"))
-    languages = SimpleNamespace(
-        directions=(german, italian, spanish), direction=lambda stream: Direction.of("English", stream)
-    )
-    given: dict[str, Any] = {"translate": {"rooms": 2} if rooms else {}, "sentences": {"method": "off"}}
-    settings = load_settings(None, given)
-    for stream in ("German", "Italian", "Spanish"):
-        engines = [_Engine("en-de", "en-it"), _Engine("en-es")]
-        monkeypatch.setattr(shared, "open_engines", lambda *_given, engines=engines: engines)
-        told: list[Observed] = []
-        one = Shared(settings, told.append, languages)
-        one.load()
-        if rooms:
-            results = SimpleQueue[Any]()
-            one.rooms().hand_in(Update(stream, 0, "a b", is_final=False), results.put)
-            one.rooms().close()
-            assert results.get_nowait().update.room == stream
-        else:
-            one.translator().update(f"{stream}/000000", SegmentState(), "a b", is_final=False)
-        assert [engine.targets for engine in engines] == [["German", "Italian"], ["Spanish"]]
-        assert [engine.has_worked for engine in engines] == [stream != "Spanish", stream == "Spanish"]
-        assert isinstance(told[-1], ModelLoaded)
-        assert told[-1].usage() == Usage(2, 8, 20)
 
 
 def test_only_english_is_judged_whatever_translates(monkeypatch: pytest.MonkeyPatch) -> None:

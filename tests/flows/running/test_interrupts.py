@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.trial import heed_signals
 from tests.flows.test_terminal import FINAL, SURTITLE, captions
+from tests.killing import heed_signals
 
 BUSY = """
 import threading
@@ -85,21 +85,21 @@ def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -
     assert subprocess.run([sys.executable, "-c", WAITING], timeout=60, check=False).returncode == 0
 
 
-def deaf(signals: int, waiting: str) -> "subprocess.CompletedProcess[str]":
+@pytest.mark.parametrize(
+    ("signals", "waiting", "code", "said"),
+    [
+        (1, "stop.wait()", 0, "stopped\n"),
+        (2, "lock = threading.Lock(); lock.acquire(); lock.acquire()", 128 + signal.SIGTERM, ""),
+    ],
+)
+def test_a_main_thread_that_hears_nothing_is_asked_to_stop_and_then_ended(
+    signals: int, waiting: str, code: int, said: str
+) -> None:
     program = DEAF.format(signals=signals, waiting=waiting)
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=False
     )
-
-
-def test_a_main_thread_that_hears_nothing_is_asked_to_stop() -> None:
-    done = deaf(1, "stop.wait()")
-    assert (done.returncode, done.stdout) == (0, "stopped\n")
-
-
-def test_a_second_signal_ends_a_process_whose_main_thread_hears_nothing() -> None:
-    done = deaf(2, "lock = threading.Lock(); lock.acquire(); lock.acquire()")
-    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
+    assert (done.returncode, done.stdout) == (code, said)
 
 
 def interrupted(program: str, *arguments: object) -> tuple[int, str]:
