@@ -49,6 +49,7 @@ WRITTEN = [
     "bench text --json READ --markdown WRITTEN",
     "replay events --recovery READ --captions WRITTEN",
     "replay events --captions READ --srt WRITTEN",
+    "replay events --set input.skip_bad=true --set output.log=events.rejected",
     "replay events --set output.log=READ --set output.summary=WRITTEN",
 ]
 EVENTS = Path(__file__).parents[1] / "samples"

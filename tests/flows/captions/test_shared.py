@@ -11,12 +11,12 @@ from flows.captions.shared import Shared
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
 from operators.errors import InputError
-from operators.events import Partial
 from operators.languages import Direction
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 from operators.sentences.joining import SentencesState
 from operators.sentences.seam import Judge, Opinion
+from tests.flows.talk import partials
 
 
 def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,19 +90,8 @@ def test_only_english_is_judged_whatever_translates(monkeypatch: pytest.MonkeyPa
         make = Shared(settings, lambda _event: None).sentences()
         assert make is not None
         joined = make(SentencesState("a"))
-        for segment, text in enumerate(("It was late.", "Nobody came any more.")):
-            joined.hear(
-                Partial(
-                    stream="a",
-                    segment=segment,
-                    revision=0,
-                    is_final=True,
-                    text=text,
-                    start_s=segment,
-                    end_s=segment + 0.9,
-                    arrival_s=segment + 1.0,
-                )
-            )
+        for one in partials([["It was late."], ["Nobody came any more."]], stream="a", length_s=1.0):
+            joined.hear(one)
         finals[spoken] = [one.text for one in joined.end()]
     assert finals == {"English": ["It was late nobody came any more."], "German": ["Nobody came any more."]}
     assert opened == [[]]

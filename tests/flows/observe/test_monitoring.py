@@ -25,13 +25,22 @@ from typing_extensions import override
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.observe.monitoring import Monitoring
-from flows.observe.run_observers import Observers
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk, Partial
 from operators.metrics.erasure import ErasureMeter
-from operators.notifications import RunBegan, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
+from operators.notifications import (
+    LoadingBegan,
+    LoadingEnded,
+    RunBegan,
+    RunEnded,
+    SoundHeard,
+    SoundLost,
+    SourceChanged,
+    SpeechCut,
+    UpdateMeasured,
+)
 from tests.flows.talk import captions
 from tests.program import ROOT, SURTITLE, Program, completed
 from tests.recovering import ToyShared
@@ -214,21 +223,25 @@ def live_monitoring() -> Monitoring:
     )
 
 
-def counted(monitoring: Monitoring, *names: str) -> list[float | None]:
-    return [monitoring.metrics.registry.get_sample_value(f"surtitle_{name}") for name in names]
-
-
-def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -> None:
+def test_health_hears_of_loading_and_of_a_microphone_that_is_gone() -> None:
     monitoring = live_monitoring()
-    observers = Observers(monitoring)
-    caption = captions()[0]
-    observers.observe(SoundHeard(chunk(0.0), 0.1))
-    observers.observe(SoundHeard(chunk(0.1), 0.2))
-    observers.observe(SoundLost(1.0))
-    observers.observe(SoundLost(1.5, 20.0))
-    names = ("audio", "lost_audio", "absent_audio")
-    assert counted(monitoring, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
-    observers.observe(SpeechCut("a text was cut"))
-    assert counted(monitoring, "cut_speech_total") == [1]
-    observers.observe(UpdateMeasured(ErasureMeter("13a").record(caption), 1.0))
-    assert counted(monitoring, "segments_total", "waiting_segments") == [1, 0]
+    heard = []
+    for event in (
+        RunBegan(), LoadingBegan(), LoadingEnded(), SourceChanged("the microphone was disconnected", 0.2),
+        SoundHeard(chunk(0.3), 0.4), RunEnded(),
+    ):  # fmt: skip
+        monitoring.observe(event)
+        heard.append(monitoring.verdict().cause or monitoring.verdict().state)
+    assert heard == ["ok", "starting", "ok", "source_lost", "ok", "over"]
+
+
+def test_sound_and_captions_are_counted_and_of_losses_what_is_new() -> None:
+    monitoring = live_monitoring()
+    for event in (
+        SoundHeard(chunk(0.0), 0.1), SoundHeard(chunk(0.1), 0.2), SoundLost(1.0), SoundLost(1.5, 20.0),
+        SpeechCut("a text was cut"), UpdateMeasured(ErasureMeter("13a").record(captions()[0]), 1.0),
+    ):  # fmt: skip
+        monitoring.observe(event)
+    names = ("audio_seconds", "lost_audio_seconds", "absent_audio_seconds", "cut_speech", "segments")
+    counts = [monitoring.metrics.registry.get_sample_value(f"surtitle_{name}_total") for name in names]
+    assert counts == [0.2, 1.5, 20.0, 1, 1]
