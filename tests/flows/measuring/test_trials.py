@@ -172,3 +172,12 @@ def test_what_cannot_be_judged_is_left_out() -> None:
     assert likelihood.nats("a b", (), is_final=True) is None
     assert likelihood.nats("  ", (4,), is_final=True) is None
     assert likelihood.nats("a b c a b c", (4,), is_final=True) is None
+
+
+def test_outputs_are_judged_once_and_are_the_same() -> None:
+    plain = list(run_trials(CORPUS, translators(), 2, masks(), set()))
+    judged = list(run_trials(CORPUS, translators(), 2, masks(), set(), likelihood=judge()))
+    assert texts(judged) == texts(plain)
+    nats = [[update.nats for each in trial.updates for update in each if update.tokens] for trial in judged]
+    assert all(one is not None for trial in nats[:3] for one in trial)
+    assert all(one is None for trial in nats[3:] for one in trial)

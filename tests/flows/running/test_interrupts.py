@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,9 +54,7 @@ os._exit(0)
 """
 
 
-@contextmanager
-def asked_twice(number: signal.Signals) -> Iterator["subprocess.Popen[str]"]:
-    """A busy process that was asked to stop, and was asked again."""
+def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, preexec_fn=heed_signals
     ) as process:
@@ -65,20 +62,11 @@ def asked_twice(number: signal.Signals) -> Iterator["subprocess.Popen[str]"]:
         try:
             for said in ("ready\n", "stopping\n"):
                 assert process.stdout.readline() == said
-                process.send_signal(number)
-            yield process
+                process.send_signal(signal.SIGHUP)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=0.5)
         finally:
             process.kill()
-
-
-def test_the_first_ctrl_c_asks_to_stop_and_the_second_stops_at_once() -> None:
-    with asked_twice(signal.SIGINT) as process:
-        assert process.wait(timeout=60) == 130
-
-
-def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
-    with asked_twice(signal.SIGHUP) as process, pytest.raises(subprocess.TimeoutExpired):
-        process.wait(timeout=0.5)
 
 
 def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -> None:
