@@ -36,7 +36,7 @@ os.environ[OFFLINE_VARIABLE] = "1"
 LONGEST_FIRST = (
     "test_page_commands.py", "test_live.py", "test_recording.py", "test_checks.py", "test_job.py",
     "test_serve.py", "test_recovery.py", "test_page.py", "test_loadgen.py", "test_media.py",
-    "test_doctor.py", "measuring/test_speech.py", "test_llama.py", "test_own_parts.py",
+    "test_doctor.py", "test_speech.py", "test_llama.py", "test_own_parts.py",
     "test_page_settings.py", "test_captions_only.py", "test_draft_model.py", "test_overlay.py",
     "test_protocol.py", "test_interrupts.py", "test_control_room.py", "test_failures.py", "test_rows.py",
     "test_cluster.py", "test_outputs.py",
