@@ -46,11 +46,9 @@ def server(says: Says) -> Iterator[str]:
             thread.join()
 
 
-def load(
-    address: str, rooms: int = 1, seconds: float = 0.5, *, token: str | None = None, stop: Flag | None = None
-) -> Counter[str]:
+def load(address: str, rooms: int = 1, *, token: str | None = None) -> Counter[str]:
     meter = Meter()
-    speak_to_server(address, SOUND, (), token, stop or Flag())(Load(rooms, seconds), meter)
+    speak_to_server(address, SOUND, (), token, Flag())(Load(rooms, 0.5), meter)
     return meter.counts
 
 
