@@ -59,10 +59,10 @@ def _replay(folder: Path, model: str, segments: int, recorded: Path) -> list[str
         [*command, *options], cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        address = re.search(r"http://\S+", process.stderr.readline())
-        assert address, process.stderr.read()
+        said = (re.search(r"captions at (http://\S+)", line) for line in process.stderr)
+        address = next(filter(None, said))
         stream = json.loads((folder / "spoken.jsonl").read_text().splitlines()[0])["stream"]
-        viewer = Thread(target=_view, args=(f"{address[0]}streams/{stream}/events",), daemon=True)
+        viewer = Thread(target=_view, args=(f"{address[1]}streams/{stream}/events",), daemon=True)
         viewer.start()
         samples: list[_Sample] = []
         try:
