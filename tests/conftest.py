@@ -34,32 +34,13 @@ os.environ[OFFLINE_VARIABLE] = "1"
 
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (
-    "test_page_commands.py",
-    "test_live.py",
-    "test_recording.py",
-    "test_checks.py",
-    "test_job.py",
-    "test_serve.py",
-    "test_recovery.py",
-    "test_page.py",
-    "test_loadgen.py",
-    "test_media.py",
-    "test_doctor.py",
-    "measuring/test_speech.py",
-    "test_llama.py",
-    "test_own_parts.py",
-    "test_page_settings.py",
-    "test_captions_only.py",
-    "test_draft_model.py",
-    "test_overlay.py",
-    "test_protocol.py",
-    "test_interrupts.py",
-    "test_control_room.py",
-    "test_failures.py",
-    "test_rows.py",
-    "test_cluster.py",
-    "test_outputs.py",
-)
+    "test_page_commands.py", "test_live.py", "test_recording.py", "test_checks.py", "test_job.py",
+    "test_serve.py", "test_recovery.py", "test_page.py", "test_loadgen.py", "test_media.py",
+    "test_doctor.py", "test_speech.py", "test_llama.py", "test_own_parts.py",
+    "test_page_settings.py", "test_captions_only.py", "test_draft_model.py", "test_overlay.py",
+    "test_protocol.py", "test_interrupts.py", "test_control_room.py", "test_failures.py", "test_rows.py",
+    "test_cluster.py", "test_outputs.py",
+)  # fmt: skip
 #: Files that play sound into a microphone take turns: each wants both processors in real time.
 HEARD = (
     "doctor/test_checks.py",
@@ -113,13 +94,11 @@ class _Together(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist is n
 
 @pytest.fixture(scope="session")
 def model_path() -> Path:
-    """The base model, assembled."""
     return resolve_model("base")
 
 
 @pytest.fixture(scope="session")
 def model(model_path: Path) -> Iterator[LlamaModel]:
-    """The base model, loaded."""
     loaded = LlamaModel(model_path)
     yield loaded
     loaded.close()

@@ -4,10 +4,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-HOSTS = [
-    {"name": "ALSA", "default_input_device": 1},
-    {"name": "OSS", "default_input_device": -1},
-]
+HOSTS = [{"name": "ALSA", "default_input_device": 1}, {"name": "OSS", "default_input_device": -1}]
 
 
 class FakePortAudioError(Exception):
@@ -22,8 +19,6 @@ def device(name: str, channels: int = 2, rate: float = 48_000.0, host: int = 0) 
 
 
 class FakeSound:
-    """The module."""
-
     PortAudioError = FakePortAudioError
 
     def __init__(self, *devices: dict[str, Any]) -> None:

@@ -53,7 +53,6 @@ def _stream(name: str, segments: int, random: Random, step_s: float, pause_s: fl
 
 
 def recording(path: Path, seconds: int) -> None:
-    """Noise at 16 kHz."""
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(Random(2).randbytes(32_000 * seconds))
@@ -103,7 +102,6 @@ def start_process(path: Path, where: list[str], number: int) -> "subprocess.Pope
 
 
 def free_addresses(count: int) -> list[str]:
-    """Addresses on this machine that nobody listens at."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     found = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
     for one in held:
@@ -112,7 +110,6 @@ def free_addresses(count: int) -> list[str]:
 
 
 def finish(process: "subprocess.Popen[str]") -> None:
-    """Let a run come to its end, which has to be a good one."""
     _, stderr = process.communicate(timeout=300)
     assert process.returncode == 0, stderr
 
@@ -130,6 +127,13 @@ def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> boo
     _, stderr = process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), stderr
     return process.returncode != 0
+
+
+def heed_signals() -> None:
+    """Heed the signals that a shell lets background programs ignore, and so programs that are started."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for_growth(path: Path, process: "subprocess.Popen[str]", before: int | None = None) -> None:
@@ -150,5 +154,4 @@ def events(folder: Path) -> Events:
 
 
 def subtitles(folder: Path) -> dict[str, str]:
-    """The subtitle files."""
     return {path.suffix: path.read_text() for path in sorted(folder.glob("talk.*"))}

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 @contextmanager
 def limited(size: int) -> Iterator[None]:
-    """Let no file become larger."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

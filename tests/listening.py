@@ -78,7 +78,6 @@ class Listening:
         return found
 
     def told(self, sentence: str) -> dict[str, Any]:
-        """Wait until the user is told something."""
         return self.wait_for(lambda event: event.get("tell") == sentence)
 
     def heard(self, until_s: float) -> dict[str, Any]:
@@ -139,12 +138,7 @@ def _listen(wav: Path, options: dict[str, Any]) -> None:
         else:
             say(tell=event.sentence)
 
-    source = MicrophoneSource(
-        stream="stage",
-        stop=stop,
-        observe=observe,
-        **options,
-    )
+    source = MicrophoneSource(stream="stage", stop=stop, observe=observe, **options)
     flow = Dataflow("listening")
     op.output("wav", op.map("hear", op.input("microphone", flow, source), hear), WavSink(wav))
     threading.Thread(target=obey, daemon=True).start()

@@ -92,7 +92,6 @@ def completed(
 def surtitle(
     *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout: float = 240
 ) -> "subprocess.CompletedProcess[str]":
-    """Run ``surtitle`` to its end."""
     return completed([SURTITLE, *arguments], cwd=cwd, env=env, timeout=timeout)
 
 

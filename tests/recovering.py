@@ -121,7 +121,6 @@ def flow(path: str) -> Dataflow:
 
 
 def main(path: Path) -> None:
-    """Run the flow that the settings describe."""
     settings = load_settings(path, takes_several=True)
     parts = make_parts(settings, ToyShared, reading=[path])
     run_parts(parts, build(parts))

@@ -17,7 +17,6 @@ def test_every_page_that_the_program_names_is_there() -> None:
 
 
 def constants(node: ast.AST) -> set[str]:
-    """The texts in an expression."""
     return {
         one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)
     }

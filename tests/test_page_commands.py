@@ -28,12 +28,10 @@ FIRST = (ROOT / "README.md", ROOT / "docs" / "start.md")
 
 
 def blocks(page: Path, kind: str) -> list[str]:
-    """The blocks of code of one language on a page."""
     return re.findall(rf"^```{kind}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
 def commands(page: Path) -> list[str]:
-    """The shell commands on a page."""
     lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
     return [re.split(r" (?:#|2>)", line)[0].strip() for line in lines if line.strip() and line[0] != "#"]
 
@@ -131,7 +129,6 @@ def test_a_command_of_the_first_pages_runs(
 
 
 def make(*arguments: str) -> str:
-    """What make prints."""
     done = subprocess.run(
         ["make", "--no-print-directory", *arguments],
         cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,

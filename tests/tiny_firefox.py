@@ -13,8 +13,6 @@ TARGET = ["das Wetter in den Bergen ist heute schön", "wir trafen uns am Montag
 
 
 class Measures(NamedTuple):
-    """The shape of a model."""
-
     width: int = 16
     inner: int = 32
     encoder_layers: int = 2
@@ -53,8 +51,6 @@ _Tensor = tuple[int, tuple[int, ...], bytes]
 
 
 class _Writer:
-    """Random tensors by name."""
-
     def __init__(self, measures: Measures) -> None:
         self.width = measures.width
         self.has_ranges = measures.has_ranges

@@ -10,8 +10,6 @@ import regex
 
 
 class Terminal:
-    """One tmux window with one program in it."""
-
     def __init__(self, folder: Path) -> None:
         self._tmux = ["tmux", "-S", str(folder / "tmux")]
 
@@ -55,7 +53,6 @@ class Terminal:
             time.sleep(0.02)
 
     def until_rows(self, *rows: str) -> None:
-        """Wait until exactly these rows are on the screen."""
         wanted = list(rows)
         assert self.until(lambda seen: seen == wanted, 10) == wanted
 

@@ -88,7 +88,6 @@ class VirtualMicrophone:
         self._server.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let the server work again."""
         self._server.send_signal(signal.SIGCONT)
 
     def play(self, path: Path, *, wait: bool = True) -> None:
@@ -108,12 +107,10 @@ class VirtualMicrophone:
         )  # fmt: skip
 
     def stop_playing(self) -> None:
-        """End what is still played in the background."""
         while self._players:
             _end(self._players.pop())
 
     def close(self) -> None:
-        """End the players and the server."""
         self.stop_playing()
         _end(self._server)
 

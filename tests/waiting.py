@@ -20,7 +20,6 @@ def until(
 
 
 def size(path: Path) -> int:
-    """The bytes of a file that may not be there yet."""
     return path.stat().st_size if path.exists() else 0
 
 

@@ -24,7 +24,6 @@ GERMAN = (
 
 
 def shown(page: Page) -> Locator:
-    """The translations on the page, in their order."""
     return page.locator("#captions .text:visible")
 
 

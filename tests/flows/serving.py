@@ -11,8 +11,6 @@ from tests.program import Program
 
 
 class Run:
-    """A run of surtitle that serves captions."""
-
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         assert process.stderr is not None

@@ -77,11 +77,7 @@ def captions(
 
 
 def partials(
-    texts: Sequence[Sequence[str]],
-    *,
-    stream: str = "talk",
-    length_s: float = 9.0,
-    is_sentence: bool = False,
+    texts: Sequence[Sequence[str]], *, stream: str = "talk", length_s: float = 9.0, is_sentence: bool = False
 ) -> list[Partial]:
     """Segments ``length_s`` apart, of which each grows by an update a second and ends with its last text."""
     return [
@@ -96,13 +92,11 @@ def partials(
 
 
 def write(path: Path, events: Sequence[Event]) -> Path:
-    """A file of events."""
     path.write_bytes(msgspec.json.Encoder().encode_lines(events))
     return path
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The events of a file."""
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
 
 

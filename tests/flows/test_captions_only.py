@@ -1,9 +1,7 @@
 """Captions in the language that is spoken, from end to end: nothing is translated, and no model is loaded."""
 
-import json
 import re
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.flows.talk import read
 from tests.flows.test_serve import finals, serve, speak_at_once
-from tests.killing import events, finish, kill, settings, speech, start, subtitles
+from tests.killing import speech
 from tests.program import surtitle
 
 #: It would be missed if it was looked for.
@@ -78,21 +76,6 @@ def test_a_language_for_the_captions_that_is_spoken_means_the_same(run: Path, tm
     assert again == before
 
 
-def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    speech(tmp_path / "speech.jsonl", 150)
-    given, random, were_killed = f'partials = "{tmp_path}/speech.jsonl"', Random(1), 0
-    for name in ("unbroken", "killed"):
-        (tmp_path / name).mkdir()
-        path = settings(tmp_path / name, given, recovery=name == "killed")
-        path.write_text(f"{path.read_text()}[translate]\ncaptions_only = true\n")
-        while name == "killed" and were_killed < 2 and kill(start(path), path.parent / "log.jsonl", random):
-            were_killed += 1
-        finish(start(path))
-    assert were_killed
-    assert events(tmp_path / "killed") == events(tmp_path / "unbroken")
-    assert subtitles(tmp_path / "killed") == subtitles(tmp_path / "unbroken")
-
-
 def test_of_many_updates_finals_alone_can_be_asked_for(tmp_path: Path) -> None:
     # Far more of them than a replay reads ahead of what got to the log.
     speech(tmp_path / "speech.jsonl", 400)
@@ -142,10 +125,3 @@ def test_settings_that_name_a_language_for_untranslated_captions_are_refused(tmp
     assert load_settings(path, {"translate": {"to": "French"}}).translate.direction.translates
     path.write_text('[translate]\nto = "French"\n')
     assert not load_settings(path, {"translate": {"captions_only": True}}).translate.direction.translates
-
-
-def test_the_doctor_asks_for_no_model(tmp_path: Path) -> None:
-    done = surtitle("doctor", "--captions-only", "--quick", "--json", *NO_MODEL, cwd=tmp_path)
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["works"]) == (0, True)
-    assert "model" not in [one["subject"] for one in told["checks"]]

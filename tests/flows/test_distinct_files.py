@@ -26,6 +26,11 @@ READ = [
     "bench text --vary glossary=READ --json WRITTEN",
     "trace events --glossary READ --json WRITTEN",
     "replay events --glossary READ --captions WRITTEN",
+    "replay READ --srt WRITTEN",
+    "replay events --model READ --set output.log=WRITTEN",
+    "replay events --set translate.draft_model=READ --set output.summary=WRITTEN",
+    "replay events --set translate.template=READ.toml --set output.translations=WRITTEN",
+    "file a.wav --speech-model READ/model.ort --set output.audio=WRITTEN",
     "loadgen events --glossary READ --json WRITTEN",
     "loadgen a.wav --speech-model READ/model.ort --json WRITTEN",
     "trace events --set translate.heads=READ --json WRITTEN",
@@ -43,12 +48,14 @@ WRITTEN = [
     "report events --json READ --simulstream WRITTEN",
     "bench text --json READ --markdown WRITTEN",
     "replay events --recovery READ --captions WRITTEN",
+    "replay events --captions READ --srt WRITTEN",
+    "replay events --set input.skip_bad=true --set output.log=events.rejected",
+    "replay events --set output.log=READ --set output.summary=WRITTEN",
 ]
 EVENTS = Path(__file__).parents[1] / "samples"
 
 
 def ask(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The sentence in which a command line is refused."""
     monkeypatch.chdir(folder)
     with pytest.raises(SurtitleError) as refused:
         cli.app(command.split(), standalone_mode=False)

@@ -14,7 +14,7 @@ import srt as srt_reader
 import webvtt
 
 from tests.flows.talk import write_paced_talk
-from tests.program import SURTITLE, surtitle
+from tests.program import SURTITLE
 
 SEGMENTS = 120
 #: Bytes that a file may have: too few for each, and enough for the summary.
@@ -105,14 +105,3 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
     assert all("the next event of" in line for line in stderr.splitlines())
     for name in ("captions.jsonl", "log.jsonl"):
         assert records(tmp_path / name) == list(range(SEGMENTS))
-
-
-def test_a_report_goes_on_with_the_lines_before_the_one_that_a_crash_cut(tmp_path: Path) -> None:
-    captions = tmp_path / "talk.jsonl"
-    write_paced_talk(captions, seconds=1.0, segments=3)
-    with captions.open("a") as lines:
-        lines.write('{"event":"caption","str')
-    done = surtitle("report", captions, "-o", tmp_path / "report.html", "--simulstream", tmp_path / "log")
-    told = f"surtitle: {captions}, line 4: the file was cut there; all lines before it are used\n"
-    assert done.stderr == told
-    assert "\ntalk           3 " in done.stdout

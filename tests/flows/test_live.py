@@ -36,7 +36,6 @@ def live(microphone: VirtualMicrophone, *arguments: object) -> Iterator["subproc
 
 
 def recognised(recording: Path) -> list[str]:
-    """What the recogniser hears in a recording."""
     samples, rate = soundfile.read(recording, dtype="int16")
     assert rate == SAMPLE_RATE
     recognizer = moonshine_recognizer()

@@ -29,7 +29,6 @@ decode: Fault = llama_cpp.llama_decode
 
 @pytest.fixture
 def given(tmp_path: Path) -> dict[str, dict[str, Any]]:
-    """Settings of a run over the talk."""
     write(tmp_path / "partials.jsonl", partials(TALK, is_sentence=True))
     return {
         "input": {"partials": str(tmp_path / "partials.jsonl")},

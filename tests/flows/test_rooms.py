@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,7 +48,6 @@ def talk(tmp_path: Path) -> Path:
 
 
 def captions(path: Path) -> dict[str, list[tuple[int, int, str]]]:
-    """What was shown of each stream, in its order."""
     shown: dict[str, list[tuple[int, int, str]]] = {}
     for line in path.read_text().splitlines():
         one = json.loads(line)
@@ -75,17 +75,8 @@ def test_streams_that_are_translated_together_get_what_each_gets_alone(
 def test_a_live_stream_too_many_is_refused_in_one_sentence_and_the_others_go_on(
     talk: Path, small: list[str], tmp_path: Path
 ) -> None:
-    done = surtitle(
-        "replay",
-        talk,
-        *small,
-        "--realtime",
-        "--set",
-        "translate.rooms=3",
-        "--captions",
-        tmp_path / "out",
-        "--quiet",
-    )
+    options = ("--realtime", "--set", "translate.rooms=3", "--captions", tmp_path / "out")
+    done = surtitle("replay", talk, *small, "--quiet", *options)
     assert done.returncode == 3
     first, last = done.stderr.strip().splitlines()
     assert "room 'west' has no place: 3 rooms are in" in first
@@ -96,22 +87,16 @@ def test_a_live_stream_too_many_is_refused_in_one_sentence_and_the_others_go_on(
     assert set(finals) == {"north", "south", "east"}
 
 
-class Heard:
-    def __init__(self) -> None:
-        self.streams: set[str] = set()
-
-    def observe(self, event: Observed) -> None:
-        if isinstance(event, PartialHeard):
-            self.streams.add(event.partial.stream)
-
-
 def test_nobody_waits_for_captions_of_a_stream_that_was_refused(talk: Path) -> None:
-    heard = Heard()
+    heard: list[Observed] = []
     given: dict[str, dict[str, Any]] = {
         "input": {"partials": str(talk), "realtime": True},
         "translate": {"rooms": 3},
         "output": {"terminal": False},
     }
-    parts = make_parts(load_settings(None, given), ToyShared, observers=[heard])
+    parts = make_parts(
+        load_settings(None, given), ToyShared, observers=[SimpleNamespace(observe=heard.append)]
+    )
     run(build(parts), parts.shared.stop)
-    assert heard.streams == {"north", "south", "east"}
+    streams = {event.partial.stream for event in heard if isinstance(event, PartialHeard)}
+    assert streams == {"north", "south", "east"}

@@ -11,16 +11,8 @@ def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: li
     settings = tmp_path / "surtitle.toml"
     settings.write_text(f"[recognize]\nmodel = '{TINY_EN}'\nthreads = 1\n")
     partials = tmp_path / "partials.jsonl"
-    options = (
-        "--settings",
-        settings,
-        "--recognizer",
-        "whisper",
-        *small,
-        "--set",
-        f"output.partials={partials}",
-    )
-    done = surtitle("file", speech, *options)
+    options = ("--settings", settings, "--recognizer", "whisper", "--set", f"output.partials={partials}")
+    done = surtitle("file", speech, *small, *options)
     assert (done.returncode, done.stderr) == (0, "")
     said = [json.loads(line) for line in partials.read_text().splitlines()]
     text = " ".join(one["text"] for one in said if one["is_final"])

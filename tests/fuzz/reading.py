@@ -52,7 +52,6 @@ _TRANSLATIONS = (
 
 
 def check_settings(data: bytes, folder: Path) -> None:
-    """Settings are read, with and without options of the command line."""
     path = written(folder, "surtitle.toml", data)
     for overrides in (None, {"translate": {"to": "German"}, "input": {"audio": "talk.wav"}}):
         with refused_clearly(path):
@@ -60,7 +59,6 @@ def check_settings(data: bytes, folder: Path) -> None:
 
 
 def check_glossary(data: bytes, folder: Path) -> None:
-    """A glossary is read, and its terms are found in a text."""
     path = written(folder, "terms.tsv", data)
     with refused_clearly(path):
         for term in read_glossary(path).occurring(data.decode("utf-8", "replace")):
@@ -70,7 +68,6 @@ def check_glossary(data: bytes, folder: Path) -> None:
 
 
 def check_lines(data: bytes, folder: Path) -> None:
-    """A file of events is validated, and read leaving out what is not valid."""
     path = written(folder, "events.jsonl", data)
     kind: type[Event] = Partial
     with refused_clearly(path):
@@ -123,7 +120,6 @@ def check_replay(data: bytes, folder: Path) -> None:
 
 
 def check_run(data: bytes, folder: Path) -> None:
-    """A folder of a run is gone on from, or refused."""
     path = folder / "talk.run"
     if not path.exists():
         with RecoveryFolder(path, {"translate": {"to": "de"}}):

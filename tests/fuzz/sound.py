@@ -30,7 +30,6 @@ def check_recording(data: bytes, folder: Path) -> None:
 
 
 def check_model(data: bytes, folder: Path) -> None:
-    """A model's header is read."""
     path = written(folder, "model.gguf", data)
     with refused_clearly(path):
         read_gguf(path)
@@ -79,8 +78,5 @@ RECORDING = Subject(
     {"a stream that goes on behind its end": _FLAC + _FLAC[19:]},
 )
 MODEL = Subject(
-    check_model,
-    (_MODEL,),
-    (*_SIZES, b"GGUF", *(_number("<I", value) for value in range(4, 14))),
-    {},
+    check_model, (_MODEL,), (*_SIZES, b"GGUF", *(_number("<I", value) for value in range(4, 14))), {}
 )

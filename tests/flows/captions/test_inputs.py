@@ -27,13 +27,6 @@ def made(**given: Any) -> Input:
     return make_input(load_settings(None, {"input": given}), lambda _event: None, Flag(), ALONE)
 
 
-@pytest.mark.parametrize("given", [{}, {"partials": "a.jsonl", "captions": "b.jsonl"}])
-def test_exactly_one_input_is_asked_for_by_name(given: dict[str, str]) -> None:
-    wrong = " and ".join(f"{name}" for name in given) or "none"
-    with pytest.raises(UsageError, match=f"set one of input.audio, .*, not {wrong}$"):
-        made(**given)
-
-
 def test_a_replay_has_a_clock_of_its_own_and_in_real_time_that_of_its_source() -> None:
     fast, slow = made(partials="a.jsonl"), made(captions="b.jsonl", realtime=True)
     assert (fast.event_type, slow.event_type) == (Partial, Caption)

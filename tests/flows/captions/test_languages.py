@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import msgspec
@@ -23,7 +22,7 @@ from operators.errors import UsageError
 from operators.events import Partial, channel_of, parted
 from operators.languages import Direction
 from tests import recovering
-from tests.killing import TIMES, finish, kill, settings, speech, start
+from tests.killing import TIMES, settings, speech
 from tests.operators.serving.toys import talks
 from tests.program import surtitle
 
@@ -76,72 +75,20 @@ def _place(event: dict[str, Any]) -> tuple[str, int, int]:
     return event["stream"], event["segment"], event["revision"]
 
 
-def test_a_run_in_two_languages_that_is_killed_again_and_again_ends_as_if_it_had_never_been(
-    tmp_path: Path,
-) -> None:
-    speech(tmp_path / "speech.jsonl", 80)
-    runs = {}
-    for name in ("unbroken", "killed"):
-        folder = tmp_path / name
-        folder.mkdir()
-        given = f'partials = "{tmp_path}/speech.jsonl"'
-        runs[name] = settings(folder, given, recovery=name == "killed", to="German,French")
-    finish(start(runs["unbroken"]))
-    random = Random(1)
-    for _ in range(4):
-        assert kill(start(runs["killed"]), tmp_path / "killed" / "log.fr.jsonl", random), "over too early"
-    finish(start(runs["killed"]))
-    names = sorted(path.name for path in (tmp_path / "unbroken").glob("*.*") if path.suffix != ".toml")
-    assert {"captions.de.jsonl", "captions.fr.jsonl", "talk.de.srt", "talk.fr.vtt"} <= set(names)
-    for name in names:
-        one, other = (told(tmp_path / folder / name) for folder in ("unbroken", "killed"))
-        assert one == other, name
-
-
-def told(path: Path) -> list[Any]:
-    """The events of a file, or the lines of a subtitle file."""
-    return written(path) if path.suffix == ".jsonl" else path.read_text().splitlines()
-
-
 @pytest.mark.parametrize(
-    ("to", "sentence"),
+    ("to", "glossary", "sentence"),
     [
-        ("German,Klingon", "translate.to: 'Klingon' is not a language that surtitle knows; "),
-        ("German,de-AT", "translate.to: German is named twice; name each language once"),
+        ("German,de-AT", [], "to: German is named twice; name each language once"),
+        ("German,French", ["terms.tsv"], "glossary: say whether terms.tsv is for German or French, such as"),
+        ("German,French", ["it=a.tsv"], "glossary: a.tsv is for Italian, but captions are in German or Fr"),
+        ("German,French", ["de=a", "German=b"], "glossary: a and b are for the same language; give one fi"),
     ],
 )
-def test_wrong_languages_are_answered_in_a_sentence(to: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
-        load_settings(None, {"translate": {"to": to}}, takes_several=True)
-
-
-def test_a_command_for_one_language_refuses_several() -> None:
-    with pytest.raises(UsageError, match=r"^translate.to: German, French are 2 languages; name one here$"):
-        load_settings(None, {"translate": {"to": "German, French"}})
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (
-            {"glossary": ["terms.tsv"]},
-            "translate.glossary: say whether terms.tsv is for German or French, such as de=te",
-        ),
-        (
-            {"glossary": ["it=a.tsv"]},
-            "translate.glossary: a.tsv is for Italian, but captions are in German or French; l",
-        ),
-        (
-            {"glossary": ["de=a", "German=b"]},
-            "translate.glossary: a and b are for the same language; give one file",
-        ),
-    ],
-)
-def test_terms_that_could_be_for_any_language_or_for_none_are_refused(
-    given: dict[str, Any], sentence: str
+def test_wrong_languages_and_terms_for_none_of_them_are_refused(
+    to: str, glossary: list[str], sentence: str
 ) -> None:
-    with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
-        load_settings(None, {"translate": {"to": "German,French", **given}}, takes_several=True)
+    with pytest.raises(UsageError, match=f"^translate.{re.escape(sentence)}"):
+        load_settings(None, {"translate": {"to": to, "glossary": glossary}}, takes_several=True)
 
 
 def test_each_language_has_the_terms_that_were_given_for_it(tmp_path: Path) -> None:

@@ -107,7 +107,6 @@ def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
 
 
 def until_kept(cache: Path, process: "subprocess.Popen[str]") -> None:
-    """Wait until a trial is done."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None and not kept(cache):
         time.sleep(0.01)

@@ -50,12 +50,10 @@ def test_the_tables_of_the_paper_measure_the_paper_and_the_product(asked: Any) -
     [
         (["bias=0.3", "accept=utility-0.6"], "bias has no effect with accept = utility-0.6, which takes"),
         (
-            ["bias=0.3", "final_bias=0.1", "accept=utility-1"],
-            "bias and final_bias have no effect with accept =",
+            ["bias=0.3", "final_bias=0.1", "method=continuous"],
+            "bias and final_bias have no effect with method =",
         ),
-        (["bias=0.3", "method=continuous"], "bias has no effect with method = continuous"),
         (["bias=0.3", "accept=bias,utility-0.6"], None),
-        (["accept=utility-0.6"], None),
     ],
 )
 def test_a_bias_beside_rules_that_take_none_is_said_to_have_no_effect(
@@ -64,12 +62,6 @@ def test_a_bias_beside_rules_that_take_none_is_said_to_have_no_effect(
     asked(*(word for one in varied for word in ("--vary", one)))
     stderr = capsys.readouterr().err
     assert (sentence in stderr and len(stderr.splitlines()) == 1) if sentence else not stderr
-
-
-def test_rules_without_a_bias_are_not_crossed_with_biases_of_any_kind(asked: Any) -> None:
-    varied = ("bias=0.1,0.2", "final_bias=0,same", "proposal_bias=same", "method=recycle")
-    plan = asked(*(word for one in varied for word in ("--vary", one)), "--vary", "accept=utility-0.6,top-2")
-    assert [one.accept for one in plan.variants[1:]] == ["utility-0.6", "top-2"]
 
 
 def test_values_are_those_of_their_settings_and_none_is_no_value(asked: Any) -> None:

@@ -68,9 +68,7 @@ def test_tokens_per_second_leave_out_what_the_baseline_needed_for_the_same_promp
     scored = row([trial(0, 0, base, fast)])
     assert scored["tokens_per_second"] == pytest.approx(2.0)
     assert scored["tps_ratio"] == pytest.approx(2.0)
-
-
-def test_an_update_without_a_pass_outputs_nothing_anew() -> None:
+    # An update without a pass outputs nothing.
     same = [update("a b", 2.0, first_s=1.0), update("a b", 0.001, passes=0, model_s=0, first_s=0)]
     assert row([trial(0, 0, same, same)])["tokens_per_second"] == pytest.approx(2.0)
 

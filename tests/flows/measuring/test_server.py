@@ -46,11 +46,9 @@ def server(says: Says) -> Iterator[str]:
             thread.join()
 
 
-def load(
-    address: str, rooms: int = 1, seconds: float = 0.5, *, token: str | None = None, stop: Flag | None = None
-) -> Counter[str]:
+def load(address: str, rooms: int = 1, *, token: str | None = None) -> Counter[str]:
     meter = Meter()
-    speak_to_server(address, SOUND, (), token, stop or Flag())(Load(rooms, seconds), meter)
+    speak_to_server(address, SOUND, (), token, Flag())(Load(rooms, 0.5), meter)
     return meter.counts
 
 
@@ -108,31 +106,11 @@ def test_a_server_that_goes_in_the_middle_is_told_from_one_that_has_nothing_to_s
         assert load(address) == Counter(cut=1), "its last caption never came"
 
 
-def test_an_interrupted_load_does_not_wait_for_a_server_that_does_not_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(into_server, "_LEAVING_S", 0.1)
-    monkeypatch.setattr(into_server, "_CLOSING_S", 0.1)
-    stop = Flag()
-
-    def says(socket: ServerConnection) -> None:
-        sends(OPENED)(socket)
-        time.sleep(1.0)
-
-    with server(says) as address:
-        threading.Timer(0.3, stop.set).start()
-        assert load(address, seconds=3600, stop=stop) == Counter(), "it would last an hour"
-
-
 def test_a_server_that_refuses_everybody_is_not_a_result_and_its_reason_is_told() -> None:
-    with serving(rooms=1) as served:
-        counts = load(served.address, rooms=2, seconds=1.5)
-        assert (counts["refused"], counts["cut"], counts["lost"]) == (1, 0, 0)
-        assert counts["finals"] > 0
-        with served.speaker({}) as other:
-            other.open()
-            with pytest.raises(InputError, match=r"opened no room \(the only room of this server is taken"):
-                load(served.address, rooms=2)
+    with serving(rooms=1) as served, served.speaker({}) as other:
+        other.open()
+        with pytest.raises(InputError, match=r"opened no room \(the only room of this server is taken"):
+            load(served.address, rooms=2)
 
 
 def test_the_token_is_known_to_the_server_and_is_in_no_message() -> None:

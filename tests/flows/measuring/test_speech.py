@@ -13,7 +13,6 @@ from flows.measuring.speech import RecordingTrial, WindowUpdate, rows_of, spoken
 from operators.decoding.speech import SpeechMethod
 from operators.errors import InputError
 from operators.recognizers.moonshine import bundled_model
-from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import surtitle
 
 
@@ -36,17 +35,13 @@ DRAFT = [
 def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
     trial = RecordingTrial(([SCRATCH], [DRAFT]), detector_s=0.003, encoder_s=0.09)
     found = rows_of(
-        [trial],
-        [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)],
-        [0.7],
-        ["the cat sat on the mat"],
+        [trial], [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)], [0.7], ["the cat sat on the mat"]
     )
     scratch, scratch_shown, draft, draft_shown = (one["settings"] | one["metrics"] for one in found)
 
     # "sad." and "on." were taken back, of six words.
     assert scratch["ne"] == pytest.approx(2 / 6)
     assert scratch["revising_share"] == pytest.approx(2 / 3)
-    # The full stop of "on." is no word: only "sad" was taken back.
     assert scratch["ne_words"] == pytest.approx(1 / 6)
     assert (scratch_shown["ne"], scratch_shown["held_back"]) == (0.0, 1.0)
     assert (draft_shown["ne"], draft_shown["certainty"]) == (0.0, 0.7)
@@ -75,8 +70,6 @@ def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> No
     [
         (b'{"file": "a.wav", "text": "caf\xe9"}\n', "is not UTF-8"),
         (b'{"file": ' + b"[" * 100_000, "line 1: "),
-        (b'{"file": "a.wav"}\n', "line 1: Object missing required field `text`"),
-        (b'{"file": "b.wav", "text": "words"}\n', "it names none of the recordings"),
     ],
 )
 def test_a_wrong_list_is_answered_in_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
@@ -100,14 +93,6 @@ def test_case_punctuation_and_hyphens_are_not_spoken() -> None:
     assert spoken_words("“Forty-two,” he said. It’s ÜBER!") == ("forty", "two", "he", "said", "it's", "über")
 
 
-def test_substituted_inserted_and_deleted_words_count_once_each() -> None:
-    assert word_errors(["the", "cat", "sat"], ["the", "cat", "sat"]) == 0
-    assert word_errors(["the", "cat", "sat"], ["the", "bat", "sat"]) == 1
-    assert word_errors(["the", "cat", "sat"], ["the", "cat"]) == 1
-    assert word_errors(["the", "cat"], ["so", "the", "fat", "cat"]) == 2
-    assert word_errors([], ["a", "b"]) == 2
-
-
 @given(words, words, words)
 def test_word_errors_are_a_distance(one: list[str], two: list[str], three: list[str]) -> None:
     assert word_errors(one, two) == word_errors(two, one)
@@ -118,31 +103,18 @@ def test_word_errors_are_a_distance(one: list[str], two: list[str], three: list[
 
 @pytest.fixture(scope="module")
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first seconds of a reading."""
     samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
     path = tmp_path_factory.mktemp("talk") / "talk.wav"
     soundfile.write(path, samples[: round(3.6 * rate)], rate)
     return path
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        (),
-        pytest.param(
-            ("--recognizer", "whisper", "--speech-model", TINY_EN, "--set", "recognize.update_interval_s=1"),
-            marks=pytest.mark.long,
-        ),
-    ],
-)
-def test_all_ways_are_measured_on_the_same_windows(
-    talk: Path, tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_all_ways_are_measured_on_the_same_windows(talk: Path, tmp_path: Path) -> None:
     transcript = {"file": "talk.wav", "text": "It was the best of times, it was the worst of times,"}
     (tmp_path / "manifest.jsonl").write_text(json.dumps(transcript) + "\n")
     done = surtitle(
         "bench", "--task", "speech", talk, "--reference", tmp_path / "manifest.jsonl",
-        "--json", tmp_path / "out.json", *options,
+        "--json", tmp_path / "out.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert all(words in done.stdout for words in ("draft β=0.2 certainty=0.7 ending early", "WER %"))

@@ -1,6 +1,5 @@
 """The status line of a live run, from the events that it is told."""
 
-import logging
 import math
 from io import StringIO
 
@@ -13,11 +12,9 @@ from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.live_status import RecordingProgress, StatusLine
 from flows.observe.run_observers import Observers
-from flows.running.waiting import Waiting
 from operators.events import AudioChunk, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
 from operators.notifications import (
-    LoadingAt,
     OutputChanged,
     RecognizerChanged,
     RecordingAt,
@@ -52,25 +49,11 @@ def test_the_position_in_a_recording_is_the_status_of_the_screen() -> None:
     ]
 
 
-def test_each_wait_is_said_once_however_often_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    with Waiting(quiet=True, captions=False) as waiting:
-        observers = Observers(waiting)
-        for fraction in (None, 0.5, 1.0):
-            observers.observe(LoadingAt("loading the model", fraction))
-        observers.observe(RecordingAt(0.0, 0.0))
-        observers.observe(RecordingAt(1.0, 10.0))
-        observers.observe(RecordingAt(2.0, 10.0))
-    assert not observers.have_failed
-    assert caplog.messages == ["loading the model", "translating the recording"]
-
-
 def status_line() -> StatusLine:
     return StatusLine(SeenStatus(), None)
 
 
 def heard(at_s: float, amplitude: int = 16384) -> SoundHeard:
-    """A chunk that has just been spoken."""
     pcm = np.full(1600, amplitude, np.int16).tobytes()
     return SoundHeard(AudioChunk(stream="microphone", start_s=at_s - 0.1, pcm=pcm), at_s)
 
@@ -89,6 +72,8 @@ def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_a
     live.observe(heard(0.1))
     assert told(live) == ("listening", None)
     assert live.status.level_dbfs == pytest.approx(-6.0, abs=0.1)
+    live.observe(heard(0.2, amplitude=0))
+    assert live.status.level_dbfs == pytest.approx(-9.0, abs=0.1), "it falls slowly"
     live.observe(SourceChanged("the microphone has gone; plug it in again", 3.0))
     assert told(live) == ("no microphone", "the microphone has gone; plug it in again")
     assert live.status.elapsed_s == 3.0
@@ -117,15 +102,6 @@ def test_somebody_speaks_for_a_while_after_a_partial_and_no_longer_after_a_final
     assert live.status.lag_s == pytest.approx(record(is_final=True).latency_from_speech_s)
 
 
-def test_the_meter_falls_slowly_and_lost_sound_is_told_but_no_absence() -> None:
-    live = status_line()
-    live.observe(heard(0.1))
-    live.observe(heard(0.2, amplitude=0))
-    assert live.status.level_dbfs == pytest.approx(-9.0, abs=0.1)
-    live.observe(SoundLost(1.5, 20.0))
-    assert live.status.dropped_s == 1.5
-
-
 def test_viewers_are_told_of_a_late_file_but_not_of_which() -> None:
     live = status_line()
     live.observe(OutputChanged("/talks/secret.jsonl", "it cannot be written", True))
@@ -139,7 +115,7 @@ def test_the_line_is_drawn_with_each_sound_and_when_the_microphone_changes() -> 
     observers = Observers(StatusLine(screen, None))
     observers.observe(heard(0.1))
     observers.observe(UpdateMeasured(record(is_final=False), 0.2))
-    observers.observe(SoundLost(1.0))
+    observers.observe(SoundLost(1.0, 20.0))
     assert [status.state for status in screen.seen] == ["listening"]
     observers.observe(heard(0.3))
     observers.observe(SourceChanged("the microphone was disconnected; waiting for it", 0.4))

@@ -25,19 +25,15 @@ from typing_extensions import override
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.observe.monitoring import Monitoring
-from flows.observe.run_observers import Observers
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.health import Rule
-from operators.models.pool import Usage
 from operators.notifications import (
     LoadingBegan,
     LoadingEnded,
-    ModelLoaded,
-    PartialHeard,
     RunBegan,
     RunEnded,
     SoundHeard,
@@ -47,11 +43,11 @@ from operators.notifications import (
     UpdateMeasured,
 )
 from tests.flows.talk import captions
-from tests.program import SURTITLE, Program, completed
+from tests.program import ROOT, SURTITLE, Program, completed
 from tests.recovering import ToyShared
 from tests.waiting import until
 
-CAPTIONS = str(Path(__file__).parent.parent.parent / "samples" / "captions.jsonl")
+CAPTIONS = str(ROOT / "tests" / "samples" / "captions.jsonl")
 # A defect of ours in the place where each run begins.
 BROKEN = """
 import sys
@@ -65,7 +61,6 @@ cli.main()
 
 
 def partials(path: Path, *arrivals_s: float) -> str:
-    """A file of one segment's partials."""
     with path.open("wb") as lines:
         for number, arrival_s in enumerate(arrivals_s):
             one = Partial(
@@ -90,77 +85,45 @@ def health(address: str) -> dict[str, Any]:
     return said
 
 
-# Messages
-
-
-class Told:
-    """What a process said."""
-
-    def __init__(self, *command: str) -> None:
-        done = completed(command, timeout=60)
-        self.code, self.stdout = done.returncode, done.stdout
-        #: Every line of standard error is an object.
-        self.objects: list[dict[str, Any]] = [json.loads(line) for line in done.stderr.splitlines()]
-
-    @property
-    def events(self) -> list[str]:
-        return [one["event"] for one in self.objects]
-
-
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
-    """Runs of every kind that tell what they have to in JSON."""
-    folder = tmp_path_factory.mktemp("told")
-    bad = folder / "bad.jsonl"
-    bad.write_text(Path(CAPTIONS).read_text() + "no event\n")
-    settings = folder / "surtitle.toml"
-    settings.write_text(
+@pytest.mark.parametrize(
+    ("command", "code", "events", "message"),
+    [
+        ([SURTITLE, "replay", "--bogus"], 2, ["usage_error"], "no such option: --bogus"),
+        (
+            [SURTITLE, "replay", CAPTIONS, "--set", "metrics.listen=TAKEN"],
+            4, ["output_error"], "metrics cannot be served at 127.0.0.1:",
+        ),
+        ([sys.executable, "-c", BROKEN, CAPTIONS], 70, ["internal_error"], "this is a defect in surtitle"),
+        (
+            [SURTITLE, "replay", "bad.jsonl", "--set", "input.skip_bad=true"],
+            3, ["run_started", "run_ended", "input_error"], "1 line was not valid",
+        ),
+        (
+            [sys.executable, "-m", "bytewax.run", "flows.captions:flow('job.toml')"],
+            0, ["metrics_opened", "run_started"], "",
+        ),
+    ],
+)  # fmt: skip
+def test_every_line_of_standard_error_is_an_object(
+    command: list[str], code: int, events: list[str], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.jsonl").write_text(Path(CAPTIONS).read_text() + "no event\n")
+    (tmp_path / "job.toml").write_text(
         f'[input]\ncaptions = {json.dumps(CAPTIONS)}\n[messages]\nformat = "json"\n[metrics]\nlisten = 0\n'
     )
-    as_json = ["--set", "messages.format=json"]
-    with socket.create_server(("127.0.0.1", 0)) as taken, ThreadPoolExecutor(2) as pool:
+    as_json = ["--set", "messages.format=json"] if command[0] == SURTITLE else []
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        runs = {
-            "no such option": [SURTITLE, "replay", "--bogus", *as_json],
-            "bad line": [SURTITLE, "replay", str(bad), "--set", "input.skip_bad=true", *as_json],
-            "port taken": [SURTITLE, "replay", CAPTIONS, "--set", f"metrics.listen={port}", *as_json],
-            "defect": [sys.executable, "-c", BROKEN, CAPTIONS],
-            "job": [sys.executable, "-m", "bytewax.run", f"flows.captions:flow('{settings}')"],
-        }  # fmt: skip
-        yield dict(zip(runs, pool.map(lambda command: Told(*command), runs.values()), strict=True))
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "event", "beginning"),
-    [
-        ("no such option", 2, "usage_error", "no such option: --bogus"),
-        ("port taken", 4, "output_error", "metrics cannot be served at 127.0.0.1:"),
-        ("defect", 70, "internal_error", "this is a defect in surtitle"),
-    ],
-)
-def test_an_error_is_one_object(
-    told: dict[str, Told], name: str, code: int, event: str, beginning: str
-) -> None:
-    (one,) = told[name].objects
-    assert (told[name].code, one["exit_code"], one["event"]) == (code, code, event)
-    assert one["message"].startswith(beginning)
-    assert one.get("error") == ("KeyError" if name == "defect" else None)
-    assert ("a defect" in one.get("traceback", "")) == (name == "defect")
-
-
-def test_a_run_tells_its_begin_its_figures_and_what_was_wrong(told: dict[str, Told]) -> None:
-    run = told["bad line"]
-    assert (run.code, run.events) == (3, ["run_started", "run_ended", "input_error"])
-    assert (run.objects[1]["segments"], run.objects[1]["updates"]) == (4, 11)
-    assert "1 line was not valid" in run.objects[2]["message"]
-    assert "segments  4 of 11 updates" in run.stdout
-
-
-def test_a_job_tells_in_json_where_its_settings_say_so(told: dict[str, Told]) -> None:
-    assert (told["job"].code, told["job"].events) == (0, ["metrics_opened", "run_started"])
-
-
-# Metrics
+        words = [one.replace("TAKEN", port) for one in [*command, *as_json]]
+        done = completed(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60)
+    told = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (done.returncode, [one["event"] for one in told]) == (code, events)
+    assert message in told[-1]["message"]
+    assert told[-1].get("exit_code", 0) == code
+    assert ("a defect" in told[-1].get("traceback", "")) == (code == 70)
+    for one in told:
+        if one["event"] == "run_ended":
+            assert (one["segments"], one["updates"]) == (4, 11)
 
 
 @contextmanager
@@ -204,9 +167,6 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
     assert figures["surtitle_kv_tokens"] > 0
     assert figures["surtitle_healthy"] == 1
     assert figures["process_resident_memory_bytes"] > 1e8
-
-
-# Health
 
 
 class Hanging(Translator):
@@ -256,9 +216,6 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
     assert re.sub(r"\d+", "some", "; ".join(seen)) == "starting; no caption for some s despite speech; over"
 
 
-# What is made of the events
-
-
 def chunk(start_s: float) -> AudioChunk:
     pcm = np.full(1600, 16384, np.int16).tobytes()
     return AudioChunk(stream="microphone", start_s=start_s, pcm=pcm)
@@ -270,62 +227,25 @@ def live_monitoring() -> Monitoring:
     )
 
 
-def counted(monitoring: Monitoring, *names: str) -> list[float | None]:
-    return [monitoring.metrics.registry.get_sample_value(f"surtitle_{name}") for name in names]
-
-
-def test_a_microphone_that_is_gone_is_no_good_health_until_it_is_heard_again() -> None:
+def test_health_hears_of_loading_and_of_a_microphone_that_is_gone() -> None:
     monitoring = live_monitoring()
-    observers = Observers(monitoring)
-    assert monitoring.verdict().state == "starting"
-    observers.observe(RunBegan())
-    observers.observe(SoundHeard(chunk(0.0), 0.1))
-    assert monitoring.verdict().is_well
-    observers.observe(SourceChanged("the microphone was disconnected; waiting for it", 0.2))
-    assert monitoring.verdict()[1:] == ("source_lost", "the microphone was disconnected; waiting for it")
-    observers.observe(SoundHeard(chunk(0.3), 0.4))
-    assert monitoring.verdict().is_well
-    observers.observe(RunEnded())
-    assert monitoring.verdict().state == "over"
-
-
-def test_while_a_model_is_loaded_nothing_is_owed() -> None:
-    monitoring = live_monitoring()
-    observers = Observers(monitoring)
-    for event, state in (
-        (RunBegan(), "ok"), (LoadingBegan(), "starting"), (LoadingBegan(), "starting"),
-        (LoadingEnded(), "starting"), (LoadingEnded(), "ok"),
+    heard = []
+    for event in (
+        RunBegan(), LoadingBegan(), LoadingEnded(), SourceChanged("the microphone was disconnected", 0.2),
+        SoundHeard(chunk(0.3), 0.4), RunEnded(),
     ):  # fmt: skip
-        observers.observe(event)
-        assert monitoring.verdict().state == state
-    assert counted(monitoring, "open_sessions", "viewers") == [0, 3]
-    observers.observe(ModelLoaded(lambda: Usage(2, 4, 100)))
-    assert counted(monitoring, "open_sessions", "most_sessions", "kv_tokens") == [2, 4, 100]
+        monitoring.observe(event)
+        heard.append(monitoring.verdict().cause or monitoring.verdict().state)
+    assert heard == ["ok", "starting", "ok", "source_lost", "ok", "over"]
 
 
-def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -> None:
+def test_sound_and_captions_are_counted_and_of_losses_what_is_new() -> None:
     monitoring = live_monitoring()
-    observers = Observers(monitoring)
-    caption = captions()[0]
-    partial = Partial(
-        stream="talk",
-        segment=0,
-        revision=0,
-        is_final=False,
-        text="Good",
-        start_s=0.0,
-        end_s=1.0,
-        arrival_s=1.0,
-    )
-    observers.observe(SoundHeard(chunk(0.0), 0.1))
-    observers.observe(SoundHeard(chunk(0.1), 0.2))
-    observers.observe(SoundLost(1.0))
-    observers.observe(SoundLost(1.5, 20.0))
-    names = ("audio", "lost_audio", "absent_audio")
-    assert counted(monitoring, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
-    observers.observe(SpeechCut("a text was cut"))
-    assert counted(monitoring, "cut_speech_total") == [1]
-    observers.observe(PartialHeard(partial, 1.0))
-    assert counted(monitoring, "partials_total", "waiting_segments") == [1, 1]
-    observers.observe(UpdateMeasured(ErasureMeter("13a").record(caption), 1.0))
-    assert counted(monitoring, "segments_total", "waiting_segments") == [1, 0]
+    for event in (
+        SoundHeard(chunk(0.0), 0.1), SoundHeard(chunk(0.1), 0.2), SoundLost(1.0), SoundLost(1.5, 20.0),
+        SpeechCut("a text was cut"), UpdateMeasured(ErasureMeter("13a").record(captions()[0]), 1.0),
+    ):  # fmt: skip
+        monitoring.observe(event)
+    names = ("audio_seconds", "lost_audio_seconds", "absent_audio_seconds", "cut_speech", "segments")
+    counts = [monitoring.metrics.registry.get_sample_value(f"surtitle_{name}_total") for name in names]
+    assert counts == [0.2, 1.5, 20.0, 1, 1]

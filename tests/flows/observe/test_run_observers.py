@@ -1,28 +1,31 @@
 """Those who look on at a run: which there are, what they are told, and what the user is told by them."""
 
+import json
 import logging
 import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from msgspec import structs
 
 from connectors.messages import NOTICE
 from connectors.terminal import Screen
-from flows.observe.run_observers import Messages, Observers, RunObservers
+from flows.observe.run_observers import Messages, RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from operators.notifications import (
-    Observed,
+    CaptionShown,
     OutputChanged,
     RecognizerChanged,
     RecordingTruncated,
-    RunBegan,
     SourceChanged,
     SpeechCut,
 )
 from operators.trouble import Trouble
+from tests.flows.talk import captions
 from tests.program import completed
 
 
@@ -31,32 +34,17 @@ def observers(**raw: dict[str, Any]) -> RunObservers:
     return RunObservers(settings, Screen(StringIO()))
 
 
-def test_what_nobody_asked_for_is_not_served() -> None:
-    with observers().served() as address:
-        assert address is None
-
-
-def test_metrics_and_captions_are_served_and_the_user_is_told_where(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(NOTICE)
-    made = observers(metrics={"listen": 0}, web={"enabled": True, "port": 0})
-    with made.served() as address:
-        made.observe(RunBegan())
-        metrics, captions = caplog.messages
-    assert metrics.startswith("metrics at http://127.0.0.1:")
-    assert captions == f"captions at {address}"
-    assert made.monitoring is not None
-    assert made.monitoring.metrics.registry.get_sample_value("surtitle_viewers") == 0
-
-
 def test_an_address_that_is_none_is_refused_before_anything_listens() -> None:
     with pytest.raises(UsageError, match=r"is not \[HOST:\]PORT"):
         observers(metrics={"listen": "nowhere:"})
 
 
-def test_an_empty_name_is_no_folder_for_the_files_of_rooms() -> None:
-    made = observers(input={"rooms": True}, rooms={"folder": ""}, web={"enabled": True, "port": 0})
-    assert made.audience is not None
-    assert made.audience._files is None
+def test_as_many_streams_are_remembered_as_there_are_rooms() -> None:
+    made = observers(web={"enabled": True, "port": 0}, translate={"rooms": 100})
+    for number in range(100):
+        made.observe(CaptionShown(structs.replace(captions()[0], stream=f"room {number}"), 1.0))
+    with made.served() as address, urlopen(f"{address}streams.json") as listed:
+        assert {one["name"] for one in json.load(listed)} >= {f"room {number}" for number in range(100)}
 
 
 CAPTIONS = str(Path(__file__).parents[2] / "samples" / "captions.jsonl")
@@ -71,38 +59,6 @@ Profile.observe = observe
 sys.argv = ["surtitle", "replay", sys.argv[1], "--profile"]
 cli.main()
 """
-
-
-class Recorder:
-    """Records the events; fails at each if it is to."""
-
-    def __init__(self, *, fails: bool = False) -> None:
-        self.events: list[Observed] = []
-        self._fails = fails
-
-    def observe(self, event: Observed) -> None:
-        self.events.append(event)
-        if self._fails:
-            raise KeyError("a defect")
-
-
-def test_one_that_fails_is_told_of_once_and_left_out_and_the_others_are_told_all(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    before, failing, after = Recorder(), Recorder(fails=True), Recorder()
-    observers = Observers(before, failing, after)
-    assert not observers.have_failed
-    events: list[Observed] = [RecognizerChanged("lost"), RecognizerChanged("connected again")]
-    for event in events:
-        observers.observe(event)
-    assert observers.have_failed
-    assert before.events == after.events == events
-    assert failing.events == events[:1]
-    (message,) = caplog.records
-    assert message.levelno == logging.ERROR
-    assert message.getMessage() == "Recorder failed and is not used any more; captions continue"
-    assert message.exc_info is not None
-    assert isinstance(message.exc_info[1], KeyError)
 
 
 def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run_is_over() -> None:

@@ -48,22 +48,17 @@ def figures(page: Page) -> dict[str, list[str]]:
     return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
 
 
-def test_the_page_opens_from_the_disk_and_asks_nobody(browser: Browser, tmp_path: Path) -> None:
-    page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
-    assert said == []
-    assert "talk.jsonl" in page.title()
-    shown = figures(page)
-    assert {"NE shown", "lag, mean"} <= shown.keys()
-    assert shown["latency from speech, p95"] == ["450 ms"]
-    assert page.locator("h2#over-time").count() == 1
-
-
-def test_its_figures_are_those_of_the_terminal(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_asks_nobody_and_its_figures_are_those_of_the_terminal(
+    browser: Browser, tmp_path: Path
+) -> None:
     talk = write(tmp_path / "talk.jsonl", captions())
     report(talk, "--json", tmp_path / "report.json", "-o", tmp_path / "first.html")
     told: Any = msgspec.json.decode((tmp_path / "report.json").read_bytes())
-    page, _ = opened(browser, tmp_path, talk)
+    page, said = opened(browser, tmp_path, talk)
+    assert said == []
+    assert "talk.jsonl" in page.title()
     shown = figures(page)
+    assert shown["latency from speech, p95"] == ["450 ms"]
     assert shown["NE shown"] == [f"{told['total']['ne_shown']:.2f}"]
     assert shown["lag, mean"] == [f"{told['total']['lag']['mean_s']:.2f} s"]
     erased = list(map(int, column(page, "erased")))
@@ -138,22 +133,6 @@ def test_text_from_a_file_is_never_markup(browser: Browser, tmp_path: Path) -> N
         in page.locator(".rows").first.inner_text() + page.locator("#list tbody").inner_text()
     )
     assert said == []
-
-
-def test_each_stream_has_a_row_and_its_segments_its_name(browser: Browser, tmp_path: Path) -> None:
-    made = captions([SHOWN[0]]) + captions([SHOWN[1]], stream="slow", model_s=2.0)
-    page, said = opened(browser, tmp_path, write(tmp_path / "two.jsonl", made))
-    assert said == []
-    streams = page.locator("table").nth(1).locator("tbody th").all_inner_texts()
-    assert streams == ["all", "talk", "slow"]
-    assert sorted(page.locator("#list tbody th").all_inner_texts()) == ["slow 0", "talk 0"]
-
-
-def test_a_run_without_a_final_has_no_segments_yet(browser: Browser, tmp_path: Path) -> None:
-    page, said = opened(browser, tmp_path, write(tmp_path / "cut.jsonl", captions([SHOWN[0]])[:-1]))
-    assert said == []
-    assert page.locator("#list tbody tr").count() == page.locator("details").count() == 0
-    assert figures(page)["unfinished"] == ["1"]
 
 
 def test_a_segment_of_many_updates_is_drawn_from_its_last_ones_on(browser: Browser, tmp_path: Path) -> None:

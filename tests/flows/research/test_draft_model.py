@@ -1,10 +1,8 @@
 """A draft model of the user's: what it must be, and that captions are the same with it."""
 
-import json
 from pathlib import Path
 
 import pytest
-import soundfile
 from typer.testing import CliRunner
 
 from flows.cli.app import app
@@ -13,9 +11,7 @@ from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
-from operators.recognizers.moonshine import bundled_model
 from tests.flows.engine.segments import outputs as outputs_of
-from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
 from tests.tiny_kinds import write_kind
 
@@ -107,50 +103,3 @@ def invoke(*arguments: object) -> str:
     result = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
-
-
-@pytest.mark.long
-def test_drafting_is_measured(tmp_path: Path, pair: tuple[Path, Path]) -> None:
-    model, draft = pair
-    (tmp_path / "text.txt").write_text("the weather\nthe hills of the north\n")
-    made = tmp_path / "made.json"
-    shown = invoke(
-        "bench", "--task", "drafts", tmp_path / "text.txt", "--model", model,
-        "--set", f"translate.draft_model={draft}", "--set", "translate.threads=1",
-        "--vary", "draft_length=4", "--vary", "draft_threshold=0.05,0.4",
-        "--json", made, "--markdown", tmp_path / "made.md",
-    )  # fmt: skip
-    assert "What was done" in shown
-    assert "of which a pass costs 8.8" in shown
-    results = json.loads(made.read_text())
-    steps = {row["settings"]["drafting"]: row["metrics"] for row in results["rows"]}
-    assert list(steps) == [
-        "plain, 4", "plain, 4, 2 beams", "adaptive, 0.05", "+ recycling, 0.05", "+ sparse tree, 0.05",
-        "adaptive, 0.4", "+ recycling, 0.4", "+ sparse tree, 0.4",
-    ]  # fmt: skip
-    assert len({row["tokens"] for row in steps.values()}) == 1
-    assert steps["adaptive, 0.4"]["draft_steps"] < steps["plain, 4"]["draft_steps"]
-    assert results["signature"]["draft_model"]["file"] == "draft.gguf"
-    assert results["signature"]["corpus"] == "text.txt|finals|segments:1-2"
-    assert (tmp_path / "made.md").read_text().count("| plain, 4 |") == 5
-
-
-@pytest.mark.long
-def test_drafting_of_speech_is_measured(tmp_path: Path) -> None:
-    samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
-    soundfile.write(tmp_path / "talk.wav", samples[: 4 * rate], rate)
-    made = tmp_path / "made.json"
-    shown = invoke(
-        "bench", "--task", "drafts", tmp_path / "talk.wav", "--speech-model", TINY_EN,
-        "--set", f"translate.draft_model={TINY_EN}",
-        "--vary", "draft_length=4", "--vary", "draft_threshold=0.4", "--limit", 1, "--json", made,
-    )  # fmt: skip
-    assert "encoders included" in shown
-    plain, beams, *adaptive = rows = [row["metrics"] for row in json.loads(made.read_text())["rows"]]
-    # It drafts for itself: all that is drafted in one sequence stands.
-    assert plain["accepted"] == plain["drafted"] > 4
-    assert beams["accepted"] >= plain["accepted"]
-    assert {row["tokens"] for row in rows} == {plain["tokens"]}
-    assert len(adaptive) == 3
-    assert all(row["draft_steps"] > 0 for row in adaptive)
-    assert all("measured here" in row["times"][0]["costs"] for row in rows)

@@ -25,7 +25,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def outputs(settings: TranslateSettings) -> tuple[list[tuple[int, ...]], int]:
-    """The tokens of all updates, and what was proposed in all of them."""
     made = outputs_of(open_engine(settings).translator(settings), {"s": TEXTS})["s"]
     return [output.tokens for output in made], sum(output.effort.proposed for output in made)
 
@@ -43,10 +42,7 @@ def test_captions_are_those_without_heads(files: tuple[Path, Path], bias: float)
 
 @pytest.mark.parametrize(
     ("given", "says"),
-    [
-        ({"method": "heads"}, "translate.heads"),
-        ({"method": "ssbd", "heads": "any.gguf"}, "instead of ssbd"),
-    ],
+    [({"method": "heads"}, "translate.heads"), ({"method": "ssbd", "heads": "any.gguf"}, "instead of ssbd")],
 )
 def test_heads_and_their_method_need_each_other(given: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
@@ -59,29 +55,18 @@ def test_a_benchmark_has_a_row_with_heads(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     model, heads = files
     (tmp_path / "text.txt").write_text("the weather in the hills\n")
-    given = (
-        "bench",
-        tmp_path / "text.txt",
-        "--model",
-        model,
-        "--set",
-        "translate.threads=1",
-        "--repeat",
-        1,
+    given = ("bench", tmp_path / "text.txt", "--model", model, "--set", "translate.threads=1", "--repeat", 1)
+    varied = (
         "--vary",
         "block=2",
-    )
-    invoke(
-        *given,
         "--vary",
         "method=ssbd,heads",
         "--vary",
         f"heads={heads}",
         "--vary",
         "sure=0",
-        "--json",
-        tmp_path / "bench.json",
     )
+    invoke(*given, *varied, "--json", tmp_path / "bench.json")
     results = json.loads((tmp_path / "bench.json").read_text())
     rows = {row["settings"]["method"]: row for row in results["rows"]}
     assert rows["heads"]["settings"]["heads"] == str(heads)
@@ -92,6 +77,6 @@ def test_a_benchmark_has_a_row_with_heads(
         invoke(*given, "--vary", f"heads={heads}")
     with pytest.raises(UsageError, match=r"name their file with translate\.heads"):
         invoke(*given, "--vary", "method=heads")
-    varied = ("method=ssbd,heads", f"heads={heads}", f"draft_model={model}")
+    mixed = ("method=ssbd,heads", f"heads={heads}", f"draft_model={model}")
     with pytest.raises(UsageError, match="in two separate runs"):
-        invoke(*given, *(word for one in varied for word in ("--vary", one)))
+        invoke(*given, *(word for one in mixed for word in ("--vary", one)))

@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.trial import heed_signals
 from tests.flows.test_terminal import FINAL, SURTITLE, captions
+from tests.killing import heed_signals
 
 BUSY = """
 import threading
@@ -55,9 +54,7 @@ os._exit(0)
 """
 
 
-@contextmanager
-def asked_twice(number: signal.Signals) -> Iterator["subprocess.Popen[str]"]:
-    """A busy process that was asked to stop, and was asked again."""
+def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, preexec_fn=heed_signals
     ) as process:
@@ -65,41 +62,32 @@ def asked_twice(number: signal.Signals) -> Iterator["subprocess.Popen[str]"]:
         try:
             for said in ("ready\n", "stopping\n"):
                 assert process.stdout.readline() == said
-                process.send_signal(number)
-            yield process
+                process.send_signal(signal.SIGHUP)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=0.5)
         finally:
             process.kill()
-
-
-def test_the_first_ctrl_c_asks_to_stop_and_the_second_stops_at_once() -> None:
-    with asked_twice(signal.SIGINT) as process:
-        assert process.wait(timeout=60) == 130
-
-
-def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
-    with asked_twice(signal.SIGHUP) as process, pytest.raises(subprocess.TimeoutExpired):
-        process.wait(timeout=0.5)
 
 
 def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -> None:
     assert subprocess.run([sys.executable, "-c", WAITING], timeout=60, check=False).returncode == 0
 
 
-def deaf(signals: int, waiting: str) -> "subprocess.CompletedProcess[str]":
+@pytest.mark.parametrize(
+    ("signals", "waiting", "code", "said"),
+    [
+        (1, "stop.wait()", 0, "stopped\n"),
+        (2, "lock = threading.Lock(); lock.acquire(); lock.acquire()", 128 + signal.SIGTERM, ""),
+    ],
+)
+def test_a_main_thread_that_hears_nothing_is_asked_to_stop_and_then_ended(
+    signals: int, waiting: str, code: int, said: str
+) -> None:
     program = DEAF.format(signals=signals, waiting=waiting)
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=False
     )
-
-
-def test_a_main_thread_that_hears_nothing_is_asked_to_stop() -> None:
-    done = deaf(1, "stop.wait()")
-    assert (done.returncode, done.stdout) == (0, "stopped\n")
-
-
-def test_a_second_signal_ends_a_process_whose_main_thread_hears_nothing() -> None:
-    done = deaf(2, "lock = threading.Lock(); lock.acquire(); lock.acquire()")
-    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
+    assert (done.returncode, done.stdout) == (code, said)
 
 
 def interrupted(program: str, *arguments: object) -> tuple[int, str]:

@@ -8,7 +8,7 @@ import pytest
 from flows.captions.files import _identity
 from flows.captions.inputs import given_input
 from flows.captions.kafka import check_topics
-from flows.running.dataflow import ALONE, Process, this_process
+from flows.running.dataflow import this_process
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 from operators.errors import UsageError
@@ -19,14 +19,6 @@ def of(tmp_path: Path, text: str) -> Settings:
     path = tmp_path / "job.toml"
     path.write_text(text)
     return load_settings(path)
-
-
-def test_the_first_process_has_the_files(tmp_path: Path) -> None:
-    assert this_process(Settings()) == ALONE
-    assert ALONE.has_files
-    second = this_process(of(tmp_path, '[run]\naddresses = ["a:1", "b:2"]\nprocess = 1\n'))
-    assert second == Process(("a:1", "b:2"), 1)
-    assert not second.has_files
 
 
 @pytest.mark.parametrize(
@@ -55,19 +47,6 @@ def test_a_topic_is_an_input_and_is_kept_up_with(tmp_path: Path) -> None:
     assert settings.keeps_up
     with pytest.raises(UsageError, match=r"exactly one input: .*input\.kafka\.topic"):
         given_input(Settings())
-
-
-@pytest.mark.parametrize(
-    ("kafka", "complaint"),
-    [
-        ('topic = "a b"', "matching regex"),
-        ("brokers = []", "brokers"),
-        ('topics = "a"', "there is no setting input.kafka.topics; did you mean input.kafka.topic"),
-    ],
-)
-def test_settings_of_a_topic_that_cannot_be_are_refused(tmp_path: Path, kafka: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        of(tmp_path, f"[input.kafka]\n{kafka}\n")
 
 
 def test_a_job_does_not_write_the_topic_that_it_reads(tmp_path: Path) -> None:
