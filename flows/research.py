@@ -18,7 +18,7 @@ BLOCK = 8
 
 
 def check(settings: TranslateSettings) -> None:
-    """Raise `UsageError` for settings that contradict each other."""
+    """Raise `UsageError` for contradicting settings."""
     if settings.draft_model is not None and settings.method not in DRAFTED:
         raise UsageError(
             f"a draft model drafts for the methods {' and '.join(DRAFTED)} alone; "
@@ -37,14 +37,12 @@ def check(settings: TranslateSettings) -> None:
 
 
 def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
-    """The proposal heads that the settings name, for the model in that file."""
     from connectors.models.heads import read_heads
 
     return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)
 
 
 def prediction(settings: TranslateSettings) -> Prediction:
-    """How the draft model drafts."""
     from flows.engine.sessions import branches  # which loads llama.cpp
 
     return Prediction(

@@ -67,12 +67,11 @@ def complain(parts: Parts, unwritten: Sequence[str]) -> None:
 
 
 def write_summary(summary: Summary, path: Path) -> None:
-    """Write the summary as one JSON object; raises `OutputError`."""
+    """Raises `OutputError`."""
     write_atomically(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
 def _print(summary: Summary, complaint: str | None, log: str) -> None:
-    """Print the summary for a person, after the ``complaint`` about what was heard."""
     lines = _figures(summary) if summary.updates else {}
     lines |= {
         "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else "",
@@ -115,7 +114,6 @@ def _figures(summary: Summary) -> dict[str, str]:
 
 
 def _pairs(latencies: Iterable[tuple[str, Percentiles]], unit: str) -> str:
-    """Each latency by its name, if there are any."""
     told = ", ".join(f"{name} {one.p50:.0f}/{one.p95:.0f}" for name, one in latencies)
     return f"{told} {unit}" if told else ""
 
@@ -144,7 +142,6 @@ def _latency(value: Percentiles | None) -> str:
 
 
 def _print_profile(overheads: Durations, summary: Summary) -> None:
-    """Print what an update costs besides the forward passes."""
     percentiles = overheads.percentiles_ms()
     if percentiles is None or not summary.updates:
         tell("profile_empty", "too few updates to profile")

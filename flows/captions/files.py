@@ -118,7 +118,7 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
 
 
 def _told_apart(address: str) -> str:
-    """An address without its secrets, which differs where they do: a query may name the recording."""
+    """The address without its secrets. Addresses stay different, because a query may name the recording."""
     return f"{shown(address)} ({sha256(address.encode()).hexdigest()[:8]})"
 
 

@@ -88,7 +88,6 @@ def _last_step(parts: Parts, end: Callable[[], None]) -> CallbackSink[ErasureRec
 
 
 def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
-    """The sound, the replayed events, or those of a topic."""
     kind = parts.given.event_type
     name = "audio" if kind is AudioChunk else kind.__name__.lower()
     source: Any = parts.given.source
@@ -135,7 +134,7 @@ def _due(partials: Stream[Partial], parts: Parts) -> tuple[Stream[Partial], Stre
 
 
 def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    """Each sentence in each language; in the one that is spoken, as it is."""
+    """Each sentence in each language; unchanged in the spoken one."""
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     languages = parts.languages
@@ -153,7 +152,7 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
 
 
 def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
-    """Each sentence once for each language of its stream, if that has several."""
+    """Each sentence once for each language of its stream."""
     languages = parts.languages
     if len(languages.directions) == 1:
         return partials
@@ -178,7 +177,7 @@ def _translated(partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
 
 
 def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
-    """Gives the partial of a sentence that a translation was made from; of several languages, the first's."""
+    """Finds the partial that a translation was made from; with several languages, that of the first."""
 
     def partial_of(translation: Translation) -> Partial | None:
         first = parts.languages.directions_of(translation.stream)[0].target.code
@@ -192,7 +191,7 @@ def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
 
 
 def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
-    """Of replayed events, those in the languages of the run; where they name none, they are in the first."""
+    """Drop replayed events in other languages; an event without a language is in the first one."""
     codes = [one.target.code for one in parts.languages.directions]
     if len(codes) > 1:
         events = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
@@ -212,7 +211,7 @@ def _displayed(translations: Stream[Translation], parts: Parts) -> Stream[Captio
 
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
-    """The factory of a stream's erasure meter, which counts the tokens of the stream's language."""
+    """The meter counts the tokens of the stream's language."""
     direction = parts.languages.direction
     return lambda channel, resume: ErasureMeter(direction(channel).target.tokenizer, resume)
 
@@ -223,7 +222,7 @@ def _observed(
     kind: type[SoundHeard] | type[PartialHeard] | type[CaptionShown],
     parts: Parts,
 ) -> Stream[E]:
-    """Add a step that tells observers about the events."""
+    """Notify observers of the events."""
     made: Callable[[Any, float], Observed] = kind
 
     def tell(event: E) -> E:

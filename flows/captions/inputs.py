@@ -36,8 +36,6 @@ Source: TypeAlias = "AudioFileSource | MicrophoneSource | RoomsSource | JsonlSou
 
 
 class Input(NamedTuple):
-    """The input of a run."""
-
     #: The type of its events; the stages before them do not run.
     event_type: type[Event]
     source: Source
@@ -57,7 +55,7 @@ class Input(NamedTuple):
             self.source.close()
 
     def complaint(self) -> str | None:
-        """The message at the end of the run about lines that were rejected."""
+        """The closing message about rejected lines."""
         source = self.source
         if not isinstance(source, JsonlSource) or not source.rejected:
             return None
@@ -66,7 +64,7 @@ class Input(NamedTuple):
 
 
 def given_input(settings: Settings) -> str:
-    """The name of the given input. Raises `UsageError` unless there is exactly one."""
+    """Raises `UsageError` unless exactly one input is given."""
     given = [name for name in INPUTS if name != "kafka" and getattr(settings.input, name)]
     given += ["kafka"] * (settings.input.kafka.topic is not None)
     if len(given) != 1:
@@ -150,7 +148,7 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
 
 
 def kafka_cluster(settings: Settings) -> "Cluster":
-    """The brokers of the topics that are read and written."""
+    """The brokers of all topics, read and written."""
     from connectors.kafka import Cluster
 
     given = settings.input.kafka

@@ -20,7 +20,7 @@ from operators.stages.deduplicate import deduplicate
 
 
 def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
-    """The events of a topic, each once; messages that cannot be used go to the topic of dead letters."""
+    """The events of a topic, each once; invalid messages go to the dead-letter topic."""
     from connectors.kafka import DeadLetter, KafkaEventSink, event_of
 
     topic, decoder = parts.settings.input.kafka.dead_letters, LineDecoder(parts.given.event_type)
@@ -49,7 +49,7 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
 
 
 def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
-    """The events without repeats, each stream on the worker that translates it."""
+    """Deduplicate events, each stream on the worker that translates it."""
     observe, clock = parts.observers.observe, parts.given.clock
     new: Stream[Any] = deduplicate("deduplicate", events, lambda _event: observe(MessageSkipped("repeated")))
     if not isinstance(clock, LagClock):
@@ -63,7 +63,6 @@ def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
 
 
 def publish(events: Stream[Any], name: str, parts: Parts) -> None:
-    """Write the events of a step to its topic, if one is given."""
     topic = parts.settings.output.kafka.get(name)
     if topic is None:
         return

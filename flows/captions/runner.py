@@ -86,7 +86,6 @@ def caption(
 
 
 def run_parts(parts: Parts, dataflow: Dataflow) -> None:
-    """Run a dataflow of these parts to its end."""
     stop, workers = parts.shared.stop, parts.settings.run.workers
     with _begun(parts) as how, parts.screen, shown_on(parts.screen.notice):
         try:
@@ -130,7 +129,7 @@ def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[
 
 @contextmanager
 def _begun(parts: Parts) -> Iterator[Recovery | None]:
-    """Hold what a run needs from its first event on to its last, and tell that it begins."""
+    """Hold the files and recovery folder of a run, and report its start."""
     settings, outputs = parts.settings, parts.outputs
     # Only a run that can begin keeps its files: another try may have other settings.
     with held_outputs(settings, outputs), recovery(settings, parts.process) as how:

@@ -38,39 +38,38 @@ Made = TypeVar("Made")
 
 
 class StreamLanguages(Protocol):
-    """The languages of streams that differ in them, or have several."""
+    """The languages of streams that have several or differ in them."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """All that there may be, the usual one first."""
+        """All directions, the usual one first."""
         ...
 
     def directions_of(self, stream: str, /) -> tuple[Direction, ...]:
-        """The languages of a stream, at least one."""
+        """At least one."""
         ...
 
     def direction(self, channel: str, /) -> Direction:
-        """Those of a stream, or of one of its languages (`channel_of`)."""
+        """The direction of a stream, or of one of its languages (`channel_of`)."""
         ...
 
 
 class TalkLanguages:
-    """The same languages for all streams: one that is spoken, and one or several of captions."""
+    """The same languages for all streams."""
 
     def __init__(self, directions: tuple[Direction, ...]) -> None:
         self.directions = directions
 
     def directions_of(self, stream: str) -> tuple[Direction, ...]:  # noqa: ARG002 - as of `StreamLanguages`
-        """All of them."""
         return self.directions
 
     def direction(self, channel: str) -> Direction:
-        """That of the channel's language; the first one where it names none, or none that is known."""
+        """The direction of the channel's language; by default the first one."""
         return direction_to(parted(channel)[1], self.directions)
 
 
 class Shared:
-    """The shared resources: one instance per process and flow, thread-safe."""
+    """Models and stop flag shared by the workers of a process: one instance for each flow, thread-safe."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class Shared:
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load what translates and what judges, if anything does; otherwise that happens on first use."""
+        """Load the translation and boundary models now instead of on first use."""
         if self._directions:
             self.service()
         is_english = any(one.source == ENGLISH for one in self._languages.directions)
@@ -108,7 +107,7 @@ class Shared:
             self._judge()
 
     def service(self) -> Service:
-        """What translates, loaded on first use."""
+        """Loaded on first use."""
         with self._lock:
             if self._service is None:
                 with self._opened() as engines:
@@ -116,7 +115,6 @@ class Shared:
             return self._service
 
     def recognizer(self, stream: str) -> Recognizer:
-        """A recogniser for one stream."""
         settings: RecognizerSettings = self._settings.recognize
         observe = self._observe
         if self._settings.finals_only and not self._settings.is_live:
@@ -134,12 +132,12 @@ class Shared:
 
     @cached_property
     def _expected(self) -> Set[str]:
-        """The words of all glossaries, which are for the language that is spoken first."""
+        """The words of all glossaries; they are in the first spoken language."""
         files = dict.fromkeys(file for _, file in parted_files(self._settings.translate.glossary))
         return frozenset[str]().union(*(read_glossary(Path(file).expanduser()).words for file in files))
 
     def sentences(self) -> MakeSentences | None:
-        """Makes what joins a stream's segments into sentences; None if segments are not joined."""
+        """Makes the joiner of a stream's segments; None if segments are not joined."""
         settings, languages = self._settings.sentences, self._languages
         if settings.method == "off":
             return None
@@ -155,11 +153,10 @@ class Shared:
 
     @property
     def _directions(self) -> list[Direction]:
-        """The languages to translate."""
         return [one for one in self._languages.directions if one.translates]
 
     def _judge(self) -> Judge | None:
-        """What judges English sentences, loaded on first use, after what translates."""
+        """The scorer of English sentence boundaries, loaded on first use, after the translation models."""
         if self._directions:
             self.service()
         with self._lock:
@@ -189,7 +186,7 @@ class Shared:
         return service
 
     def _translators(self, engine: Engine, decoder: Decoder) -> dict[str, SegmentTranslator]:
-        """The translators of an engine, by the codes of their directions."""
+        """The translators of an engine, by direction code."""
         settings = self._settings.translate
         return {
             one.code: engine.translator(to_direction(settings, one), decoder)
@@ -198,12 +195,12 @@ class Shared:
         }
 
     def _by_language(self, made: Mapping[str, Made]) -> Callable[[str], Made]:
-        """Gives what was ``made`` for the direction of a stream, or of one of its languages."""
+        """Selects by the direction of a stream, or of one of its languages."""
         return lambda channel: made[self._languages.direction(channel).code]
 
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:
-        """The engines for all languages, and report them as loaded afterwards."""
+        """Open the engines for all languages, and report them as loaded afterwards."""
         with self._loading():
             settings = self._settings.translate
             if self._settings.translates_together:
@@ -231,7 +228,7 @@ MakeShared = Callable[[Settings, Observe, StreamLanguages | None], Shared]
 
 
 def _usage(engines: Sequence[Engine]) -> Usage:
-    """What the sessions of all models hold."""
+    """The sum over all models' sessions."""
     first = [engine.first for engine in engines if engine.first is not None]
     each = [engine.pool.usage for engine in (*engines, *first)]
     return Usage(*(sum(numbers) for numbers in zip(*each, strict=True)))

@@ -36,7 +36,7 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
 
 
 def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
-    """Write the cues of captions to the subtitle files, one sequence for each language and text."""
+    """Write subtitle files: one sequence of cues for each language and text."""
     kinds = dict.fromkeys(
         (one.language, _shown(one, parts)) for one, _path in parts.settings.files() if one.of == "cues"
     )
@@ -55,17 +55,16 @@ def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, par
 
 
 def _in_language(events: Stream[Any], code: str, step_id: str) -> Stream[Any]:
-    """The events of one of several languages; all of them without a code."""
+    """The events in one language; all of them without a code."""
     return op.filter(step_id, events, lambda one: one.language == code) if code else events
 
 
 def _shown(one: SinkPart, parts: Parts) -> Shown:
-    """What a file of subtitles or text shows; without a translation, both would say the same."""
+    """Without a translation, source and target would be equal."""
     return (one.shown or parts.settings.output.subtitles) if _translates(parts, one.language) else "target"
 
 
 def _translates(parts: Parts, code: str) -> bool:
-    """Whether the captions in one of several languages are translations."""
     return parts.languages.direction(channel_of("", code)).translates
 
 

@@ -74,7 +74,6 @@ _STYLES: dict[Verdict, str] = {"ok": "green", "warning": "yellow", "problem": "b
 
 
 def print_result(console: Console, result: Result) -> None:
-    """Print the findings about one subject; they are wrapped where the terminal is narrow."""
     table = Table.grid(padding=(0, 1))
     table.add_column(width=7)
     table.add_column(min_width=10, no_wrap=True)
@@ -86,7 +85,6 @@ def print_result(console: Console, result: Result) -> None:
 
 
 def conclusion(results: Sequence[Result], languages: Sequence[Direction]) -> str:
-    """What follows from all findings about captions in these ``languages``."""
     if problems := [one.subject for one in results if one.verdict == "problem"]:
         return f"Captions will not work yet: see {', '.join(problems)}."
     can_listen = all(one.verdict == "ok" for one in results if one.subject == "microphone")

@@ -16,7 +16,6 @@ _UNREAD_EXIT_CODE = 1
 
 
 def fail(error: SurtitleError) -> NoReturn:
-    """Print the error, and exit with its code."""
     forget_output()
     tell(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
     if isinstance(error, ClusterError):
@@ -27,7 +26,7 @@ def fail(error: SurtitleError) -> NoReturn:
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """Whether the command line, which may be invalid otherwise, asks for messages in JSON."""
+    """Whether messages should be JSON; the command line may be invalid otherwise."""
     typed = " ".join(arguments).replace("=", " ")
     return "messages.format json" in typed or "--log-format json" in typed
 
@@ -41,12 +40,11 @@ def end_unwritten(error: OSError) -> NoReturn:
 
 
 def end_interrupted() -> NoReturn:
-    """End the program after a Ctrl-C that came before captions began, or before a command was finished."""
+    """End the program after a Ctrl-C before captions began, or before a command was finished."""
     forget_output()
     tell_interrupted()
     sys.exit(INTERRUPTED_EXIT_CODE)
 
 
 def tell_interrupted() -> None:
-    """Say why the program ends."""
     tell("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)

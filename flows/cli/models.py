@@ -141,5 +141,5 @@ def _languages(names: list[str]) -> str:
 
 
 def _use(one: Candidate | NamedModel) -> str:
-    """What to know of its licence before its use; empty for nothing."""
+    """Restrictions of its licence; empty if there are none."""
     return one.terms or one.asks if one.commercial else "no commercial use"

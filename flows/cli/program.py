@@ -99,7 +99,6 @@ def about(
 
 
 def program() -> typer.Typer:
-    """The program without any command."""
     app = typer.Typer(
         name="surtitle",
         cls=Commands,
@@ -141,7 +140,7 @@ def run(app: typer.Typer) -> NoReturn:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Refuse arguments with lone surrogates: they can be neither printed nor written."""
+    """Reject lone surrogates: they can be neither printed nor written."""
     for argument in arguments:
         try:
             argument.encode()

@@ -76,7 +76,7 @@ def serve(
 
 
 def _completed(wanted: Settings) -> TranslateSettings:
-    """The settings of the translation, with what serving rooms implies."""
+    """Add the settings that serving rooms implies."""
     spoken, written = wanted.rooms.spoken, wanted.rooms.written
     translate = replace(
         wanted.translate,

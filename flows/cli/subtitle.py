@@ -135,7 +135,7 @@ def subtitle(
 
 
 class _Text(NamedTuple):
-    """A file in each format: what it shows, the code in its name, and the language that it is in."""
+    """An output format: what it shows, the code in the file's name, and its language."""
 
     shown: Shown
     code: str
@@ -158,12 +158,10 @@ class _Files(NamedTuple):
 
     @property
     def written(self) -> list[Path]:
-        """The files that the run writes."""
         return [in_language(base, one.code) for base in self.bases for one in self.texts]
 
     @property
     def tracks(self) -> list[Subtitles]:
-        """The SubRip files."""
         return [Subtitles(in_language(self.bases[0], one.code), one.language) for one in self.texts]
 
     @property
@@ -213,13 +211,12 @@ def _with_videos(
 
 
 def _beside(recording: str, suffix: str, folder: Path | None) -> Path:
-    """A file beside a recording, or in a folder; of an address or standard input, in the present folder."""
+    """A path beside the recording or in ``folder``; for an address or standard input, in the current one."""
     own = Path(recording).parent if is_file(recording) else Path()
     return (own if folder is None else folder) / f"{stream_of(recording)}{suffix}"
 
 
 def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
-    """The files that there will be in each format."""
     spoken, shown = language(settings.translate.source), settings.output.subtitles
     if shown != "source":
         for direction in settings.translate.directions:
@@ -231,7 +228,7 @@ def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
 
 
 def _named(path: Path, texts: Sequence[_Text], *, several: bool) -> Iterator[str]:
-    """The files as the setting names them: those in several languages share a name."""
+    """The values of the setting: files in several languages share a name."""
     for one in texts:
         own = path if several and one.shown != "source" else in_language(path, one.code)
         yield f"{one.shown}={own}"
@@ -241,7 +238,7 @@ def _named(path: Path, texts: Sequence[_Text], *, several: bool) -> Iterator[str
 
 
 def _check(todo: Sequence[_Files], *, overwrite: bool) -> None:
-    """Refuse before anything is read: what cannot be written, and what would be lost."""
+    """Refuse before anything is read: unwritable files, and files that would be overwritten."""
     owners: dict[Path, str] = {}
     for files in todo:
         for path in files.paths:
@@ -257,7 +254,7 @@ def _check(todo: Sequence[_Files], *, overwrite: bool) -> None:
 
 
 def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
-    """The settings that name files which are not named after the recording."""
+    """The settings that name files independently of the recording."""
     output = replace(settings.output, **{suffix[1:]: None for suffix in suffixes})
     names = {
         "sinks" if one.name.startswith("sink-") else one.name.partition("-")[0] for one, _ in output.files()
@@ -306,7 +303,6 @@ def _caption(
     quiet: bool,
     settings_file: Path | None,
 ) -> None:
-    """Write complete subtitles into a folder."""
     several = len(settings.translate.targets) > 1
     named = {
         base.suffix[1:]: tuple(_named(folder / base.name, files.texts, several=several))

@@ -32,8 +32,6 @@ _DISTURBED = 0.2
 
 
 class Speed(NamedTuple):
-    """One measured run."""
-
     #: Seconds that recognising a second of speech took.
     real_time_factor: float
     #: Milliseconds of each update of the translation; None without one.
@@ -112,7 +110,7 @@ def _advice(engine: Engine, settings: TranslateSettings, updates: list[float]) -
 
 
 def judge(speed: Speed, languages: int = 1) -> list[Finding]:
-    """Whether captions keep up with speech, in so many languages at the same time."""
+    """Compare the speed with speech, captioned in ``languages`` languages at once."""
     factor, updates = speed.real_time_factor, speed.updates_ms
     sentence, typical, slow, share = f"recognising a second of speech takes {factor:.2f} s", 0.0, 0.0, 0.0
     if updates is not None:

@@ -18,7 +18,7 @@ from operators.notifications import Progress, silent
 
 
 def pass_costs_of(path: Path, model: LlamaModel, threads: int, progress: Progress) -> PassCosts:
-    """The cost of a pass with so many threads."""
+    """Measured once for each number of threads, then cached."""
 
     def measure() -> PassCosts:
         progress("measuring what a pass costs", None)

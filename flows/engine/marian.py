@@ -35,7 +35,7 @@ _MORE = 18
 
 
 class OpenMarian(NamedTuple):
-    """A loaded model with its prompts; it has no sessions yet."""
+    """A loaded model with its prompts, without sessions."""
 
     model: EncoderDecoder
     #: By the codes of the directions.
@@ -43,7 +43,6 @@ class OpenMarian(NamedTuple):
     context: ContextSettings
 
     def open(self, settings: TranslateSettings) -> OpenModel:
-        """As many sessions as ``settings`` ask for."""
         keeps = settings.commit > 0 and self.model.can_shift
         store = PairStore(self.model, 1 + settings.sessions * (2 if keeps else 1))
         least = _LEAST_KEPT if keeps else None
@@ -89,7 +88,7 @@ def marian_folder(
 
 
 def load_pair_model(folder: Path, threads: int) -> EncoderDecoder:
-    """Load the model in a folder; raises `InputError` if it is none."""
+    """Raises `InputError` if the folder holds no such model."""
     if is_firefox(folder):
         return FirefoxModel(folder, threads)
     return MarianModel(folder, threads)
@@ -152,7 +151,6 @@ def open_judge(models: Iterable[object]) -> Judge | None:
 
 
 def encoder(model: FirefoxModel) -> Encoder:
-    """The encoder of a model, as a probe needs it."""
     end = model.ends[0]
     return Encoder(model.vocabulary.source.tokenize, lambda tokens: model.read([*tokens, end]).states)
 

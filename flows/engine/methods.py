@@ -20,7 +20,7 @@ from operators.decoding.ssbd import continuous, retranslate, ssbd
 
 
 def research() -> Any:
-    """The methods of research, by name: nothing that captions run through imports them."""
+    """The research methods by name; imported on demand only."""
     return import_module("flows.research")
 
 
@@ -66,5 +66,4 @@ def method(
 
 
 def weighs_costs(settings: TranslateSettings) -> bool:
-    """Whether the method fits its proposals to the cost of passes on this machine."""
     return settings.method in WEIGHING and settings.block is None

@@ -24,7 +24,7 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool
 
 
 def finals_of(settings: RecognizerSettings) -> RecognizerSettings:
-    """The settings for a run that needs only the finals of segments: as few windows as possible."""
+    """Settings for a run that needs only finals: as few windows as possible."""
     if not RECOGNIZERS[settings.engine].is_windowed:
         return settings
     return replace(settings, update_interval_s=MAX_INTERVAL_S)

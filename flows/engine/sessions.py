@@ -24,14 +24,14 @@ BRANCHES = 2
 
 
 def branches(settings: TranslateSettings) -> int:
-    """The number of branches that a tree of draft tokens may have besides its trunk."""
+    """The maximum number of branches of a draft tree, besides its trunk."""
     # Rooms that share passes have no trees.
     is_tree = settings.draft_model is not None and settings.draft_tree and settings.rooms is None
     return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
 
 
 def sequences(settings: TranslateSettings, model: LlamaModel, heads: int) -> int:
-    """Number of sequences of a context: heads and sessions, and what is held beside these where it can be."""
+    """Number of KV sequences: heads, sessions, and shifted ones where the model allows it."""
     if model.is_recurrent:
         return settings.sessions + heads
     fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
@@ -45,7 +45,7 @@ def shifted(settings: TranslateSettings, heads: int) -> int:
 
 
 def beams(settings: TranslateSettings, heads: int) -> int:
-    """Number of hypotheses that each session can hold in a beam search; 0 if there is no room for two."""
+    """Number of beam hypotheses for each session; 0 if there is no room for two."""
     fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
     width = min(settings.beam or BEAM, (MAX_SEQUENCES - fixed) // settings.sessions)
     return width if width > 1 and not settings.draft_model else 0
@@ -89,8 +89,6 @@ def open_sessions(
 
 
 class DraftModel(NamedTuple):
-    """A loaded draft model."""
-
     path: Path
     model: LlamaModel
     context: LlamaContext

@@ -97,7 +97,6 @@ class Engine(NamedTuple):
         )
 
     def terms(self, settings: TranslateSettings) -> Glossary | None:
-        """The glossary that ``settings`` name; None if they name none."""
         return None if settings.terms is None else self.glossary(Path(settings.terms).expanduser())
 
     def one_at_a_time(self) -> Decoder:
@@ -116,16 +115,15 @@ class Engine(NamedTuple):
 
     @property
     def pool(self) -> SessionPool:
-        """The sessions of the model; with rooms, only their scheduler may use them."""
+        """With rooms, only their scheduler may use these sessions."""
         return self.opened.pool
 
     @property
     def drafts(self) -> SessionPool | None:
-        """The sessions of the draft model."""
         return None if self.draft is None else self.draft.pool
 
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
-        """The decoding method that ``settings`` name, with the cost of passes here if the method uses it."""
+        """With the cost of passes on this machine, if the method uses it."""
         costs = self.costs() if weighs_costs(settings) else FLAT
         knows_unfinished = self.prompt.knows_unfinished
         # Not all sessions can hold several hypotheses: those of many rooms cannot.
@@ -173,7 +171,7 @@ def open_engines(
 
 
 def _behind(first: Engine, last: Engine, direction: Direction, settings: TranslateSettings) -> Engine:
-    """``last``, which translates what ``first`` has translated to English."""
+    """Chain ``last`` to ``first``, which translates to English."""
     own = to_direction(settings, direction)
     if own.terms is not None:
         raise UsageError(
@@ -232,7 +230,7 @@ def _open(
 
 
 def to_direction(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
-    """The settings for another direction, with the glossary that was given for it."""
+    """The settings for another direction, with the glossary of its language."""
     first = settings.direction
     if direction == first:
         return settings
@@ -243,7 +241,7 @@ def to_direction(settings: TranslateSettings, direction: Direction) -> Translate
 
 
 def with_sessions(settings: TranslateSettings, directions: int = 1) -> TranslateSettings:
-    """The settings with at least one session for each room, and each of its ``directions``."""
+    """At least one session for each room and each of its ``directions``."""
     each = directions if settings.targets[1:] else 1
     return replace(settings, sessions=max(settings.sessions, each * (settings.rooms or 1)))
 
@@ -253,7 +251,6 @@ def _template(chosen: str) -> str | Template:
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
-    """The settings that the translator needs."""
     speculates = settings.method in SPECULATIVE
     # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
     rules = settings.rules(knows_unfinished=prompt.knows_unfinished)
@@ -272,7 +269,6 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
 
 
 def conditioning(settings: TranslateSettings, prompt: Prompt) -> Conditioning:
-    """The preprocessing of unfinished text for the model."""
     hold_back = prompt.hold_back if settings.hold_back is None else settings.hold_back
     return Conditioning(settings.strip_punctuation, hold_back, closes_unfinished(settings, prompt))
 
@@ -288,7 +284,7 @@ _SESSIONS_A_WINDOW = 6
 
 
 def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Prompt]) -> int:
-    """Number of tokens that the cache of a context must hold."""
+    """The number of tokens in the KV cache."""
     tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
     notes = [one for prompt in prompts for one in (prompt.terms, prompt.context) if one is not None]

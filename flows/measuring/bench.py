@@ -48,7 +48,7 @@ class Likelihood:
     signature = "nats:-log P(token|source,output before),pooled over tokens,the end left out"
 
     def __init__(self, prompt: Prompt, pool: SessionPool, max_source: int) -> None:
-        """Texts with more than ``max_source`` tokens are translated in parts, and are not judged."""
+        """Texts with more than ``max_source`` tokens are not scored, because they are translated in parts."""
         self._prompt = prompt
         self._pool = pool
         self._max_source = max_source
@@ -197,7 +197,7 @@ def bench_texts(job: BenchJob, plan: Plan) -> None:
 
 
 def mixing_key(signature: dict[str, Any], variants: Sequence[object], masks: Sequence[int]) -> str:
-    """Hash of everything that the trials of one benchmark have in common, except the number of repeats."""
+    """Hash of what all trials of a benchmark have in common, except the number of repeats."""
     same = {**signature, "repeats": 0, "comet": None}
     return hashlib.sha256(msgspec.json.encode([same, list(variants), list(masks)])).hexdigest()[:24]
 
@@ -234,7 +234,7 @@ def _measure(
 
 
 def masked(mask_k: int, pieces: tuple[str, ...], before: str, *, steady: bool) -> str:
-    """What is shown; ``steady`` as by the display stage, otherwise by the mask alone, as in the paper."""
+    """The visible text; ``steady`` as in the display stage, otherwise the mask alone, as in the paper."""
     text, visible = "".join(pieces), mask_tail(pieces, mask_k)
     return text[: max(visible, still_shown(before, text)) if steady else visible]
 

@@ -42,7 +42,7 @@ class Corpus(NamedTuple):
 
     @property
     def references(self) -> list[str] | None:
-        """The references in the order of the segments; None if there are none."""
+        """In the order of the segments."""
         references = [segment.reference for segment in self.segments if segment.reference is not None]
         return references or None
 
@@ -118,8 +118,6 @@ def _grow(text: str, lag: int | None) -> tuple[str, ...]:
 
 
 class Clip(NamedTuple):
-    """One recording."""
-
     path: Path
     #: The reference transcript; None if there is none.
     text: str | None
@@ -143,7 +141,7 @@ def read_clips(audio: Sequence[Path], manifest: Path | None = None) -> list[Clip
 
 
 def samples(clip: Clip) -> Samples:
-    """All samples of a recording, at 16 kHz. Raises `InputError` if it cannot be read."""
+    """At 16 kHz. Raises `InputError` if the recording cannot be read."""
     pcm = b"".join(open_audio(clip.path).blocks())
     return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768.0
 

@@ -216,7 +216,7 @@ def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
 
 
 def _costs(encoders: Sequence[Callable[[Samples], Encoded]], utterances: Sequence[Samples]) -> Costs:
-    """The cost of passes of the two models and of an utterance's encoder here, in milliseconds."""
+    """The cost of the two models' passes and of an utterance's encoder on this machine, in milliseconds."""
     # The least of several times, as a mean over all utterances.
     target_ms, draft_ms = (
         1000 * fmean(min(repeat(partial(encode, audio), number=1, repeat=_TURNS)) for audio in utterances)
@@ -244,7 +244,7 @@ def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
 
 
 def _at_ratio(ratio: float) -> Costs:
-    """The costs of a pair on a machine where a pass costs the same whatever it evaluates."""
+    """The costs on a machine where a pass costs the same whatever it evaluates."""
     name = f"in steps of the draft model, of which a pass costs {ratio:g} whatever it evaluates"
     return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))
 

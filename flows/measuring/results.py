@@ -36,8 +36,6 @@ Row = dict[str, dict[str, Any]]
 
 
 class Runner:
-    """A measurement that runs."""
-
     def __init__(self, waiting: Waiting, stop: Flag) -> None:
         """``stop`` is set by Ctrl-C."""
         self.doing = waiting.doing
@@ -58,7 +56,7 @@ class Runner:
             self.go_on(f"interrupted after {place} of {len(items)} {named}")
 
     def done(self, count: int, wanted: int) -> None:
-        """Report finished trials: as a moving line on a terminal, otherwise as a line for each tenth."""
+        """Report finished trials: as a progress line on a terminal, otherwise as a line for each tenth."""
         self.doing("measuring", count / wanted)
         tenths = 10 * count // wanted
         if tenths != self._tenths and not sys.stderr.isatty():
@@ -87,7 +85,7 @@ def files_of(settings: TranslateSettings) -> Iterator[Path]:
 
 
 def sign(**own: Any) -> dict[str, Any]:
-    """A signature: the version, what is the measurement's ``own``, and the machine."""
+    """A signature: the version, the machine, and the fields of ``own``."""
     return {
         "surtitle": version("surtitle"),
         **own,
@@ -98,7 +96,7 @@ def sign(**own: Any) -> dict[str, Any]:
 
 
 def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
-    """What must be equal wherever an engine opened as ``asked`` gives equal figures."""
+    """The fields that must be equal for figures to be comparable."""
     context, prompt = engine.context, engine.prompt
     terms = None if asked.terms is None else Path(asked.terms)
     return {
@@ -130,7 +128,7 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
 
 
 def of_recordings(model: Path, clips: Sequence[Clip], threads: int, **own: Any) -> dict[str, Any]:
-    """The signature of a measurement of recordings with a speech model; ``own`` is what else it has."""
+    """The signature of a measurement on recordings; ``own`` adds fields."""
     digest = hashlib.sha256()
     for clip in clips:
         digest.update(clip.path.read_bytes())
@@ -148,7 +146,7 @@ def _identify_model(engine: Engine) -> dict[str, Any]:
 
 
 def _identify(path: Path, weights: Sequence[Path] = ()) -> dict[str, Any]:
-    """Name, length in bytes and hash; of the folder of an encoder-decoder model, those of its ``weights``."""
+    """Name, length in bytes, hash; for the folder of an encoder-decoder model, those of its ``weights``."""
     weights = weights or (path,)
     digests = [sha256_of(file) for file in weights]
     digest = digests[0] if len(weights) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
@@ -169,8 +167,6 @@ def _hash_of_code() -> str:
 
 
 class Results(NamedTuple):
-    """What a measurement has found."""
-
     signature: dict[str, Any]
     rows: Sequence[Any]
     tables: Sequence[Table]

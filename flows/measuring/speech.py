@@ -47,8 +47,6 @@ Utterance = list[WindowUpdate]
 
 
 class RecordingTrial(NamedTuple):
-    """One recording, decoded in all ways."""
-
     #: The utterances of each way.
     ways: tuple[list[Utterance], ...]
     #: Seconds of the voice detector, and of the encoder for all updates, which all ways share.
@@ -209,7 +207,7 @@ def _times(trials: Sequence[RecordingTrial], way: int) -> dict[str, Any]:
 
 
 def _wer(trials: Sequence[RecordingTrial], way: int, references: Sequence[str | None]) -> float | None:
-    """The word error rate in per cent, pooled over the recordings with a reference."""
+    """In per cent, pooled over the recordings with a reference."""
     errors = words = 0
     for trial, reference in zip(trials, references, strict=True):
         if reference is not None:
@@ -275,7 +273,6 @@ def _settled_s(times_s: Sequence[float], texts: Sequence[tuple[str, ...]]) -> li
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    """The tables of times and of what is shown."""
     # The shown part of a hypothesis does not affect times, unless decoding of its window ended early.
     timed = [row for row in rows if row["settings"]["certainty"] is None or row["settings"]["ends_early"]]
     return [

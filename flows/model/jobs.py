@@ -33,7 +33,7 @@ Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that learns from pairs of texts, and writes one file."""
+    """A training run on sentence pairs; writes one file."""
 
     model: str
     pairs: list[Path]
@@ -44,7 +44,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
     def check(self, model: Path) -> None:
-        """Check that the files can be written. Raises `OutputError` and `UsageError`."""
+        """Raises `OutputError` and `UsageError`."""
         check_distinct([("--output", self.output), ("its record", self._record)], [model, *self.pairs])
         check_place(self.output)
 
@@ -65,7 +65,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def written(self) -> str:
-        """The file that was written, for the user."""
         size = self.output.stat().st_size / 1e6
         return f"{printable(str(self.output))}: {size:.1f} MB, sha256 {sha256_of(self.output)}"
 

@@ -139,7 +139,6 @@ class Audience:
 
     @property
     def viewers(self) -> int:
-        """The number of viewers."""
         return self._hub.clients
 
     def observe(self, event: Observed) -> None:
@@ -189,11 +188,9 @@ class Audience:
             self._end(caption.stream)
 
     def _end(self, stream: str) -> None:
-        """A room is over."""
         if self._files is not None:
             self._files.end(stream)
         self._hub.end(stream)
 
     def status(self, status: Status, sentence: str | None) -> None:
-        """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)

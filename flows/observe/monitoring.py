@@ -96,7 +96,6 @@ class Monitoring:
         return verdict
 
     def observe(self, event: Observed) -> None:
-        """Count an event, and update the health."""
         with self._lock:
             self._judge(event)
 

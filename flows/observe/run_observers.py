@@ -78,7 +78,6 @@ class Messages:
         self._left_out = Counter[str]()
 
     def observe(self, event: Observed) -> None:
-        """Report an event, or keep it for the end."""
         match event:
             case SourceChanged(sentence):
                 tell("source_changed", sentence)
@@ -98,12 +97,12 @@ class Messages:
                 self._truncated.append(sentence)
 
     def model_answered(self, trouble: Trouble | None, why: str) -> None:
-        """Report what was wrong with a translation, if anything was; ``why`` says which one, with details."""
+        """Report a problem of a translation; ``why`` says which translation, with details."""
         for sentence in self._model.note(trouble, why):
             tell("model_trouble", sentence)
 
     def _tell_left_out(self) -> None:
-        """Tell how many there were since this was last told."""
+        """Report the number of events dropped since the last report."""
         with self._lock:
             counts, self._left_out = self._left_out, Counter()
         if counts:
@@ -112,7 +111,7 @@ class Messages:
             tell("languages_left_out", f"events left out: {each}; --to names the languages of a run")
 
     def complaints(self) -> list[str]:
-        """The messages at the end: an input that broke off, a model that failed until the end."""
+        """The closing messages: an input that broke off, a model that failed until the end."""
         broken = self._model.complaint()
         return [*self._truncated, *([broken] if broken else [])]
 

@@ -36,13 +36,12 @@ class SoundLevels:
         self._peak_dbfs = -math.inf
 
     def observe(self, event: Observed) -> None:
-        """Measure a chunk."""
         if isinstance(event, SoundHeard):
             self._seconds += event.chunk.duration_s
             self._peak_dbfs = max(self._peak_dbfs, peak_dbfs(event.chunk.pcm))
 
     def complaint(self, updates: int) -> str | None:
-        """Why a run of so many updates has few captions or none, and what to do; None if nothing is odd."""
+        """Why ``updates`` is low, and what to do; None if nothing is odd."""
         if not self._seconds:
             return None if updates else "there was nothing to caption"
         what, peak = _source(self._settings), f"{self._peak_dbfs:.0f} dBFS at its loudest"
@@ -85,7 +84,6 @@ class Profile:
         self.overheads = Durations()
 
     def observe(self, event: Observed) -> None:
-        """Record the time of an update."""
         if not isinstance(event, UpdateMeasured):
             return
         with self._lock:
@@ -106,7 +104,6 @@ class RunSummary:
         self._cut = 0
 
     def observe(self, event: Observed) -> None:
-        """Add an update, or record a loss."""
         match event:
             case UpdateMeasured(record):
                 with self._lock:

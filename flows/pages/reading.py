@@ -21,14 +21,14 @@ _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments
 
 
 class MeasuredUpdate(NamedTuple):
-    """One update: how much it rewrote, and the measured caption if the file has it."""
+    """One update and its erasure, and the measured caption if the file has it."""
 
     record: ErasureRecord
     caption: Caption | None
 
     @property
     def at_s(self) -> float | None:
-        """When it was shown, or ready, on the stream's clock; None in an erasure log."""
+        """When it was shown, or ready, in seconds on the stream's clock; None in an erasure log."""
         return None if self.caption is None else self.record.latency_from_speech_s + self.caption.end_s
 
 
@@ -101,7 +101,7 @@ class ReportInput(NamedTuple):
 
 
 def _check_language(path: Path, event: Caption | ErasureRecord, languages: dict[str, str]) -> None:
-    """Refuse a stream in two languages, or languages with different tokens; keep those of the streams."""
+    """Refuse a stream in two languages, and languages with different tokens; record the stream's language."""
     code = event.language
     if not code or not is_language(code):
         return
@@ -141,7 +141,7 @@ def kind_of(path: Path) -> type[Event]:
 
 
 def language_of(path: Path, kind: type[Event]) -> Language:
-    """The language that the first event of a file says its captions are in; German if it says none."""
+    """The caption language by the first event of a file; German if it names none."""
     first: Any = next(read_events(path, kind, lambda _sentence: None), None)
     named = first.language if first is not None else None
     return language(named if named and is_language(named) else "German")

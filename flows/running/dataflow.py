@@ -42,7 +42,6 @@ ALONE = Process()
 
 
 def is_bytewax_job() -> bool:
-    """Whether this process is ``python -m bytewax.run``."""
     return getattr(sys.modules["__main__"].__spec__, "name", None) == "bytewax.run"
 
 
@@ -75,8 +74,6 @@ def this_process(settings: Settings) -> Process:
 
 
 class Recovery(NamedTuple):
-    """How a run saves its progress."""
-
     config: RecoveryConfig
     #: Seconds between two snapshots.
     interval_s: float

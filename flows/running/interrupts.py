@@ -39,13 +39,11 @@ def interrupt_sets(stop: Flag, *, ends_deaf: bool = False) -> Iterator[None]:
 
 
 def let_interrupt_set(stop: Flag) -> None:
-    """The same for the rest of the process."""
+    """As `interrupt_sets`, for the rest of the process."""
     _Listener(stop, ends_deaf=False)
 
 
 class _Listener:
-    """Hears the signals of this process until it is closed."""
-
     def __init__(self, stop: Flag, *, ends_deaf: bool) -> None:
         self._stop = stop
         self._ends_deaf = ends_deaf

@@ -33,7 +33,7 @@ class Waiting:
         self.end()
 
     def doing(self, what: str, fraction: float | None) -> None:
-        """Show the current step, and the fraction that is done (0 to 1; None if unknown)."""
+        """``fraction`` is the part that is done, 0 to 1; None if unknown."""
         if what != self._what:
             self.end()
             tell("progress", what, level=logging.INFO)
@@ -46,7 +46,6 @@ class Waiting:
                 self.end()
 
     def observe(self, event: Observed) -> None:
-        """Show the progress of loading a model, or of a recording."""
         match event:
             case LoadingAt(what, fraction):
                 self.doing(what, fraction)
@@ -56,7 +55,6 @@ class Waiting:
                 self.doing("translating the recording", position_s / duration_s)
 
     def end(self) -> None:
-        """Remove the line."""
         if self._task is not None:
             self._progress.remove_task(self._task)
             self._progress.stop()

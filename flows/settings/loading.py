@@ -74,14 +74,12 @@ def assigned(texts: Iterable[str]) -> Overrides:
 
 
 class Loaded(NamedTuple):
-    """Settings, and which of them were given explicitly."""
-
     settings: Settings
     #: The given settings of the translate stage, by key.
     given: frozenset[str]
 
     def warn_of_unused(self) -> None:
-        """Warn about given settings that have no effect in combination with the others."""
+        """Warn about given settings without effect."""
         translate = self.settings.translate
         if translate.captions_only:
             _warn_of_untranslated(self.given)
@@ -90,7 +88,7 @@ class Loaded(NamedTuple):
 
 
 def begin_settings(path: Path | None, overrides: Overrides | None = None) -> Settings:
-    """Load the settings of a run, and set up messages as they say; raises the errors of `load_settings`."""
+    """Load the settings of a run, and set up messages; raises the errors of `load_settings`."""
     loaded = load(path, overrides, takes_several=True)
     begin_messages(loaded.settings.messages.format)
     loaded.warn_of_unused()
@@ -142,7 +140,7 @@ def load(path: Path | None, overrides: Overrides | None = None, *, takes_several
     where, overrides = "the settings" if path is None else str(path), overrides or {}
 
     def place(key: str) -> str:
-        """Where a setting was given: its key, after the file if that has it."""
+        """The key, after the file that sets it."""
         given: Any = overrides
         for name in key.partition("[")[0].split("."):
             given = given.get(name) if isinstance(given, Mapping) else None
@@ -183,7 +181,7 @@ def load(path: Path | None, overrides: Overrides | None = None, *, takes_several
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Name the place of a wrong setting."""
+    """Add the key to an error."""
     try:
         yield
     except UsageError as error:
@@ -224,7 +222,7 @@ def _value(given: Mapping[str, Any], stage: str, key: str) -> Any:
 
 
 def _in_one_language(settings: Settings) -> Settings:
-    """The settings, with captions in the spoken language if nothing is to be translated."""
+    """Without translation, captions are in the spoken language."""
     translate = settings.translate
     if not translate.captions_only:
         return settings
@@ -249,7 +247,7 @@ def _check_keys(given: Mapping[str, Any], table: Any, where: str = "", inside: s
 
 
 def _meant(key: str, inside: str, names: list[str]) -> str:
-    """What to do about a key that does not exist: one of the same name elsewhere, or a similar one."""
+    """The remedy for an unknown key: the same name in another table, or a similar one."""
     plain = key[:64].replace("-", "_")
     elsewhere = [one for one in all_keys() if one.rpartition(".")[2] == plain]
     if elsewhere:
@@ -290,7 +288,7 @@ def _check_targets(settings: Settings, *, takes_several: bool) -> None:
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
-    """Check that all texts are valid Unicode without null characters, which no system allows in names."""
+    """Check for lone surrogates and null characters, which no system allows in names."""
     for key, value in settings.items():
         if isinstance(value, dict):
             _check_texts(value, where, f"{inside}{key}.")

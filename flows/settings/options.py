@@ -109,7 +109,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the 
 
 
 def given_in(context: typer.Context) -> Overrides:
-    """The settings that the options of a command override, by stage and key."""
+    """The settings that a command's options override, by table and key."""
     overrides = assigned(context.params.get("set_") or ())
     for name, value in context.params.items():
         if name not in _SETTINGS or value is None or value is False or value in ([], ()):
@@ -123,7 +123,7 @@ def given_in(context: typer.Context) -> Overrides:
 
 
 def words(option: str, text: str) -> list[str]:
-    """The words between the commas; raises `UsageError` if there are none."""
+    """Split at commas; raises `UsageError` if no word is left."""
     found = [word.strip() for word in text.split(",") if word.strip()]
     if not found:
         raise UsageError(f"{option}: there is no value; give at least one")

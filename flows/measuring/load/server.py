@@ -28,8 +28,6 @@ _FORBIDDEN = 403
 
 
 class _Server(NamedTuple):
-    """Where to speak, and what."""
-
     address: str
     sound: bytes
     #: Languages of the captions, for one room after the other; empty for the server's first one.
@@ -56,7 +54,7 @@ def speak_to_server(
 
 
 async def _speak(server: _Server, load: Load, meter: Meter) -> None:
-    """Speak in all rooms. Raises `InputError` if the server cannot be reached, or opens no room."""
+    """Speak in all rooms. Raises `InputError` if the server cannot be reached or opens no room."""
     rooms = [_Room(server, number, load, meter) for number in range(load.rooms)]
     # Not a task group, which would wrap the error for the user.
     speaking = asyncio.gather(*(room.run() for room in rooms))
@@ -92,7 +90,7 @@ class _Room:
         self._dropped = 0
 
     async def run(self) -> None:
-        """Speak until the room is over; raises `InputError` if the other side is no server of rooms."""
+        """Speak until the room is over; raises `InputError` if the other side is no surtitle server."""
         address = self._server.address
         await asyncio.sleep(begin_s(self._number))
         try:
@@ -113,7 +111,7 @@ class _Room:
         )
 
     async def _converse(self, socket: ClientConnection) -> None:
-        """Open the room, speak, and read captions until it is over, refused, or silent for too long."""
+        """Open the room, speak, and read captions until it ends, is refused, or times out."""
         to = self._server.to[self._number % len(self._server.to)] if self._server.to else None
         await socket.send(json.dumps({"type": "open", "room": f"load {self._number + 1}", "to": to}))
         now_s, sending = asyncio.get_running_loop().time, None
