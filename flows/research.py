@@ -46,9 +46,7 @@ def prediction(settings: TranslateSettings) -> Prediction:
     from flows.engine.sessions import branches  # which loads llama.cpp
 
     return Prediction(
-        length=settings.draft_length,
-        threshold=settings.draft_threshold,
-        branches=branches(settings),
+        length=settings.draft_length, threshold=settings.draft_threshold, branches=branches(settings)
     )
 
 

@@ -48,8 +48,7 @@ Recordings = Annotated[
     typer.Argument(help="Sound or video: files or https:// addresses, each with its own subtitles."),
 ]
 Vtt = Annotated[
-    bool,
-    typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt."),
+    bool, typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt.")
 ]
 Txt = Annotated[bool, typer.Option("--txt", help="Also write plain text: talk.de.txt.")]
 Speech = Annotated[bool, typer.Option("--speech", help="Also write what is spoken: talk.en.srt.")]

@@ -31,11 +31,7 @@ def finals_of(settings: RecognizerSettings) -> RecognizerSettings:
 
 
 def make_recognizer(
-    settings: RecognizerSettings,
-    *,
-    spoken: str = "English",
-    observe: Observe,
-    words: Set[str] = frozenset(),
+    settings: RecognizerSettings, *, spoken: str = "English", observe: Observe, words: Set[str] = frozenset()
 ) -> Recognizer:
     """A recogniser for one stream.
 

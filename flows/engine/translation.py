@@ -16,13 +16,7 @@ from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import pass_costs_of
 from flows.engine.marian import UNSHARED, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, research, weighs_costs
-from flows.engine.sessions import (
-    DraftModel,
-    OpenModel,
-    open_draft_model,
-    open_sessions,
-    sequences,
-)
+from flows.engine.sessions import DraftModel, OpenModel, open_draft_model, open_sessions, sequences
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance

@@ -70,7 +70,7 @@ class PaperRun(NamedTuple):
         model, corpus, tokens = (self.signature[name] for name in ("model", "corpus", "tokenizer"))
         lines = [
             f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured: a run has "
-            "one language, table 2 needs a text, table 6 recorded partials, and COMET --comet.",
+            "one language, table 2 needs a text, table 6 recorded partials, and COMET --comet."
         ]
         if tokens != "flores101":
             lines.append(f"NE here counts tokens of {tokens}: docs/measuring.md says how to have flores101.")

@@ -76,11 +76,7 @@ def running() -> Iterator[Runner]:
 def files_of(settings: TranslateSettings) -> Iterator[Path]:
     """The files that a translator with these settings reads, which nothing may overwrite."""
     return named_files(
-        settings.model,
-        settings.template,
-        *settings.terminology,
-        settings.heads,
-        settings.draft_model,
+        settings.model, settings.template, *settings.terminology, settings.heads, settings.draft_model
     )
 
 

@@ -60,9 +60,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
             f"rooms.from: {engine} recognises one language; name only that one, or choose the "
             f"recogniser {others}"
         )
-    limits = RoomLimits(
-        rooms=settings.translate.rooms or ROOMS,
-    )
+    limits = RoomLimits(rooms=settings.translate.rooms or ROOMS)
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
     return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
 

@@ -15,14 +15,7 @@ from operators.events import ErasureRecord
 from operators.languages import language
 from operators.metrics.health import Rule
 from operators.metrics.summary import Durations, Summary, SummaryMeter
-from operators.notifications import (
-    Missing,
-    Observed,
-    SoundHeard,
-    SoundLost,
-    SpeechCut,
-    UpdateMeasured,
-)
+from operators.notifications import Missing, Observed, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
 from operators.secret import to_plain
 from operators.sound import peak_dbfs
 

@@ -227,9 +227,7 @@ def _in_one_language(settings: Settings) -> Settings:
     if not translate.captions_only:
         return settings
     return replace(
-        settings,
-        translate=replace(translate, to=translate.source),
-        rooms=replace(settings.rooms, written=()),
+        settings, translate=replace(translate, to=translate.source), rooms=replace(settings.rooms, written=())
     )
 
 

@@ -40,8 +40,7 @@ To = Annotated[
 ]
 From = Annotated[Text, typer.Option("--from", help="Language of the speech.", show_default="English")]
 RoomsTo = Annotated[
-    Texts,
-    typer.Option("--to", help="Languages that rooms may be captioned in.", show_default="German"),
+    Texts, typer.Option("--to", help="Languages that rooms may be captioned in.", show_default="German")
 ]
 RoomsFrom = Annotated[
     Texts, typer.Option("--from", help="Languages that rooms may be spoken in.", show_default="English")

@@ -52,12 +52,7 @@ Speak = Callable[[Load, Meter], None]
 
 
 def generate_load(
-    overrides: Overrides,
-    recording: Path,
-    server: str | None,
-    rooms: str,
-    seconds: float,
-    json: Path | None,
+    overrides: Overrides, recording: Path, server: str | None, rooms: str, seconds: float, json: Path | None
 ) -> None:
     """Measure loads, and publish the rows.
 
