@@ -1,4 +1,4 @@
-"""The decoding methods of `operators.research`: what each checks and opens, and its drafters."""
+"""The decoding methods of `operators.research`: checks, resources and drafters of each."""
 
 from pathlib import Path
 
@@ -53,14 +53,7 @@ def prediction(settings: TranslateSettings) -> Prediction:
 def drafters(
     settings: TranslateSettings, task: Task, length: BlockLength, rule: Acceptance, heads: Heads | None
 ) -> list[Drafter]:
-    """What drafts after the divergence, in order of precedence.
-
-    Args:
-        task: The task.
-        length: How many tokens to propose.
-        rule: The acceptance rule for them.
-        heads: The proposal heads of the model, for the method ``heads``.
-    """
+    """The drafters after the divergence, in order of precedence; each proposes ``length`` tokens."""
     block = settings.block or BLOCK
     made: list[Drafter] = []
     match settings.method:

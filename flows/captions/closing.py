@@ -1,4 +1,4 @@
-"""The end of a command-line run: its summary, written and printed, and what was wrong."""
+"""The end of a command-line run: its summary and its errors."""
 
 import logging
 import sys
@@ -21,8 +21,8 @@ from operators.text import cleaned
 def sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     """Write and print the closing summary; return a sentence for each part that cannot be written."""
     settings, unwritten = parts.settings, []
-    # After a killed run, only the log has what was counted before.
-    # Of a cluster, each process counts what it has translated, and the first one has the log of all.
+    # After a killed run, only the log has the earlier counts.
+    # In a cluster, each process counts its own updates, and the first one has the log of all.
     is_part = bool(settings.recovery.folder or parts.process.addresses) and parts.process.has_files
     logs = [path for one, path in settings.files() if one.name in ("log", f"log-{one.language}")]
     summary = parts.observers.summary.summary(parts.outputs.missing(), logs if is_part else ())
@@ -35,7 +35,7 @@ def sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     for name in ("settings", "signature", "latency_parts_ms"):
         del figures[name]
     tell("run_ended", "the run is over", level=logging.INFO, **figures)
-    # Of a cluster, another process may have heard or captioned what this one has not.
+    # In a cluster, another process may have received the sound or shown the captions.
     complaint = None if parts.process.addresses else parts.observers.heard.complaint(summary.updates)
     if complaint:
         tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
@@ -114,19 +114,19 @@ def _figures(summary: Summary) -> dict[str, str]:
 
 
 def _pairs(latencies: Iterable[tuple[str, Percentiles]], unit: str) -> str:
-    told = ", ".join(f"{name} {one.p50:.0f}/{one.p95:.0f}" for name, one in latencies)
-    return f"{told} {unit}" if told else ""
+    listed = ", ".join(f"{name} {one.p50:.0f}/{one.p95:.0f}" for name, one in latencies)
+    return f"{listed} {unit}" if listed else ""
 
 
 def _sound(summary: Summary) -> str:
-    told = [
+    losses = [
         f"{seconds:.1f} s {what}"
         for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "not connected"))
         if seconds >= 0.05
     ]
     if summary.cut:
-        told.append(f"the text of {summary.cut} {'segment' if summary.cut == 1 else 'segments'} cut")
-    return ", ".join(told)
+        losses.append(f"the text of {summary.cut} {'segment' if summary.cut == 1 else 'segments'} cut")
+    return ", ".join(losses)
 
 
 def _number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The graph of the captions flow, from audio to erasure records; a file of events can replace any stage."""
+"""The graph of the captions flow, from audio to erasure records; a replay can begin behind any stage."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,7 +62,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     if parts.replacing is not None:
         captions = op.map("replace", captions, partial(replaced, parts.replacing))
     if parts.settings.output.terminal:
-        # No sink, because the log tells when a caption was seen.
+        # Not a sink, because the log has the time at which a caption was shown.
         captions = show("show", captions, parts.screen.draw, parts.given.clock)
     # Observers come after the screen, so that they do not delay it.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
@@ -94,7 +94,7 @@ def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
     events: Stream[Any] = op.input(name, flow, source)
     if parts.settings.input.kafka.topic is not None:
         return read(events, parts)
-    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    # Health needs the same process of a cluster to receive an event and to show its caption.
     return once(events, parts) if parts.process.addresses and kind is not AudioChunk else events
 
 
@@ -113,7 +113,7 @@ def _without_pause(heard: Partial | Pause) -> Partial | None:
 def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     observe = parts.observers.observe
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
-    # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
+    # A stopped recogniser finishes its segment; other events resume where they stopped.
     goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
     return join_sentences(
         "sentences", heard, parts.shared.sentences(), now,
@@ -144,8 +144,7 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
         passed = op.map("pass-through", foreign.falses, lambda one: untranslated(one, parts.given.clock))
         made = op.merge("all-languages", _translated(foreign.trues, parts), passed)
-    # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
-    # result.
+    # A replay translates everything it reads. Therefore superseded updates are not recorded.
     saved = op.filter_map("translated", made, _partial_of(parts)) if parts.settings.keeps_up else spoken
     tap(saved, "sentences", parts)
     return made
@@ -164,7 +163,7 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
     split = op.flat_map("in-languages", partials, each)
     if not parts.process.addresses:
         return split
-    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    # Health needs the same process of a cluster to receive an event and to show its caption.
     keyed = op.key_on("key-languages", split, lambda one: one.channel)
     return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
 

@@ -29,7 +29,7 @@ REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translati
 #: The settings that name an input.
 INPUTS = ("audio", "microphone", "rooms", *REPLAYED.values(), "kafka")
 
-# Maximum number of events in one batch of a source whose updates may be overtaken.
+# Maximum number of events in one batch of a source whose updates may be superseded.
 _MAX_AT_ONCE = 1000
 
 Source: TypeAlias = "AudioFileSource | MicrophoneSource | RoomsSource | JsonlSource[Any] | KafkaEventSource"
@@ -81,8 +81,7 @@ def make_input(
     """The input that the settings name; it is opened when the flow runs.
 
     Args:
-        observe: Called with the events of the input.
-        rooms: Those of a run whose input they are.
+        rooms: Set if rooms are the input.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.
@@ -110,8 +109,8 @@ def make_input(
     elif event_type is AudioChunk:
         source = _recording(settings, observe, stop)
     else:
-        # Events of one batch reach the viewer together, so batches are 1. But updates can overtake each other
-        # only within a batch, so where they may be overtaken, batches are large.
+        # Events of one batch reach the viewer together, so a batch has one event. But an update can only
+        # supersede others of its batch, so where that is wanted, batches are large.
         source = JsonlSource(
             Path(getattr(given, name)),
             event_type,

@@ -1,4 +1,4 @@
-"""Kafka in the captions flow: events from a topic, without repeats and dead letters, and events to topics."""
+"""Kafka in the captions flow: deduplicated events from a topic, dead letters, and events to topics."""
 
 from threading import Event as Flag
 from typing import Any
@@ -77,8 +77,8 @@ def check_topics(settings: Settings) -> None:
 
     Raises:
         UsageError: when a topic is given twice.
-        InputError: when the one that is read cannot be.
-        OutputError: when one that is written cannot be.
+        InputError: when the input topic cannot be read.
+        OutputError: when an output topic cannot be written.
     """
     given, written = settings.input.kafka, settings.output.kafka
     topics: dict[str, str | None] = {f"output.kafka.{name}": topic for name, topic in written.items()}

@@ -38,9 +38,9 @@ class Parts(NamedTuple):
     given: Input
     #: Admits live streams; None if all are admitted.
     admission: AdmissionControl | None
-    #: The languages that streams may have, and those of each.
+    #: The languages of streams.
     languages: StreamLanguages
-    #: The words that captions have others for; None without such.
+    #: Words that captions replace by others; None without any.
     replacing: Glossary | None
     #: Whether a stream, or one of its languages, is known to be over.
     is_over: Callable[[str], bool]

@@ -47,9 +47,7 @@ def caption(
 
     Args:
         quiet: Show no progress, and print no summary.
-        settings_file: The file the settings come from.
         sums_up: Whether to print a summary.
-        make_shared: Makes what loads the models.
     """
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
@@ -66,14 +64,14 @@ def caption(
             if settings.translates:
                 parts.shared.load()
             if settings.input.rooms:
-                # Otherwise one that cannot be made would end the server when the first speaker comes.
+                # A recogniser that cannot be made would otherwise end the server at the first speaker.
                 parts.shared.recognizer("").close()
             # A progress line that keeps moving would garble the captions.
             waiting.end()
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             run_parts(parts, dataflow)
-            # The last position need not be the end, and the summary must not be drawn into the line.
+            # The last position may not be the end; the summary must not be drawn into the line.
             waiting.end()
             is_finished = not parts.shared.stop.is_set()
             unwritten = sum_up(parts, profiled, quiet=quiet or not sums_up)
@@ -135,12 +133,12 @@ def _begun(parts: Parts) -> Iterator[Recovery | None]:
     with held_outputs(settings, outputs), recovery(settings, parts.process) as how:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings, outputs, is_resumed=is_resumed)
-        _tell_begin(settings, is_resumed=is_resumed)
+        _report_begin(settings, is_resumed=is_resumed)
         parts.observers.observe(RunBegan())
         yield how
 
 
-def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
+def _report_begin(settings: Settings, *, is_resumed: bool) -> None:
     given = given_input(settings)
     sources = {"audio": settings.input.recordings, "kafka": [settings.input.kafka.topic]}
     source = sources.get(given) or [getattr(settings.input, given)]

@@ -1,7 +1,4 @@
-"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores).
-
-The models translate, and judge where sentences end.
-"""
+"""Shared resources of a process's workers: the stop flag, and models (copies would compete for cores)."""
 
 import atexit
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -81,10 +78,8 @@ class Shared:
         """Load nothing yet.
 
         Args:
-            observe: Called with events of loading and of recognisers.
-            languages: Those of each stream, if streams differ in them.
-            earlier: Of a run that came to its end, with the same settings but for its input and outputs: its
-                models are used.
+            languages: Set if streams differ in their languages.
+            earlier: Resources of a finished run whose models are reused; only input and outputs may differ.
         """
         self._settings = settings
         self._observe = observe
@@ -93,7 +88,7 @@ class Shared:
         self._lock = Lock()
         self._service: Service | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
-        # Of English, or None without one; empty until it is loaded.
+        # Empty until it is loaded; then for English, or None.
         self._judges: list[Judge | None] = [] if earlier is None else earlier._judges
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
@@ -118,7 +113,7 @@ class Shared:
         settings: RecognizerSettings = self._settings.recognize
         observe = self._observe
         if self._settings.finals_only and not self._settings.is_live:
-            # Live, updates also tell that a sentence goes on.
+            # Live updates also show that a sentence goes on.
             settings = finals_of(settings)
         if self._settings.input.rooms:
             # The other rooms do not wait for this one.

@@ -14,9 +14,9 @@ from operators.subtitles.writer import Columns, Shown
 
 
 def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown] | None = None) -> None:
-    """Write the events of a step, or the cues, to the files and the topic that the settings name for them.
+    """Write the events of a step, or the cues, to their files and topic.
 
-    Cues do not tell their language and what they show, which are ``cues_of``.
+    ``cues_of`` names the language and the content of cues, which have no fields for them.
     """
     for one, path in parts.settings.files():
         if step == "cues" == one.of and (one.language, _shown(one, parts)) == cues_of:
@@ -41,14 +41,14 @@ def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, par
         (one.language, _shown(one, parts)) for one, _path in parts.settings.files() if one.of == "cues"
     )
     for code, shown in kinds:
-        # A run that resumes knows the usual ones by these names.
+        # A resumed run finds its state under these names.
         is_usual = shown == parts.settings.output.subtitles or not _translates(parts, code)
         ending = (f"-{code}" if code else "") + ("" if is_usual else f"-{shown}")
         direction = parts.languages.direction(channel_of("", code))
         columns = Columns(source=direction.source.columns, target=direction.target.columns)
         now = parts.given.now if parts.settings.is_live else None
         own = _in_language(captions, code, f"of-subtitle{ending}")
-        # Updates without captions still tell when each part of a sentence was spoken.
+        # Updates without captions still date the parts of a sentence.
         heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
         cues = subtitle(f"subtitle{ending}", heard, shown, columns, now)
         tap(cues, "cues", parts, (code, shown))

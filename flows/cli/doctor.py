@@ -63,8 +63,8 @@ def doctor(
                 print_result(console, result)
     problems = [one.subject for one in results if one.verdict == "problem"]
     if json:
-        told = msgspec.json.encode({"works": not problems, "checks": results})
-        sys.stdout.buffer.write(msgspec.json.format(told) + b"\n")
+        record = msgspec.json.encode({"works": not problems, "checks": results})
+        sys.stdout.buffer.write(msgspec.json.format(record) + b"\n")
     else:
         console.print(Text(f"\n{conclusion(results, directions)}", "bold"))
     raise typer.Exit(1 if problems else 0)
@@ -79,8 +79,8 @@ def print_result(console: Console, result: Result) -> None:
     table.add_column(min_width=10, no_wrap=True)
     table.add_column(ratio=1)
     for number, one in enumerate(result.findings):
-        told = [Text(printable(one.sentence)), *([Text(printable(one.remedy), "bold")] if one.remedy else [])]
-        table.add_row(Text(one.verdict, _STYLES[one.verdict]), "" if number else result.subject, Group(*told))
+        cell = [Text(printable(one.sentence)), *([Text(printable(one.remedy), "bold")] if one.remedy else [])]
+        table.add_row(Text(one.verdict, _STYLES[one.verdict]), "" if number else result.subject, Group(*cell))
     console.print(table)
 
 

@@ -1,4 +1,4 @@
-"""How the program ends on an error that the user can fix, and on Ctrl-C: one sentence and an exit code."""
+"""The end of the program on a user's error and on Ctrl-C: one sentence and an exit code."""
 
 import logging
 import os
@@ -42,9 +42,9 @@ def end_unwritten(error: OSError) -> NoReturn:
 def end_interrupted() -> NoReturn:
     """End the program after a Ctrl-C before captions began, or before a command was finished."""
     forget_output()
-    tell_interrupted()
+    report_interrupted()
     sys.exit(INTERRUPTED_EXIT_CODE)
 
 
-def tell_interrupted() -> None:
+def report_interrupted() -> None:
     tell("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)

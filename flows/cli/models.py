@@ -1,4 +1,4 @@
-"""``surtitle models``: the models that have a name, and which of them keep up on this machine."""
+"""``surtitle models``: the named models, and which of them keep up on this machine."""
 
 import sys
 from functools import partial

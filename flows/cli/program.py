@@ -1,4 +1,4 @@
-"""The program's groups of commands, and how whatever ends it becomes a message and an exit code."""
+"""The program's command groups, and the message and exit code of each error."""
 
 import logging
 import shlex

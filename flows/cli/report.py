@@ -1,4 +1,4 @@
-"""``surtitle report``: its options, and what it prints and writes."""
+"""The command ``surtitle report``."""
 
 from pathlib import Path
 from typing import Annotated

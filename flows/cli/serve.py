@@ -1,7 +1,7 @@
 """Commands that run as a service.
 
-``surtitle serve`` has rooms that speak from browsers; ``surtitle job`` runs a pipeline as a settings file
-describes it, alone or as a process of a cluster.
+``surtitle serve`` captions rooms whose speakers use browsers; ``surtitle job`` runs the pipeline of a
+settings file, alone or as a process of a cluster.
 """
 
 from pathlib import Path

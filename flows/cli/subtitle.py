@@ -124,7 +124,7 @@ def subtitle(
                 raise
             failures += 1
             tell(error.event, str(error))
-            # A run that failed may have left its text in the models.
+            # A failed run may have left its text in the models' sessions.
             loaded = None
     if failures:
         raise InputError(
@@ -311,7 +311,7 @@ def _caption(
         settings,
         input=replace(settings.input, audio=files.recording),
         output=replace(settings.output, terminal=False, **named),
-        # One that was interrupted is subtitled from its beginning.
+        # An interrupted recording is subtitled from its beginning.
         recovery=RecoverySettings(),
     )
     if not caption(

@@ -1,4 +1,4 @@
-"""``surtitle trace``: its options, and what it prints and writes."""
+"""The command ``surtitle trace``."""
 
 from pathlib import Path
 from typing import Annotated

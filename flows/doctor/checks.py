@@ -1,4 +1,4 @@
-"""The checks, in the order in which they are printed: each returns sentences, and what to do."""
+"""The checks of ``surtitle doctor``: each returns findings with remedies."""
 
 import math
 import os
@@ -86,7 +86,7 @@ def _models(
     for sink, path in settings.output.files():
         if sink.examine:
             yield check(sink.name, lambda said=sink.examine, path=path: [Finding("ok", said(path))])
-    # Without the first language's model, the speed of a run is not known.
+    # The speed of a run needs the first language's model.
     if not is_quick and len(engines) == len(wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
         yield check("speed", lambda: judge(measure(engine, own), len(wanted)))
@@ -118,7 +118,7 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
     try:
         engine = open_engine(replace(settings, model=meant), doing)
     except UsageError as error:
-        # It does not know the languages.
+        # The model does not translate this direction.
         found = candidates(direction, *measured_here(direction))
         return [Finding("problem", str(error)), advised(advice(found, available_mb()))]
     engines.append(engine)
@@ -169,7 +169,7 @@ def recognizer(settings: Settings) -> list[Finding]:
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.
 _LISTEN_S, _FIRST_S, _HANGS_S = 2.0, 5.0, 15.0
-#: Peaks in dBFS: below the first nobody hears anything, below the second nobody spoke; the third is too loud.
+#: Peaks in dBFS: below the first it is silent, below the second nobody spoke; above the third too loud.
 _MUTED, _QUIET, _LOUD = -60.0, -40.0, -1.0
 
 

@@ -1,4 +1,4 @@
-"""How fast captions are with a model: measured on the recording that comes with the recogniser."""
+"""Measures the speed of captions on the recording that comes with the recogniser."""
 
 from statistics import median
 from time import perf_counter
@@ -25,7 +25,7 @@ _BYTES_PER_SECOND = 32_000
 _BUDGET_S = 20.0
 #: Milliseconds from which captions fall behind: about the time that a segment takes to speak.
 _BEHIND_MS = 3000.0
-#: Share of the time from which there is little in reserve for everything else on the machine.
+#: Share of the time from which little is left for everything else on the machine.
 _RESERVE = 0.7
 #: Share of the processor that others use from which the figures are no longer those of this machine.
 _DISTURBED = 0.2
@@ -36,7 +36,7 @@ class Speed(NamedTuple):
     real_time_factor: float
     #: Milliseconds of each update of the translation; None without one.
     updates_ms: list[float] | None = None
-    #: Seconds of the speech that these updates are about; less than all of it on a slow machine.
+    #: Seconds of translated speech; less than all of it on a slow machine.
     translated_s: float = 0.0
     #: Share of the processor that other programs used meanwhile.
     others: float = 0.0

@@ -1,7 +1,7 @@
-"""Which model a run takes for a direction, the named ones, and how long an update takes with each.
+"""The model of a run for each direction, the named models, and the time of an update with each.
 
-The time of a model that was not measured here is that of a measured one, scaled by the weights that a pass
-reads. Loads no model.
+If a model was not measured on this machine, its time is estimated from a measured one by the number of
+weights that a pass reads. Loads no model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,12 +86,11 @@ def update_ms(costs: PassCosts, *, is_for_captions: bool) -> float:
 def candidates(
     direction: Direction | None, reference: Reference | None, measured: Mapping[str, float]
 ) -> list[Candidate]:
-    """The named models for a direction, or all of them, the best translations first.
+    """The named models for a direction (None: all of them), the best translations first.
 
     Args:
-        direction: What to translate; None for anything.
-        reference: What the time of the others is estimated by.
-        measured: Milliseconds of an update of models that were measured here, by their names.
+        reference: The model from which the time of others is estimated.
+        measured: Milliseconds of an update on this machine, by model name.
     """
     named = [one for one in catalog().values() if direction is None or one.translates(direction)]
     return [

@@ -73,7 +73,7 @@ _LEAST_KEPT = 16
 def marian_folder(
     name: str, direction: Direction, settings: TranslateSettings, progress: Progress = silent
 ) -> Path | None:
-    """The folder of an encoder-decoder model, if ``name`` is one; what can be fetched for the direction is.
+    """The folder of an encoder-decoder model, downloaded if necessary; None if ``name`` is no such model.
 
     Raises:
         InputError, OutputError: its files cannot be read, fetched or stored.
@@ -101,11 +101,11 @@ def open_marian(
     progress: Progress = silent,
     load: Callable[[Path, int], EncoderDecoder] = load_pair_model,
 ) -> OpenMarian:
-    """Load the model in a folder for any number of directions, with ``load`` if it may be loaded already.
+    """Load the model in a folder for any number of directions; ``load`` may return a loaded one.
 
     Raises:
-        InputError: it is no such model.
-        UsageError: it does not translate such a direction, or cannot do what the settings ask for.
+        InputError: the folder holds no such model.
+        UsageError: the model does not translate a direction, or does not support a setting.
     """
     if settings.template != "auto":
         raise UsageError(
@@ -133,13 +133,13 @@ def open_judge(models: Iterable[object]) -> Judge | None:
     """The judge of English sentences, on the encoder that a probe was trained for.
 
     Args:
-        models: Those that translate. If one of them has that encoder, it is not loaded once more.
+        models: The loaded translation models. The encoder of one of them is reused where it fits.
 
     Returns:
-        None where it is not installed: rules alone then say where sentences end.
+        None where it is not installed: rules alone then decide where sentences end.
 
     Raises:
-        InputError: the installed one is damaged.
+        InputError: the installed model is damaged.
     """
     model = next((one for one in models if isinstance(one, FirefoxModel) and _is_known(one.files[0])), None)
     if model is None:

@@ -34,9 +34,7 @@ def method(
 ) -> Callable[[Task], Method]:
     """The decoding method that the settings name.
 
-    Args:
-        heads: The proposal heads of the model, for the method ``heads``.
-        beam: The width of the beam search after the divergence; 1 decodes greedily.
+    ``beam`` is the width of the beam search after the divergence; 1 decodes greedily.
     """
     if settings.method == "retranslate":
         return retranslate

@@ -12,7 +12,7 @@ from operators.recognizers.windowed import WindowedRecognizer
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
-    """Raise `SurtitleError` for an engine that cannot be used so, before a model is loaded.
+    """Raise `SurtitleError` for an unusable engine, before a model is loaded.
 
     Args:
         spoken: Name or code of the spoken language.
@@ -38,7 +38,7 @@ def make_recognizer(
     Args:
         spoken: Name or code of the spoken language.
         observe: Called with the recogniser's events, on any thread.
-        words: To lean towards, if it can.
+        words: Words that get a bias, if the recogniser supports that.
     """
     made = RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
     if words and isinstance(made, WindowedRecognizer):

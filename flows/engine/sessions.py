@@ -52,10 +52,10 @@ def beams(settings: TranslateSettings, heads: int) -> int:
 
 
 def least_kept(cells: int) -> int:
-    """The number of tokens from which on keeping them pays in a cache of so many cells.
+    """The smallest number of tokens worth keeping in a KV cache of so many cells.
 
-    A pass over the source costs as much as 6 tokens in another one, and turning the keys of 1,024 cells as
-    much as 14: with the default model on two cores.
+    With the default model on two cores, an additional pass over the source costs as much as 6 tokens of
+    another pass, and shifting the keys of 1,024 cells as much as 14.
     """
     return 7 + 14 * cells // 1024
 
@@ -68,12 +68,11 @@ def open_sessions(
     *,
     keeps: bool = False,
 ) -> tuple[LlamaContext, SessionPool]:
-    """The context and the sessions of one of the two models.
+    """The context and the sessions of the model or of its draft model.
 
     Args:
         heads: The beginnings of its prompts.
-        context: The size of the context, perhaps made for the other model.
-        keeps: Whether outputs are kept behind prompts that have changed, if the model can.
+        keeps: Whether outputs are kept behind prompts that have changed, if the model supports that.
     """
     own = msgspec.structs.replace(context, sequences=sequences(settings, model, len(heads)))
     opened = LlamaContext(model, own)
@@ -103,8 +102,6 @@ def open_draft_model(
     progress: Progress,
 ) -> DraftModel | None:
     """Open the draft model of the settings for ``model``; None if there is none.
-
-    ``progress`` is called with the current step and the fraction that is done.
 
     Raises `InputError` if it cannot be used, or if its vocabulary is not that of ``model``.
     """

@@ -68,9 +68,9 @@ class Engine(NamedTuple):
     first: "Engine | None" = None
 
     def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> SegmentTranslator:
-        """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
+        """A translator with the decoding settings of ``settings``; the others must be those of the engine.
 
-        Its methods run in ``decoder``, or one after the other, as do those of a first engine.
+        Its methods run in ``decoder``; by default, and with two models over English, one after the other.
         """
         if self.first is None:
             return self._translator(settings, decoder)
@@ -98,10 +98,10 @@ class Engine(NamedTuple):
         return OneAtATime(self.pool, self.drafts)
 
     def scheduler(self, *, is_hurried: bool) -> Scheduler:
-        """Runs the methods concurrently, and from now on alone uses the sessions.
+        """Runs the methods concurrently; from now on, only it may use the sessions.
 
-        If it ``is_hurried``, methods share passes where that saves time on this machine, because somebody
-        waits for each; otherwise as many tokens as possible share a pass.
+        If it ``is_hurried``, methods share passes only where that saves time on this machine, because viewers
+        wait for each; otherwise as many tokens as possible share a pass.
         """
         costs = self.fill_costs() if is_hurried else FLAT
         fill = fill_of(costs) if is_hurried else BATCH
@@ -132,7 +132,7 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
         progress: Called with the current step and the fraction that is done.
 
     Raises:
-        SurtitleError: without such a model.
+        SurtitleError: when the model cannot be used.
     """
     return open_engines(settings, [settings.direction], progress)[0]
 
@@ -140,13 +140,9 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
 def open_engines(
     settings: TranslateSettings, directions: Sequence[Direction], progress: Progress = silent
 ) -> list[Engine]:
-    """Load all models that are needed to translate all directions; each direction is one engine's.
+    """Load the models for all directions; each direction belongs to one engine.
 
-    Args:
-        progress: Called with the current step and the fraction that is done.
-
-    Raises:
-        SurtitleError: without such models.
+    Raises `SurtitleError` when a model cannot be used.
     """
     research().check(settings)
     glossary = cache(read_glossary)
@@ -297,11 +293,7 @@ def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Pro
 
 
 def read_template(path: Path) -> Template:
-    """The prompt template in a user's file.
-
-    Raises:
-        InputError: the file cannot be read, or contains something else.
-    """
+    """Raises `InputError` if the file cannot be read or is no prompt template."""
     try:
         return template_of(read_toml(path.expanduser(), "the template", "translate.template"))
     except ValueError as error:

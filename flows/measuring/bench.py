@@ -29,14 +29,14 @@ from operators.models.pool import SessionPool
 from operators.prompts.prompt import Prompt
 from operators.stages.display import mask_tail, still_shown
 
-#: What is shown of the pieces of an unfinished output, given what was shown before.
+#: The visible text of an unfinished output, given its pieces and the previously visible text.
 Mask = Callable[[tuple[str, ...], str], str]
-# The session of the model that judges.
+# The session of the scoring model.
 _JUDGED = "likelihood"
 
 
 class Likelihood:
-    """Judges outputs with the model that made them: quality without a reference.
+    """Scores outputs with the model that made them: quality without a reference.
 
     Greedy decoding with a small model has many near ties, and one flipped tie changes everything after it;
     chrF against re-translation then shows a difference of a third. The log-likelihood does not: it is the
@@ -93,7 +93,7 @@ def run_trials(
     """Yield a trial for each repeat and segment that is not in ``done``.
 
     ``go_on`` is called before each update, outside the timed part; it may raise to end the run. With
-    ``likelihood``, outputs are judged after their segment, also outside the timed part.
+    ``likelihood``, outputs are scored after their segment, also outside the timed part.
     The order of the methods rotates from trial to trial, so that none always comes first.
     """
     for repeat in range(repeats):
@@ -147,7 +147,7 @@ def _translate(
     return tuple(updates if likelihood is None else likelihood.judged(segment, updates, outputs))
 
 
-# How speed is counted, see docs/measuring.md, and how erasure is aggregated.
+# The definition of speed (docs/measuring.md), and the aggregation of erasure.
 _SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output-tokens/(model-s - prompt-s)"
 _AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"
 

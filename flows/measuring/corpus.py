@@ -52,7 +52,6 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
 
     Args:
         lag: Words by which a sentence of a text grows at each update; None for all of them at once.
-        chosen: The segments to take.
 
     Raises:
         InputError: for an unusable file.

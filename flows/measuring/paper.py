@@ -1,7 +1,7 @@
 """The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
-A table of the paper compares models and languages; a run has one of each. Figures that it has not measured
-are dashes. The paper's are in ``paper.toml``.
+A table of the paper compares models and languages; a run has one of each. Unmeasured figures are dashes.
+The paper's figures are in ``paper.toml``.
 """
 
 import tomllib

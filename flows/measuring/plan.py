@@ -1,4 +1,4 @@
-"""What a benchmark measures: its job, and values of settings, crossed, each combination once."""
+"""The plan of a benchmark: the values of its settings, crossed, each combination once."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product

@@ -1,4 +1,4 @@
-"""A measurement while it runs, the signature that reproduces it, and its results, printed and written."""
+"""A running measurement, the signature that reproduces it, and its results, printed and written."""
 
 import hashlib
 import os
@@ -108,10 +108,10 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
         + _digest([prompt.head, prompt.lead, prompt.tail, prompt.unfinished_tail]),
         "threads": context.threads,
         "cells": context.cells,
-        # Fewer tokens of a draft are not kept when the source grows; None if none are ever.
+        # The minimum of draft tokens that are kept when the source grows; None if none are kept.
         "least_kept": engine.pool.least_kept,
         "max_source": asked.max_source,
-        # Whether the model saw unfinished text with a full stop after it, and was trained on such.
+        # Whether unfinished text got a full stop, and whether the model was trained on it.
         "close_unfinished": closes_unfinished(asked, prompt),
         "knows_unfinished": prompt.knows_unfinished,
         "numpy": version("numpy"),

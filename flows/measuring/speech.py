@@ -60,9 +60,6 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: str, grid:
     Args:
         spoken: Name or code of the spoken language.
         grid: Values of ``bias`` and ``certainty``.
-
-    Raises:
-        SurtitleError: if that cannot be done.
     """
     windowed = [one.name for one in RECOGNIZERS.values() if one.is_windowed]
     if settings.engine not in windowed:

@@ -40,12 +40,11 @@ ROOMS = 4
 
 
 def room_registry(settings: Settings) -> RoomRegistry:
-    """No rooms yet, and what they may be.
+    """The empty registry of rooms with its limits and languages.
 
     Raises:
-        UsageError: for languages that cannot be offered; for a run that is to be resumed; for a damaged file
-            of keys.
-        OutputError: when that file cannot be written.
+        UsageError: for languages that cannot be offered; with a recovery folder; for a damaged key file.
+        OutputError: when the key file cannot be written.
     """
     if settings.recovery.folder is not None:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
@@ -73,9 +72,6 @@ class Audience:
     """Publishes captions, their figures and the status of the run to viewers in browsers.
 
     Nothing listens before `served`.
-
-    Args:
-        files: What is written of each room, if that is wanted.
 
     Raises:
         UsageError: for an invalid token, or languages of rooms; for more rooms than files can be opened.
@@ -120,7 +116,7 @@ class Audience:
     def served(self) -> Iterator[str]:
         """Serve viewers inside the block; returns the address, without a token.
 
-        The user is told where when the run begins, as nothing that it needs can be missing then.
+        The address is reported when the run begins, because no resource can be missing then.
 
         Raises:
             OutputError: when the address cannot be listened on, or the files of rooms cannot be written.
@@ -146,7 +142,7 @@ class Audience:
         """
         match event:
             case RunBegan():
-                self._tell_address()
+                self._report_address()
             case CaptionShown(caption):
                 self._caption(caption)
             case SoundRecognized(chunk) if self.rooms is not None:
@@ -164,7 +160,7 @@ class Audience:
                 # Earlier captions can still be read.
                 self._hub.end()
 
-    def _tell_address(self) -> None:
+    def _report_address(self) -> None:
         where, more = self._address, ""
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.

@@ -1,4 +1,4 @@
-"""Metrics and health of a run: counts and judges its events, and serves the results to other programs."""
+"""Metrics and health of a run, served to other programs."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ from operators.sound import peak_dbfs
 
 
 class Monitoring:
-    """Counts the events of a run, and judges whether the run is healthy; nothing listens before `served`.
+    """Counts the events of a run, and decides whether it is healthy; nothing listens before `served`.
 
     Args:
         viewers: Returns the number of viewers in browsers, on any thread.
@@ -70,7 +70,7 @@ class Monitoring:
 
     @contextmanager
     def served(self) -> Iterator[str]:
-        """Serve metrics and health inside the block, and tell the user where; returns the metrics' address.
+        """Serve metrics and health inside the block, and report the address; returns that of the metrics.
 
         Raises:
             OutputError: when the address cannot be listened on.

@@ -92,7 +92,7 @@ class Messages:
                 with self._lock:
                     self._left_out[code] += 1
             case RunEnded():
-                self._tell_left_out()
+                self._report_left_out()
             case RecordingTruncated(sentence):
                 self._truncated.append(sentence)
 
@@ -101,7 +101,7 @@ class Messages:
         for sentence in self._model.note(trouble, why):
             tell("model_trouble", sentence)
 
-    def _tell_left_out(self) -> None:
+    def _report_left_out(self) -> None:
         """Report the number of events dropped since the last report."""
         with self._lock:
             counts, self._left_out = self._left_out, Counter()
@@ -117,13 +117,10 @@ class Messages:
 
 
 class RunObservers(Observers):
-    """Messages and the summary always; all others only if their output is wanted.
+    """Always messages and the summary; all others only if the settings name their output.
 
-    Args:
-        has_files: Whether the output files are this process's.
-
-    Raises:
-        UsageError: for an invalid address or token.
+    ``has_files`` says whether the output files are this process's. Raises `UsageError` for an invalid address
+    or token.
     """
 
     def __init__(

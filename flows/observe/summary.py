@@ -108,9 +108,9 @@ class RunSummary:
                     self._cut += 1
 
     def summary(self, missing: Sequence[Missing] = (), logs: Sequence[Path] = ()) -> Summary:
-        """The summary so far; if the erasure logs of all languages can be read back, that of the whole logs.
+        """The summary so far; if the erasure logs of all languages can be read, that of the whole logs.
 
-        ``missing`` lists what the files of the run lack.
+        ``missing`` lists the records that the output files lack.
         """
         meter, lacking = self._meter, [Path(one.path) for one in missing]
         # A pipe, a device or standard output cannot be read back.

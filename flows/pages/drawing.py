@@ -1,4 +1,4 @@
-"""Building blocks of pages: packaged files, and SVG whose content is escaped here, once."""
+"""Building blocks of pages: packaged files, and escaped SVG."""
 
 from collections.abc import Iterable
 from importlib.resources import files
@@ -36,7 +36,7 @@ def tag(name: str, inner: str | Markup = "", /, **attributes: object) -> Markup:
     for key, value in attributes.items():
         shown = f"{round(value, 2):g}" if isinstance(value, float) and abs(value) < 1e5 else value
         pairs += Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), shown)
-    # The name is our own; a text that is not markup yet is escaped.
+    # The name is a constant; text that is not markup yet is escaped.
     return Markup(f"<{name}") + pairs + Markup(">") + escape(inner) + Markup(f"</{name}>")
 
 

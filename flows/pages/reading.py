@@ -33,13 +33,9 @@ class MeasuredUpdate(NamedTuple):
 
 
 class ReportInput(NamedTuple):
-    """A file, and how to read it.
+    """A file of captions or an erasure log, and how to read it.
 
-    Attributes:
-        path: Captions, or an erasure log.
-        kind: The type of its events.
-        spoken: The language of the captions.
-        split: The unit in which latency is counted; None for that of the language.
+    ``spoken`` is the language of the captions; ``split`` the unit of latency, by default the language's.
     """
 
     path: Path
@@ -50,7 +46,7 @@ class ReportInput(NamedTuple):
     def measured(self) -> Iterator[MeasuredUpdate]:
         """The updates of the file in order; a last line that a crash truncated is skipped with a message.
 
-        Raises `InputError` for updates that cannot be, or that cannot be counted together.
+        Raises `InputError` for invalid updates, and for languages that cannot be counted together.
         """
         meters: dict[str, ErasureMeter] = {}
         languages: dict[str, str] = {}
@@ -70,7 +66,7 @@ class ReportInput(NamedTuple):
 
         Args:
             reference: A reference translation in each line, one for each segment.
-            keep: Where to keep the updates.
+            keep: Receives the updates.
 
         Raises:
             InputError: if one of the files is not usable.

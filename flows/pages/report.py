@@ -158,7 +158,7 @@ class SegmentPair(NamedTuple):
 def _matched(reports: Sequence[Report], names: Sequence[str]) -> list[SegmentPair]:
     """The finished segments, those with most erased tokens first.
 
-    They are paired by stream and number; by number if each run has one stream.
+    Segments of two runs are paired by stream and number, or by number if each run has one stream.
     """
     alone = all(len(report.streams) == 1 for report in reports)
     pairs: dict[tuple[str, int], SegmentPair] = {}
@@ -199,7 +199,7 @@ class TextSpan(NamedTuple):
     """Neighbouring tokens with the same marks."""
 
     text: str
-    #: Whether this update added it; the next one erases it; no later one erases it.
+    #: Whether this update added it, whether the next one erases it, and whether it stays to the end.
     is_new: bool
     is_erased: bool
     is_settled: bool

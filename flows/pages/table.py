@@ -71,11 +71,11 @@ class Column(NamedTuple):
     """A column of a table of rows, each of which is an object or a dict with figures."""
 
     heading: str
-    #: The name of the field, after dots inside others that may be None, or a function of the row.
+    #: A dotted path of fields, each of which may be None, or a function of the row.
     value: str | Callable[[Any], object]
     #: The number of decimals; None for other values than numbers.
     digits: int | None = None
-    #: What follows a number; ``%`` of a share.
+    #: The unit after a number; ``%`` multiplies a share by 100.
     unit: str = ""
 
     def of(self, row: object) -> Any:

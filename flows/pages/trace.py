@@ -1,8 +1,8 @@
 """A trace for a person: tables on the terminal, and pictures (Santilli et al. 2023).
 
-The grid of an update (figure 6) has a row for each pass and a column for each place: what the pass decided
-there, and below it what was offered or more probable instead. In the graph (figure 4), an arc leads to each
-token from the last one of the pass before, which it had to wait for.
+The grid of an update (figure 6) has a row for each pass and a column for each position: the decided token,
+and below it the draft or a more probable token. In the graph (figure 4), an arc leads to each token from the
+last one of the previous pass, which it had to wait for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,11 +55,11 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
     for origin in _occurring(trace.updates):
         line = Text(f"{STYLES[origin].letter:>9}  {STYLES[origin].meaning}", style=STYLES[origin].style)
         out.print(line, soft_wrap=True)
-    told = []
+    facts = []
     if trace.head_tokens:
         times = "once" if trace.head_evaluations == 1 else f"{trace.head_evaluations} times"
-        told.append(("head", f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"))
-    print_named(out, [*told, ("signature", signature(trace)), *(("written", path) for path in written)])
+        facts.append(("head", f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"))
+    print_named(out, [*facts, ("signature", signature(trace)), *(("written", path) for path in written)])
 
 
 def _of_origin(origin: Origin, update: UpdateTrace) -> int:
@@ -91,12 +91,12 @@ _ALWAYS = ("from", "to", "method", "accept")
 def signature(trace: Trace) -> str:
     """The model, the method, and the settings that differ from their defaults."""
     usual: dict[str, object] = msgspec.to_builtins(TranslateSettings())
-    told = "|".join(
+    settings = "|".join(
         f"{name}:{value}"
         for name, value in trace.settings.items()
         if name in _ALWAYS or (value is not None and value != usual.get(name))
     )
-    return _safe(f"{trace.model}|{told}|surtitle:{trace.surtitle}")
+    return _safe(f"{trace.model}|{settings}|surtitle:{trace.surtitle}")
 
 
 def _output(update: UpdateTrace, trace: Trace) -> Text:
@@ -221,7 +221,7 @@ class Cell(NamedTuple):
     #: ``decided``, or ``guess`` after a rejected token, or ``end`` of the output.
     form: str
     words: str
-    #: What was offered and rejected, or ``≠`` the model's choice.
+    #: The rejected draft token, or ``≠`` the model's choice.
     note: str = ""
     is_rejected: bool = False
 

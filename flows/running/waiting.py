@@ -1,4 +1,4 @@
-"""Tells the user the reason for a wait: loading a model, or processing a recording."""
+"""The progress line: shows why the user waits, such as for a model or a recording."""
 
 import logging
 import sys
@@ -18,7 +18,7 @@ class Waiting:
         """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
         console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
-        # What is printed is drawn above the line, so not if it goes into a file.
+        # Standard output is redirected above the line, unless it goes into a file.
         self._progress = Progress(
             *columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()
         )

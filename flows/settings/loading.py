@@ -47,8 +47,8 @@ REMOVED = {
 def assigned(texts: Iterable[str]) -> Overrides:
     """The settings in texts such as ``translate.beam=2``.
 
-    A value is TOML; what is not is taken as text, so that a name needs no quotes. Lists that are given again
-    grow. Raises `UsageError` for a text without key or value.
+    A value is TOML, or else a text, so that a name needs no quotes. Repeated lists are concatenated. Raises
+    `UsageError` for a text without key or value.
     """
     overrides: Overrides = {}
     for text in texts:
@@ -199,9 +199,9 @@ def _merged(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
 
 
 def _choose_language(raw: dict[str, Any], overrides: Overrides, where: str) -> None:
-    """Let an option for the language of the captions win over the file, where one says that there is none.
+    """Let an option win over the file where one sets ``captions_only`` and the other a caption language.
 
-    Raises `UsageError` where both are said in one place.
+    Raises `UsageError` where both are set in one place.
     """
     for given, asked, named in (
         (raw, f"{where}: translate.captions_only", "to"), (overrides, "--captions-only", "--to"),

@@ -1,6 +1,6 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state.
 
-The comment above a setting is what the settings' page says of it.
+The comment above a setting is its description on the settings page.
 """
 
 from pathlib import Path
@@ -313,8 +313,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def translates_together(self) -> bool:
         """Whether sentences share passes: those of recordings, where nobody waits for a single one."""
         is_recording = self.input.audio is not None and not self.is_live
-        # For health, a sentence that waits for others would be a stall.
+        # Health would report a sentence that waits for others as a stall.
         is_monitored = self.metrics.listen is not None
-        # A sentence whose translator is told those before it follows them in their stream.
+        # With context, a sentence has to wait for the preceding ones of its stream.
         is_apart = self.translate.rooms is not None or self.translate.context > 0
         return self.finals_only and is_recording and not (is_apart or is_monitored)

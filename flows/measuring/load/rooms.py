@@ -1,6 +1,6 @@
-"""The rooms of a load: what they say, what comes back from them, and its row and table.
+"""The rooms of a load: their input, the results, and the rows and table of these.
 
-Each room plays a recording back: it begins at another place, and speaks at its own pace.
+Each room plays the recording from another position, at its own pace.
 """
 
 from array import array
@@ -89,7 +89,7 @@ def partials(heard: Sequence[Partial], load: Load) -> Iterator[Due]:
 def _spoken(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Partial]:
     """Whole segments from the room's start on; the recording repeats."""
     first_s, last_s = heard[0].arrival_s, heard[-1].arrival_s
-    # The gap from the last one to the first one of the next turn is the average gap.
+    # The gap between two turns is the average gap.
     length_s = last_s - first_s + max((last_s - first_s) / len(heard), 0.1)
     segment, revision = -1, 0
     for turn in count():
@@ -105,7 +105,7 @@ def _spoken(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Par
                 yield replace(
                     one, stream=f"room {room + 1}", segment=segment, revision=revision,
                     start_s=at_s, end_s=at_s, arrival_s=at_s,
-                    # Each update of a recording gets a caption, so that the captions can be told apart.
+                    # Each update of a recording gets a caption, so captions must be distinguishable.
                     is_sentence=True,
                 )  # fmt: skip
                 revision += 1
@@ -116,7 +116,7 @@ def read_sound(recording: Path) -> bytes:
 
     Raises:
         InputError: for a file that cannot be read.
-        UsageError: for one that holds next to nothing.
+        UsageError: for a file that is too short.
     """
     pcm = bytearray()
     with closing(open_audio(recording)) as decoder:
@@ -181,10 +181,7 @@ _COUNTED = ("updates", "finals", "dropped", "lost", "refused", "cut")
 
 
 def row_of(load: Load, meter: Meter, target: str, memory_mb: float | None) -> Row:
-    """The row of one load.
-
-    Delays are of captions: from a partial, or else from the end of the speech, until its caption was there.
-    """
+    """The row of one load; delays are from the partial, or else from the end of speech, to the caption."""
     p50_ms, p95_ms = None, None
     if meter.lags_s:
         p50_ms, p95_ms = (round(1000 * float(one), 1) for one in np.percentile(meter.lags_s, [50, 95]))

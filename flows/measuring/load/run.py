@@ -1,4 +1,4 @@
-"""Runs ``surtitle loadgen``: loads one after the other, into the flow here or on a server; a row for each."""
+"""Runs ``surtitle loadgen``: loads one after the other, into the flow here or a server; a row for each."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -61,7 +61,7 @@ def generate_load(
         server: Its address; None for the flow of this process, which the settings in ``overrides`` describe.
 
     Raises:
-        SurtitleError: when nothing can be measured, or rooms were cut off.
+        SurtitleError: when the load cannot run, or rooms were cut off.
     """
     numbers = [int(word) if word.isdecimal() else 0 for word in words("--rooms", rooms)]
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
@@ -81,7 +81,7 @@ def generate_load(
             try:
                 speak(Load(number, seconds), meter)
             except SurtitleError as error:
-                # What was measured before is worth a table.
+                # The earlier rows are still printed.
                 failure = error
                 break
             target, memory_mb = ("flow", resident_mb()) if server is None else ("server", None)
@@ -117,7 +117,7 @@ def _into_flow(settings: Settings, recording: Path, most_rooms: int, stop: Flag)
     settings = replace(
         settings,
         translate=replace(settings.translate, rooms=most_rooms),
-        # Any input does here: it is replaced by the load.
+        # A placeholder: the load replaces the input.
         input=replace(settings.input, partials="load", realtime=True),
         output=replace(settings.output, terminal=False),
     )

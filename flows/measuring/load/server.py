@@ -22,7 +22,7 @@ from operators.errors import InputError, UsageError
 _OPENING_S, _LAST_CAPTIONS_S = 20.0, 60.0
 # Seconds that the rooms get to end when the load is interrupted, and that the server gets to close each.
 _LEAVING_S, _CLOSING_S = 3.0, 2.0
-# Seconds between two looks whether it is.
+# Seconds between two checks of the interrupt.
 _LOOK_S = 0.2
 _FORBIDDEN = 403
 
@@ -40,13 +40,13 @@ def speak_to_server(
 ) -> Callable[[Load, Meter], None]:
     """Make a function that speaks in rooms of a server that was started with ``surtitle serve``.
 
-    ``address`` is the page of the server, such as ``http://127.0.0.1:8080/``, and ``token`` its token, if it
-    has one. The rooms fall silent when ``stop`` is set. Raises `UsageError` for an address that is none.
+    ``address`` is the page of the server, such as ``http://127.0.0.1:8080/``. The rooms fall silent when
+    ``stop`` is set. Raises `UsageError` for an invalid address.
     """
     parts = parts_of(address)
     if parts is None or parts.scheme not in ("http", "https"):
         raise UsageError(f"--server: {shown(address)} is no address; give one such as http://127.0.0.1:8080/")
-    # Not in a cookie: its name has the server's own port, which is another one behind a proxy.
+    # Not in a cookie: its name has the server's port, which differs behind a proxy.
     query = urlencode({"token": token}) if token else ""
     scheme = parts.scheme.replace("http", "ws")
     server = _Server(urlunsplit((scheme, parts.netloc, "/rooms", query, "")), sound, to, stop)
