@@ -73,7 +73,7 @@ def assigned(texts: Iterable[str]) -> Overrides:
     return overrides
 
 
-class Loaded(NamedTuple):
+class LoadedSettings(NamedTuple):
     settings: Settings
     #: The given settings of the translate stage, by key.
     given: frozenset[str]
@@ -134,7 +134,9 @@ def load_settings(
     return load(path, overrides, takes_several=takes_several).settings
 
 
-def load(path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False) -> Loaded:
+def load(
+    path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False
+) -> LoadedSettings:
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
     raw = {} if path is None else read_toml(path, "the settings", "its path")
     where, overrides = "the settings" if path is None else str(path), overrides or {}
@@ -176,7 +178,7 @@ def load(path: Path | None, overrides: Overrides | None = None, *, takes_several
     written = [language(name) for name in (*settings.translate.targets, *rooms)]
     with _named(place("translate.glossary")):
         check_files(settings.translate.glossary, written, is_of_first=bool(rooms))
-    return Loaded(_in_one_language(settings), frozenset(translate))
+    return LoadedSettings(_in_one_language(settings), frozenset(translate))
 
 
 @contextmanager
