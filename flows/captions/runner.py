@@ -26,7 +26,7 @@ from flows.captions.shared import MakeShared, Shared
 from flows.observe.summary import Profile
 from flows.running.dataflow import Recovery, is_bytewax_job, run
 from flows.running.interrupts import interrupt_sets, let_interrupt_set
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
 from operators.addresses import shown
@@ -50,12 +50,12 @@ def caption(
         sums_up: Whether to print a summary.
     """
     is_silent = quiet or settings.messages.format == "json"
-    with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
+    with ExitStack() as end, ProgressLine(quiet=is_silent, captions=settings.output.terminal) as line:
         profiled = Profile() if profile else None
         parts = make_parts(
             settings,
             make_shared,
-            observers=[waiting, *([profiled] if profiled else [])],
+            observers=[line, *([profiled] if profiled else [])],
             reading=[settings_file] if settings_file else [],
         )
         dataflow = build(parts)
@@ -67,12 +67,12 @@ def caption(
                 # A recogniser that cannot be made would otherwise end the server at the first speaker.
                 parts.shared.recognizer("").close()
             # A progress line that keeps moving would garble the captions.
-            waiting.end()
+            line.end()
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             run_parts(parts, dataflow)
             # The last position may not be the end; the summary must not be drawn into the line.
-            waiting.end()
+            line.end()
             is_finished = not parts.shared.stop.is_set()
             unwritten = sum_up(parts, profiled, quiet=quiet or not sums_up)
             has_end = settings.input.microphone is None and not settings.input.rooms

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from connectors.models.firefox import OFFLINE_VARIABLE
 from flows.doctor.checks import Result, Verdict, examine
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import load_settings
 from flows.settings.options import (
     CaptionsOnly,
@@ -55,9 +55,9 @@ def doctor(
     # A wrong language is a mistake on the command line, not a finding about this machine.
     directions = wanted.translate.directions
     console = Console(highlight=False)
-    with Waiting(quiet=json, captions=False) as waiting:
-        for result in examine(wanted, waiting.doing, is_quick=quick):
-            waiting.end()
+    with ProgressLine(quiet=json, captions=False) as line:
+        for result in examine(wanted, line.doing, is_quick=quick):
+            line.end()
             results.append(result)
             if not json:
                 print_result(console, result)

@@ -22,7 +22,7 @@ from flows.captions.runner import caption
 from flows.captions.shared import MakeShared, Shared, StreamLanguages
 from flows.cli.program import check_command
 from flows.running.interrupts import interrupt_sets
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
     CaptionsOnly,
@@ -281,8 +281,8 @@ def _write(
     try:
         if files.videos:
             is_silent = quiet or settings.messages.format == "json"
-            with Waiting(quiet=is_silent, captions=False) as waiting:
-                _copy(files, waiting.doing)
+            with ProgressLine(quiet=is_silent, captions=False) as line:
+                _copy(files, line.doing)
     except InputError as error:
         raise error if complaint is None else InputError(f"{complaint}; {error}") from None
     if not quiet:

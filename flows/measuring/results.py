@@ -23,7 +23,7 @@ from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.corpus import Clip, Corpus
 from flows.pages.table import Table, console, print_named, print_table
 from flows.running.interrupts import interrupt_sets
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.translate import TranslateSettings
 from operators.errors import InterruptedRunError
 
@@ -36,10 +36,10 @@ Row = dict[str, dict[str, Any]]
 
 
 class Runner:
-    def __init__(self, waiting: Waiting, stop: Flag) -> None:
+    def __init__(self, line: ProgressLine, stop: Flag) -> None:
         """``stop`` is set by Ctrl-C."""
-        self.doing = waiting.doing
-        self.end = waiting.end
+        self.doing = line.doing
+        self.end = line.end
         self.stop = stop
         self._tenths: int | None = None
 
@@ -69,8 +69,8 @@ class Runner:
 def running() -> Iterator[Runner]:
     """Run the block as a measurement, on the main thread."""
     stop = Flag()
-    with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
-        yield Runner(waiting, stop)
+    with interrupt_sets(stop), ProgressLine(quiet=False, captions=False) as line:
+        yield Runner(line, stop)
 
 
 def files_of(settings: TranslateSettings) -> Iterator[Path]:

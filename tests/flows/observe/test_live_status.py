@@ -13,7 +13,7 @@ from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.live_status import RecordingProgress, StatusLine
 from flows.observe.run_observers import Observers
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from operators.events import AudioChunk, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
 from operators.notifications import (
@@ -54,8 +54,8 @@ def test_the_position_in_a_recording_is_the_status_of_the_screen() -> None:
 
 def test_each_wait_is_said_once_however_often_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    with Waiting(quiet=True, captions=False) as waiting:
-        observers = Observers(waiting)
+    with ProgressLine(quiet=True, captions=False) as line:
+        observers = Observers(line)
         for fraction in (None, 0.5, 1.0):
             observers.observe(LoadingAt("loading the model", fraction))
         observers.observe(RecordingAt(0.0, 0.0))

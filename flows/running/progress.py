@@ -11,7 +11,7 @@ from operators.errors import printable
 from operators.notifications import LoadingAt, Observed, RecordingAt
 
 
-class Waiting:
+class ProgressLine:
     """A progress line on stderr. It is silent if stderr is not a terminal or the user asked for quiet."""
 
     def __init__(self, *, quiet: bool, captions: bool) -> None:
@@ -26,7 +26,7 @@ class Waiting:
         self._task: TaskID | None = None
         self._what = ""
 
-    def __enter__(self) -> "Waiting":
+    def __enter__(self) -> "ProgressLine":
         return self
 
     def __exit__(self, *_error: object) -> None:
