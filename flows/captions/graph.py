@@ -102,7 +102,7 @@ def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pau
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now, observe = parts.given.now_of if parts.settings.is_live else None, parts.observers.observe
     return listen(
-        "recognize", audio, parts.shared.recognizer, now, lambda chunk: observe(SoundRecognized(chunk))
+        "recognize", audio, parts.resources.recognizer, now, lambda chunk: observe(SoundRecognized(chunk))
     )
 
 
@@ -116,9 +116,9 @@ def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     # A stopped recogniser finishes its segment; other events resume where they stopped.
     goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
     return join_sentences(
-        "sentences", heard, parts.shared.sentences(), now,
+        "sentences", heard, parts.resources.sentences(), now,
         lambda stream, count: observe(SpeechEnded(stream, count)),
-        goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
+        goes_on_later=lambda: goes_on_later and parts.resources.stop.is_set(),
     )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
 
 def _translated(partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
     return translate(
-        "translate", partials, parts.shared.service, parts.given.clock, keep_up=parts.settings.keeps_up,
+        "translate", partials, parts.resources.service, parts.given.clock, keep_up=parts.settings.keeps_up,
         note=parts.observers.messages.model_answered,
     )  # fmt: skip
 

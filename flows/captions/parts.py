@@ -11,7 +11,7 @@ from connectors.terminal import Screen, open_screen
 from connectors.terminology import read_glossary
 from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
-from flows.captions.shared import MakeShared, Shared, StreamLanguages, TalkLanguages
+from flows.captions.resources import MakeResources, RunResources, StreamLanguages, TalkLanguages
 from flows.engine.recognition import check_recognizer
 from flows.observe.run_observers import Observer, RunObservers
 from flows.running.dataflow import Process, this_process
@@ -34,7 +34,7 @@ class Parts(NamedTuple):
     observers: RunObservers
     #: Watches the output files.
     outputs: OutputWatch
-    shared: Shared
+    resources: RunResources
     given: Input
     #: Admits live streams; None if all are admitted.
     admission: AdmissionControl | None
@@ -48,7 +48,7 @@ class Parts(NamedTuple):
 
 def make_parts(
     settings: Settings,
-    make_shared: MakeShared = Shared,
+    make_resources: MakeResources = RunResources,
     *,
     observers: Iterable[Observer] = (),
     reading: Iterable[Path] = (),
@@ -79,8 +79,8 @@ def make_parts(
     rooms = None if watching.audience is None else watching.audience.rooms
     languages: StreamLanguages = TalkLanguages(settings.translate.directions) if rooms is None else rooms
     words = settings.display.replace
-    shared = make_shared(settings, watching.observe, languages)
-    given = make_input(settings, watching.observe, shared.stop, process, rooms)
+    resources = make_resources(settings, watching.observe, languages)
+    given = make_input(settings, watching.observe, resources.stop, process, rooms)
     if given.event_type is AudioChunk:
         spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
         for one in spoken:
@@ -95,7 +95,7 @@ def make_parts(
         screen=screen,
         observers=watching,
         outputs=watching.outputs,
-        shared=shared,
+        resources=resources,
         given=given,
         admission=admission,
         languages=languages,

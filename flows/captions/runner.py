@@ -22,7 +22,7 @@ from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
 from flows.captions.kafka import check_topics
 from flows.captions.parts import Parts, make_parts
-from flows.captions.shared import MakeShared, Shared
+from flows.captions.resources import MakeResources, RunResources
 from flows.observe.summary import Profile
 from flows.running.dataflow import Recovery, is_bytewax_job, run
 from flows.running.interrupts import interrupt_sets, let_interrupt_set
@@ -41,7 +41,7 @@ def caption(
     profile: bool,
     settings_file: Path | None,
     sums_up: bool = True,
-    make_shared: MakeShared = Shared,
+    make_resources: MakeResources = RunResources,
 ) -> bool:
     """Run the captions flow, and return whether its input came to its end.
 
@@ -54,7 +54,7 @@ def caption(
         profiled = Profile() if profile else None
         parts = make_parts(
             settings,
-            make_shared,
+            make_resources,
             observers=[line, *([profiled] if profiled else [])],
             reading=[settings_file] if settings_file else [],
         )
@@ -62,29 +62,29 @@ def caption(
         _check(parts)
         with parts.observers.served() as address:
             if settings.translates:
-                parts.shared.load()
+                parts.resources.load()
             if settings.input.rooms:
                 # A recogniser that cannot be made would otherwise end the server at the first speaker.
-                parts.shared.recognizer("").close()
+                parts.resources.recognizer("").close()
             # A progress line that keeps moving would garble the captions.
             line.end()
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
-            end.enter_context(interrupt_sets(parts.shared.stop))
+            end.enter_context(interrupt_sets(parts.resources.stop))
             run_parts(parts, dataflow)
             # The last position may not be the end; the summary must not be drawn into the line.
             line.end()
-            is_finished = not parts.shared.stop.is_set()
+            is_finished = not parts.resources.stop.is_set()
             unwritten = sum_up(parts, profiled, quiet=quiet or not sums_up)
             has_end = settings.input.microphone is None and not settings.input.rooms
             if address and has_end and is_finished:
                 tell("captions_stay", f"the input has ended; the captions stay until Ctrl-C at {address}")
-                parts.shared.stop.wait()
+                parts.resources.stop.wait()
         complain(parts, unwritten)
     return is_finished
 
 
 def run_parts(parts: Parts, dataflow: Dataflow) -> None:
-    stop, workers = parts.shared.stop, parts.settings.run.workers
+    stop, workers = parts.resources.stop, parts.settings.run.workers
     with _begun(parts) as how, parts.screen, shown_on(parts.screen.notice):
         try:
             run(dataflow, stop, parts.given.close, how, workers, parts.process)
@@ -104,7 +104,9 @@ def flow(path: str) -> Dataflow:
     return job(begin_settings(Path(path)), reading=[Path(path)])
 
 
-def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[Path] = ()) -> Dataflow:
+def job(
+    settings: Settings, make_resources: MakeResources = RunResources, reading: Iterable[Path] = ()
+) -> Dataflow:
     """The dataflow for Bytewax's own runner, which does not return control at the end of the flow."""
     closing, lock = ExitStack(), Lock()
 
@@ -113,14 +115,14 @@ def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[
         with lock:
             closing.close()
 
-    parts = make_parts(settings, make_shared, reading=reading)
+    parts = make_parts(settings, make_resources, reading=reading)
     dataflow = build(parts, end)
     _check(parts)
     with ExitStack() as opened:
         opened.enter_context(parts.observers.served())
         opened.enter_context(_begun(parts))
         if is_bytewax_job():
-            let_interrupt_set(parts.shared.stop)
+            let_interrupt_set(parts.resources.stop)
         closing.enter_context(opened.pop_all())
     return dataflow
 

@@ -18,8 +18,8 @@ from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import tell
 from connectors.sinks.part import in_language
+from flows.captions.resources import MakeResources, RunResources, StreamLanguages
 from flows.captions.runner import caption
-from flows.captions.shared import MakeShared, Shared, StreamLanguages
 from flows.cli.program import check_command
 from flows.running.interrupts import interrupt_sets
 from flows.running.progress import ProgressLine
@@ -107,18 +107,20 @@ def subtitle(
     if folder is not None:
         make_folder(folder)
     _check(todo, overwrite=overwrite)
-    loaded: Shared | None = None
+    loaded: RunResources | None = None
 
-    def make_shared(settings: Settings, observe: Observe, languages: StreamLanguages | None) -> Shared:
+    def make_resources(
+        settings: Settings, observe: Observe, languages: StreamLanguages | None
+    ) -> RunResources:
         """Load the models for the first recording, and use them for all."""
         nonlocal loaded
-        loaded = Shared(settings, observe, languages, loaded)
+        loaded = RunResources(settings, observe, languages, loaded)
         return loaded
 
     failures = 0
     for files in todo:
         try:
-            _write(files, wanted, make_shared, quiet=quiet, settings_file=settings)
+            _write(files, wanted, make_resources, quiet=quiet, settings_file=settings)
         except InputError as error:
             if len(todo) == 1:
                 raise
@@ -262,12 +264,17 @@ def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
 
 
 def _write(
-    files: _Files, settings: Settings, make_shared: MakeShared, *, quiet: bool, settings_file: Path | None
+    files: _Files,
+    settings: Settings,
+    make_resources: MakeResources,
+    *,
+    quiet: bool,
+    settings_file: Path | None,
 ) -> None:
     with TemporaryDirectory(prefix="surtitle-") as made:
         complaint = None
         try:
-            _caption(files, Path(made), settings, make_shared, quiet=quiet, settings_file=settings_file)
+            _caption(files, Path(made), settings, make_resources, quiet=quiet, settings_file=settings_file)
         except DamagedInputError as error:
             if not any((Path(made) / one.path.name).stat().st_size for one in files.tracks):
                 raise
@@ -297,7 +304,7 @@ def _caption(
     files: _Files,
     folder: Path,
     settings: Settings,
-    make_shared: MakeShared,
+    make_resources: MakeResources,
     *,
     quiet: bool,
     settings_file: Path | None,
@@ -315,7 +322,12 @@ def _caption(
         recovery=RecoverySettings(),
     )
     if not caption(
-        run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=make_shared
+        run,
+        quiet=quiet,
+        profile=False,
+        settings_file=settings_file,
+        sums_up=False,
+        make_resources=make_resources,
     ):
         raise KeyboardInterrupt
 

@@ -12,7 +12,7 @@ from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.notifications import Observed, PartialHeard
 from tests.program import surtitle
-from tests.recovering import ToyShared
+from tests.recovering import ToyResources
 
 TALK = (
     ("The city", "The city council", "The city council voted on Tuesday."),
@@ -112,6 +112,6 @@ def test_nobody_waits_for_captions_of_a_stream_that_was_refused(talk: Path) -> N
         "translate": {"rooms": 3},
         "output": {"terminal": False},
     }
-    parts = make_parts(load_settings(None, given), ToyShared, observers=[heard])
-    run(build(parts), parts.shared.stop)
+    parts = make_parts(load_settings(None, given), ToyResources, observers=[heard])
+    run(build(parts), parts.resources.stop)
     assert heard.streams == {"north", "south", "east"}

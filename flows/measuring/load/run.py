@@ -19,7 +19,7 @@ from connectors.pacing import ALWAYS_DUE, nap
 from flows.captions.graph import build
 from flows.captions.inputs import Input
 from flows.captions.parts import make_parts
-from flows.captions.shared import Shared
+from flows.captions.resources import RunResources
 from flows.engine.recognition import check_recognizer
 from flows.measuring.load.rooms import (
     Due,
@@ -121,16 +121,16 @@ def _into_flow(settings: Settings, recording: Path, most_rooms: int, stop: Flag)
         input=replace(settings.input, partials="load", realtime=True),
         output=replace(settings.output, terminal=False),
     )
-    shared: Shared | None = None
+    resources: RunResources | None = None
 
     def speak(load: Load, meter: Meter) -> None:
-        nonlocal shared
+        nonlocal resources
         parts = make_parts(settings, observers=[_Observer(meter, from_speech=event_type is AudioChunk)])
-        shared = shared or parts.shared
-        shared.load()
+        resources = resources or parts.resources
+        resources.load()
         source = RoomsSource(events(load), stop)
         given = Input(event_type, cast("Any", source), WallClock(source.now))
-        run(build(parts._replace(shared=shared, given=given)), stop, workers=settings.run.workers)
+        run(build(parts._replace(resources=resources, given=given)), stop, workers=settings.run.workers)
 
     return speak
 

@@ -65,7 +65,7 @@ class TalkLanguages:
         return direction_to(parted(channel)[1], self.directions)
 
 
-class Shared:
+class RunResources:
     """Models and stop flag shared by the workers of a process: one instance for each flow, thread-safe."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Shared:
         settings: Settings,
         observe: Observe,
         languages: StreamLanguages | None = None,
-        earlier: "Shared | None" = None,
+        earlier: "RunResources | None" = None,
     ) -> None:
         """Load nothing yet.
 
@@ -219,7 +219,7 @@ class Shared:
 
 
 #: Makes the resources of a run.
-MakeShared = Callable[[Settings, Observe, StreamLanguages | None], Shared]
+MakeResources = Callable[[Settings, Observe, StreamLanguages | None], RunResources]
 
 
 def _usage(engines: Sequence[Engine]) -> Usage:
