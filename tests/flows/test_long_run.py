@@ -23,7 +23,7 @@ SAMPLES = 20
 MAX_PER_SEGMENT = 32
 
 
-class Held:
+class MemoryObserver:
     """Knows how many bytes Python held at each of so many times."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
         f'[output]\nterminal = false\nlog = "{tmp_path}/log.jsonl"\ncaptions = "{tmp_path}/captions.jsonl"\n'
         f'srt = "{tmp_path}/talk.srt"\nvtt = "{tmp_path}/talk.vtt"\n'
     )
-    parts = make_parts(load_settings(settings), ToyResources, observers=[watched := Held()])
+    parts = make_parts(load_settings(settings), ToyResources, observers=[watched := MemoryObserver()])
     tracemalloc.start()
     try:
         run(build(parts), parts.resources.stop)

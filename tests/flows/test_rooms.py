@@ -96,7 +96,7 @@ def test_a_live_stream_too_many_is_refused_in_one_sentence_and_the_others_go_on(
     assert set(finals) == {"north", "south", "east"}
 
 
-class Heard:
+class StreamObserver:
     def __init__(self) -> None:
         self.streams: set[str] = set()
 
@@ -106,7 +106,7 @@ class Heard:
 
 
 def test_nobody_waits_for_captions_of_a_stream_that_was_refused(talk: Path) -> None:
-    heard = Heard()
+    heard = StreamObserver()
     given: dict[str, dict[str, Any]] = {
         "input": {"partials": str(talk), "realtime": True},
         "translate": {"rooms": 3},

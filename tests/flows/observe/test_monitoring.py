@@ -93,7 +93,7 @@ def health(address: str) -> dict[str, Any]:
 # Messages
 
 
-class Told:
+class ProcessOutput:
     """What a process said."""
 
     def __init__(self, *command: str) -> None:
@@ -108,7 +108,7 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ProcessOutput]]:
     """Runs of every kind that tell what they have to in JSON."""
     folder = tmp_path_factory.mktemp("told")
     bad = folder / "bad.jsonl"
@@ -127,7 +127,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
             "defect": [sys.executable, "-c", BROKEN, CAPTIONS],
             "job": [sys.executable, "-m", "bytewax.run", f"flows.captions:flow('{settings}')"],
         }  # fmt: skip
-        yield dict(zip(runs, pool.map(lambda command: Told(*command), runs.values()), strict=True))
+        yield dict(zip(runs, pool.map(lambda command: ProcessOutput(*command), runs.values()), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
     ],
 )
 def test_an_error_is_one_object(
-    told: dict[str, Told], name: str, code: int, event: str, beginning: str
+    told: dict[str, ProcessOutput], name: str, code: int, event: str, beginning: str
 ) -> None:
     (one,) = told[name].objects
     assert (told[name].code, one["exit_code"], one["event"]) == (code, code, event)
@@ -148,7 +148,7 @@ def test_an_error_is_one_object(
     assert ("a defect" in one.get("traceback", "")) == (name == "defect")
 
 
-def test_a_run_tells_its_begin_its_figures_and_what_was_wrong(told: dict[str, Told]) -> None:
+def test_a_run_tells_its_begin_its_figures_and_what_was_wrong(told: dict[str, ProcessOutput]) -> None:
     run = told["bad line"]
     assert (run.code, run.events) == (3, ["run_started", "run_ended", "input_error"])
     assert (run.objects[1]["segments"], run.objects[1]["updates"]) == (4, 11)
@@ -156,7 +156,7 @@ def test_a_run_tells_its_begin_its_figures_and_what_was_wrong(told: dict[str, To
     assert "segments  4 of 11 updates" in run.stdout
 
 
-def test_a_job_tells_in_json_where_its_settings_say_so(told: dict[str, Told]) -> None:
+def test_a_job_tells_in_json_where_its_settings_say_so(told: dict[str, ProcessOutput]) -> None:
     assert (told["job"].code, told["job"].events) == (0, ["metrics_opened", "run_started"])
 
 
