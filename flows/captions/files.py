@@ -117,7 +117,7 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
     yield from (Path(path) for path in (settings.recognize.model, settings.recovery.folder) if path)
 
 
-def _told_apart(address: str) -> str:
+def _distinct_address(address: str) -> str:
     """The address without its secrets. Addresses stay different, because a query may name the recording."""
     return f"{shown(address)} ({sha256(address.encode()).hexdigest()[:8]})"
 
@@ -186,7 +186,7 @@ _FREE = {
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings that must not change when a run resumes."""
-    plain: dict[str, dict[str, Any]] = to_plain(settings, hidden=None, address=_told_apart)
+    plain: dict[str, dict[str, Any]] = to_plain(settings, hidden=None, address=_distinct_address)
     same = {
         stage: {key: value for key, value in given.items() if key not in _FREE.get(stage, ())}
         for stage, given in plain.items()

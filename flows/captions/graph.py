@@ -221,11 +221,10 @@ def _observed(
     kind: type[SoundHeard] | type[PartialHeard] | type[CaptionShown],
     parts: Parts,
 ) -> Stream[E]:
-    """Notify observers of the events."""
     made: Callable[[Any, float], Observed] = kind
 
-    def tell(event: E) -> E:
+    def notify(event: E) -> E:
         parts.observers.observe(made(event, parts.given.now()))
         return event
 
-    return op.map(step_id, events, tell)
+    return op.map(step_id, events, notify)

@@ -147,7 +147,6 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
 
 
 def kafka_cluster(settings: Settings) -> "Cluster":
-    """The brokers of all topics, read and written."""
     from connectors.kafka import Cluster
 
     given = settings.input.kafka

@@ -181,7 +181,6 @@ class RunResources:
         return service
 
     def _translators(self, engine: Engine, decoder: Decoder) -> dict[str, SegmentTranslator]:
-        """The translators of an engine, by direction code."""
         settings = self._settings.translate
         return {
             one.code: engine.translator(to_direction(settings, one), decoder)
@@ -223,7 +222,6 @@ MakeResources = Callable[[Settings, Observe, StreamLanguages | None], RunResourc
 
 
 def _usage(engines: Sequence[Engine]) -> Usage:
-    """The sum over all models' sessions."""
     first = [engine.first for engine in engines if engine.first is not None]
     each = [engine.pool.usage for engine in (*engines, *first)]
     return Usage(*(sum(numbers) for numbers in zip(*each, strict=True)))

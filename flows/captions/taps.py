@@ -36,7 +36,7 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
 
 
 def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
-    """Write subtitle files: one sequence of cues for each language and text."""
+    """One sequence of cues for each language and text."""
     kinds = dict.fromkeys(
         (one.language, _shown(one, parts)) for one, _path in parts.settings.files() if one.of == "cues"
     )

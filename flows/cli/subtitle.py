@@ -144,8 +144,6 @@ class _Text(NamedTuple):
 
 
 class _Files(NamedTuple):
-    """The files of a recording."""
-
     recording: str
     texts: list[_Text]
     #: Their names without a language: one for each format, SubRip first.

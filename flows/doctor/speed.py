@@ -45,7 +45,7 @@ class Speed(NamedTuple):
 
 
 def measure(engine: Engine | None, settings: TranslateSettings) -> Speed:
-    """Measure the defaults with a model, or the recogniser alone."""
+    """Without an engine, measure the recogniser alone."""
     speech = _speech()
     began, others = perf_counter(), others_s()
     hypotheses, recognized_s = _recognize(speech)
@@ -63,7 +63,6 @@ def _speech() -> bytes:
 
 
 def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:
-    """The hypotheses, and the seconds that they took."""
     recognizer = make_recognizer(USUAL, observe=unobserved)
     found: list[Hypothesis] = []
     size = int(_CHUNK_S * _BYTES_PER_SECOND)

@@ -54,8 +54,6 @@ class Reference(NamedTuple):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A named model, and its costs on this machine."""
-
     name: str
     what: str
     languages: list[str]

@@ -126,7 +126,5 @@ def open_draft_model(
 
 
 class OpenModel(NamedTuple):
-    """A loaded model: its context, and the sessions in it."""
-
     context: LlamaContext | PairStore
     pool: SessionPool

@@ -274,7 +274,6 @@ _SESSIONS_A_WINDOW = 6
 
 
 def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Prompt]) -> int:
-    """The number of tokens in the KV cache."""
     tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
     notes = [one for prompt in prompts for one in (prompt.terms, prompt.context) if one is not None]

@@ -29,15 +29,12 @@ class BenchSegment(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """All segments of a benchmark, and their origin."""
-
     #: The file, how its updates were made, and which of its segments these are.
     name: str
     segments: tuple[BenchSegment, ...]
 
     @property
     def sha256(self) -> str:
-        """Hash of all updates and references."""
         return hashlib.sha256(msgspec.json.encode(self.segments)).hexdigest()
 
     @property

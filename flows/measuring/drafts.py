@@ -72,8 +72,6 @@ Ways = dict[str, Callable[[Task], Drafter]]
 
 
 class Costs(NamedTuple):
-    """The cost of passes of a pair of models."""
-
     name: str
     draft: PassCosts
     target: PassCosts
@@ -289,7 +287,6 @@ def _times(trajectories: Sequence[Trajectory], costs: Costs) -> dict[str, Any]:
 
 
 def _tables(rows: Sequence[Row]) -> list[Table]:
-    """A table of the steps, and one of their cost for each entry of costs."""
     first = max(1, rows[0]["metrics"]["ineffective_steps"])
 
     def of_first(row: Row) -> float:

@@ -76,7 +76,6 @@ class BenchJob(NamedTuple):
 
     @property
     def written(self) -> list[tuple[str, Path | None]]:
-        """The output files, by option."""
         return [("--json", self.json), ("--markdown", self.markdown)]
 
 

@@ -18,8 +18,6 @@ from operators.trouble import Trouble
 
 
 class MethodUpdate(msgspec.Struct, frozen=True, array_like=True):
-    """The result of one method for one update."""
-
     tokens: int
     text: str
     #: The text that a display mask of k tokens leaves visible, for each requested k.

@@ -30,8 +30,6 @@ _WORDS = regex.compile(r"[\p{L}\p{N}']+")
 
 
 class WindowUpdate(NamedTuple):
-    """The result of one way of decoding for one window."""
-
     #: The text as decoded, and as shown at each requested certainty.
     text: str
     shown: tuple[str, ...]
@@ -139,7 +137,7 @@ def _trial(
     certainties: Sequence[float],
     interval_s: float,
 ) -> RecordingTrial:
-    """Decode each window of a recording in all ways; the first way rotates from window to window."""
+    """The methods take turns at being the first one."""
     began = perf_counter()
     segmenter = Segmenter(silero(), interval_s, engine.rules)
     windows = [*segmenter.accept(audio), *segmenter.finish()]

@@ -53,7 +53,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return self.output.with_name(f"{self.output.name}.json")
 
     def record(self, model: Path, *packages: str) -> dict[str, Any]:
-        """Settings, data and versions of the run, for its record."""
         settings = msgspec.structs.asdict(self)
         del settings["model"], settings["pairs"], settings["output"]
         return {
@@ -69,13 +68,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return f"{printable(str(self.output))}: {size:.1f} MB, sha256 {sha256_of(self.output)}"
 
     def write_record(self, record: dict[str, Any]) -> None:
-        """Write a record next to the output. Raises `OutputError`."""
+        """Raises `OutputError`."""
         write_atomically(self._record, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
 class TrainingJob(Job, frozen=True, kw_only=True):
-    """``surtitle model train``."""
-
     epochs: int = 1
     rank: int = 32
     rate: float = 1e-4
@@ -88,8 +85,6 @@ class TrainingJob(Job, frozen=True, kw_only=True):
 
 
 class HeadsJob(Job, frozen=True, kw_only=True):
-    """``surtitle model heads``."""
-
     heads: int = 4
     prompts: int = 3000
     epochs: int = 8

@@ -21,8 +21,6 @@ from operators.sound import peak_dbfs
 
 
 class SoundLevels:
-    """Measures the sound of a run."""
-
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._seconds = 0.0

@@ -13,7 +13,6 @@ _MAX_SNIPPET = 48
 
 
 def print_report(report: Report, written: Sequence[object]) -> None:
-    """Print a report, and which files were written."""
     out, has_text = console(), report.kind == "caption"
     tables = stream_tables(report)
     if report.segments:

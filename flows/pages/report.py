@@ -72,8 +72,6 @@ def page(runs: Sequence[Run]) -> str:
 
 
 class Plot(NamedTuple):
-    """A drawing with its description in words."""
-
     picture: Markup
     words: str
 
@@ -120,7 +118,6 @@ def _erasures(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
 
 
 def _axes(title: str, across: Scale, up: Scale) -> list[Markup]:
-    """Background with title, grid lines, axis numbers and legend."""
     parts = [rect(0, 0, _WIDTH, _BOTTOM + 50, fill="#ffffff"), text(_LEFT, 24, title, fill=_INK)]
     for value in ticks(up.low, up.high):
         y = up.at(value)

@@ -26,7 +26,6 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
-        """With the title as a line above it."""
         names = list(self.columns)
         for start, name, _ in self._groups():
             names[start] = f"{name}: {names[start]}"
@@ -58,7 +57,6 @@ class Table(NamedTuple):
         return [f" {name}" if number in starts else name for number, name in enumerate(self.columns)]
 
     def _heading(self, gap: int) -> Text:
-        """A line with the names of the groups, each above its first column."""
         cells = zip(self._spaced(), *self.rows, strict=True)
         widths = [max(map(cell_len, column)) + gap for column in cells]
         line = " " * widths[0]

@@ -45,7 +45,6 @@ STYLES = {
 
 
 def print_trace(trace: Trace, written: Sequence[object]) -> None:
-    """Print a trace, and which files were written."""
     out = console()
     title = f"How segment {trace.segment} of {_safe(trace.stream)} was decoded"
     print_table(out, tabulated(title, trace.updates, _COUNTS))
@@ -137,7 +136,6 @@ def write_pictures(trace: Trace, folder: Path) -> int:
 
 
 def pictures(trace: Trace) -> Iterator[tuple[str, str]]:
-    """File names and SVGs."""
     title = f"Segment {trace.segment} of {_safe(trace.stream)}"
     for update in trace.updates:
         for number, window in enumerate(update.windows):
@@ -149,8 +147,6 @@ def pictures(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 class Picture(NamedTuple):
-    """Shapes, and their text alternative."""
-
     width: float
     height: float
     parts: list[Markup]
