@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from connectors.files.atomic import write_atomically
-from connectors.messages import NOTICE, tell
+from connectors.messages import NOTICE, log_event
 from connectors.terminal import is_gone
 from flows.captions.parts import Parts
 from flows.observe.summary import Profile
@@ -34,11 +34,11 @@ def sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     figures: dict[str, Any] = msgspec.to_builtins(summary)
     for name in ("settings", "signature", "latency_parts_ms"):
         del figures[name]
-    tell("run_ended", "the run is over", level=logging.INFO, **figures)
+    log_event("run_ended", "the run is over", level=logging.INFO, **figures)
     # In a cluster, another process may have received the sound or shown the captions.
     complaint = None if parts.process.addresses else parts.observers.heard.complaint(summary.updates)
     if complaint:
-        tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
+        log_event("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
             _print(summary, complaint, printable(", ".join(map(str, logs))))
@@ -144,7 +144,7 @@ def _latency(value: Percentiles | None) -> str:
 def _print_profile(overheads: Durations, summary: Summary) -> None:
     percentiles = overheads.percentiles_ms()
     if percentiles is None or not summary.updates:
-        tell("profile_empty", "too few updates to profile")
+        log_event("profile_empty", "too few updates to profile")
         return
     mean_ms, model_ms = 1000 * overheads.total_s / overheads.count, 1000 * summary.model_s / summary.updates
     print(

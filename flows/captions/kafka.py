@@ -7,7 +7,7 @@ from bytewax import operators as op
 from bytewax.dataflow import Stream
 
 from connectors.jsonl.files import LineDecoder
-from connectors.messages import tell
+from connectors.messages import log_event
 from flows.captions.inputs import kafka_cluster
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
@@ -37,7 +37,9 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
             parts.observers.observe(MessageSkipped("unusable"))
             if not has_told.is_set():
                 has_told.set()
-                tell("kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}")
+                log_event(
+                    "kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}"
+                )
         return event
 
     events: Stream[Any] = op.map("decode", messages, decoded)

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from connectors.files.watch import OutputWatch
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.terminal import Screen, open_screen
 from connectors.terminology import read_glossary
 from flows.captions.files import check_files
@@ -88,7 +88,7 @@ def make_parts(
     places, admission = settings.translate.rooms, None
     # The server admits the rooms of its speakers itself, and streams that are not live wait for the model.
     if places is not None and settings.is_live and rooms is None:
-        admission = AdmissionControl(places, monotonic, lambda sentence: tell("room_refused", sentence))
+        admission = AdmissionControl(places, monotonic, lambda sentence: log_event("room_refused", sentence))
     return Parts(
         settings=settings,
         process=process,

@@ -15,7 +15,7 @@ from bytewax.dataflow import Dataflow
 
 from connectors.files.streams import open_absent_streams
 from connectors.jsonl.files import validate
-from connectors.messages import shown_on, tell
+from connectors.messages import log_event, shown_on
 from flows.captions.closing import complain, sum_up
 from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
@@ -77,7 +77,9 @@ def caption(
             unwritten = sum_up(parts, profiled, quiet=quiet or not sums_up)
             has_end = settings.input.microphone is None and not settings.input.rooms
             if address and has_end and is_finished:
-                tell("captions_stay", f"the input has ended; the captions stay until Ctrl-C at {address}")
+                log_event(
+                    "captions_stay", f"the input has ended; the captions stay until Ctrl-C at {address}"
+                )
                 parts.resources.stop.wait()
         complain(parts, unwritten)
     return is_finished
@@ -91,7 +93,7 @@ def run_parts(parts: Parts, dataflow: Dataflow) -> None:
         except SurtitleError:
             # There will be no summary to report it.
             for missing in parts.outputs.missing():
-                tell("records_missing", str(missing))
+                log_event("records_missing", str(missing))
             raise
 
 
@@ -149,7 +151,7 @@ def _report_begin(settings: Settings, *, is_resumed: bool) -> None:
         any(one.translates for one in settings.translate.directions),
     )
     languages = f"{spoken} to {', '.join(settings.translate.targets)}" if translates else spoken
-    tell(
+    log_event(
         "run_started", f"captions from {given}, {languages}", level=logging.INFO,
         version=version("surtitle"), input=given, source=", ".join(shown(str(one)) for one in source),
         resumed=is_resumed,

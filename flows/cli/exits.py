@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from connectors.files.output import WriteError
 from connectors.files.streams import forget_output
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.errors import INTERRUPTED_EXIT_CODE, ClusterError, SurtitleError
 
 # When nobody reads the output any more, as after ``surtitle report … | head -1``.
@@ -17,7 +17,7 @@ _UNREAD_EXIT_CODE = 1
 
 def fail(error: SurtitleError) -> NoReturn:
     forget_output()
-    tell(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
+    log_event(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
     if isinstance(error, ClusterError):
         # Threads of Bytewax that panicked abort a process that ends in the usual way.
         sys.stderr.flush()
@@ -47,4 +47,4 @@ def end_interrupted() -> NoReturn:
 
 
 def report_interrupted() -> None:
-    tell("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)
+    log_event("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)

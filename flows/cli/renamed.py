@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from flows.settings.loading import REMOVED
 from operators.errors import UsageError
 
@@ -95,5 +95,5 @@ def _renamed(arguments: Iterator[str], known: Collection[str]) -> Iterator[str]:
                 typed, shown = name, f"{RENAMED[name]}=ADDRESS"
             else:
                 shown = shlex.quote(setting)
-            tell("option_renamed", f"{typed} is now --set {shown}")
+            log_event("option_renamed", f"{typed} is now --set {shown}")
             yield from ("--set", setting)

@@ -16,7 +16,7 @@ from connectors.exports.chapters import write_chapters
 from connectors.exports.mux import Subtitles, container_of, font_for, mux, suffix_for
 from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.sinks.part import in_language
 from flows.captions.resources import MakeResources, RunResources, StreamLanguages
 from flows.captions.runner import caption
@@ -125,7 +125,7 @@ def subtitle(
             if len(todo) == 1:
                 raise
             failures += 1
-            tell(error.event, str(error))
+            log_event(error.event, str(error))
             # A failed run may have left its text in the models' sessions.
             loaded = None
     if failures:
@@ -348,6 +348,6 @@ def _copy(files: _Files, progress: Progress) -> None:
                 raise KeyboardInterrupt
             if done.left_out:
                 names = ", ".join(done.left_out)
-                tell("tracks_left_out", f"{video} lacks what does not fit into it ({names})")
+                log_event("tracks_left_out", f"{video} lacks what does not fit into it ({names})")
             if done.damaged:
-                tell("packets_left_out", f"{video} lacks {done.damaged} damaged packets of {recording}")
+                log_event("packets_left_out", f"{video} lacks {done.damaged} damaged packets of {recording}")

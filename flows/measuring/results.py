@@ -18,7 +18,7 @@ from connectors.files.atomic import write_atomically
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import named_files
 from connectors.machine.resources import cpu_name
-from connectors.messages import tell
+from connectors.messages import log_event
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.corpus import Clip, Corpus
 from flows.pages.table import Table, console, print_named, print_table
@@ -61,7 +61,7 @@ class Runner:
         tenths = 10 * count // wanted
         if tenths != self._tenths and not sys.stderr.isatty():
             if self._tenths is not None or count:
-                tell("bench_progress", f"{count} of {wanted} trials done", trials=count)
+                log_event("bench_progress", f"{count} of {wanted} trials done", trials=count)
             self._tenths = tenths
 
 

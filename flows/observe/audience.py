@@ -9,7 +9,7 @@ from typing import Any
 
 from connectors.audio.recording import live_stream, stream_of
 from connectors.exports.room_files import FILES, RoomFiles
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
@@ -168,7 +168,7 @@ class Audience:
             more = " for every machine that can reach this one and has the whole address"
         elif self._server.needs_token:
             more = " for anyone who adds ?token=… with the token that this run was given"
-        tell("web_opened", f"captions at {where}{more}")
+        log_event("web_opened", f"captions at {where}{more}")
         if self._shows_code and self._server.new_token is not None:
             show_code(where, sys.stderr)
 

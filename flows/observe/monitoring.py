@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock, Thread
 from time import monotonic
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.metrics.counters import RunMetrics
 from flows.settings.schema import Settings
 from operators.extras import needs_extra
@@ -79,7 +79,7 @@ class Monitoring:
         try:
             with self._serve() as (address, is_open_to_others):
                 others = " for every machine that can reach this one" if is_open_to_others else ""
-                tell("metrics_opened", f"metrics at {address}{others}", address=address)
+                log_event("metrics_opened", f"metrics at {address}{others}", address=address)
                 yield address
         finally:
             logging.getLogger().removeHandler(self.metrics)
@@ -144,6 +144,6 @@ class Monitoring:
 
 def _report(verdict: Verdict) -> None:
     if verdict.cause is not None:
-        tell("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
+        log_event("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
     else:
-        tell("health_recovered", "all is well again", level=logging.INFO)
+        log_event("health_recovered", "all is well again", level=logging.INFO)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from connectors.files.contents import read_lines
 from connectors.jsonl.files import event_type_of, read_events
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language, is_language, language
@@ -144,4 +144,4 @@ def language_of(path: Path, kind: type[Event]) -> Language:
 
 
 def _report_cut(sentence: str) -> None:
-    tell("file_cut", cleaned(sentence))
+    log_event("file_cut", cleaned(sentence))

@@ -6,7 +6,7 @@ import sys
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.errors import printable
 from operators.notifications import LoadingAt, Observed, RecordingAt
 
@@ -36,7 +36,7 @@ class ProgressLine:
         """``fraction`` is the part that is done, 0 to 1; None if unknown."""
         if what != self._what:
             self.end()
-            tell("progress", what, level=logging.INFO)
+            log_event("progress", what, level=logging.INFO)
             self._progress.start()
             self._task = self._progress.add_task(printable(what), total=None if fraction is None else 1.0)
             self._what = what

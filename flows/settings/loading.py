@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
-from connectors.messages import begin_messages, tell
+from connectors.messages import begin_messages, log_event
 from flows.settings.schema import Settings
 from flows.settings.terminology import check_files
 from flows.settings.translate import SPECULATIVE
@@ -100,7 +100,7 @@ def _warn_of_untranslated(given: frozenset[str]) -> None:
     idle = sorted(given - used)
     if idle:
         names = ", ".join(f"translate.{key}" for key in idle)
-        tell("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")
+        log_event("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")
 
 
 def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
@@ -117,7 +117,7 @@ def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: I
         return
     others = f"accept = {', '.join(rules)}" if "bias" not in rules else f"method = {', '.join(methods)}"
     has = "has" if len(names) == 1 else "have"
-    tell(
+    log_event(
         "bias_idle",
         f"{' and '.join(names)} {has} no effect with {others}, which takes no bias; leave one of them out",
     )
