@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from typing_extensions import override
 
 from connectors.jsonl.files import BadLine, E, LineDecoder
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.errors import ClusterError, InputError, OutputError, SurtitleError, UsageError
 from operators.events import Event
 
@@ -68,7 +68,7 @@ class Cluster(NamedTuple):
         is_down = error.code() == KafkaError._ALL_BROKERS_DOWN
         if is_down and now_s - _told_s.get(self.name, -_TELL_S) >= _TELL_S:
             _told_s[self.name] = now_s
-            tell("kafka_unreachable", f"no broker of Kafka answers at {self.name}; trying again")
+            log_event("kafka_unreachable", f"no broker of Kafka answers at {self.name}; trying again")
 
 
 def partitions_of(cluster: Cluster, topic: str, kind: type[SurtitleError]) -> list[int]:
@@ -164,7 +164,7 @@ class _Partition(_KafkaSourcePartition):
         if not low <= self._offset <= high:
             lost = f"messages {self._offset} to {low - 1} were deleted before they were read"
             why = lost if self._offset < low else "it was deleted and made again"
-            tell(
+            log_event(
                 "kafka_begins_anew",
                 f"partition {number} of {source.topic} is read from its beginning, message {low}: {why}",
             )

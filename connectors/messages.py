@@ -1,8 +1,8 @@
 """The destination of messages: standard error through standard logging, as sentences or as JSON lines.
 
 To send a message, log it with a stable name in ``extra``:
-``_log.warning(sentence, extra={"event": "segment_split", "stream": "talk"})``, or call `tell`. No message
-quotes a caption.
+``_log.warning(sentence, extra={"event": "segment_split", "stream": "talk"})``, or call `log_event`. No
+message quotes a caption.
 """
 
 import json
@@ -92,10 +92,10 @@ NOTICE = 25
 _log = logging.getLogger(__name__)
 
 
-def tell(
+def log_event(
     event: str, sentence: str, *, level: int = NOTICE, error: BaseException | None = None, **fields: Any
 ) -> None:
-    """Tell the user a sentence.
+    """Log an event with a sentence for the user.
 
     Args:
         event: Stable name of the event, in snake case; for machines.
@@ -115,11 +115,11 @@ def begin_messages(format: Format) -> None:
         logging.getLogger(ours).setLevel(logging.INFO)
     if format == "json":
         logging.captureWarnings(True)
-        threading.excepthook = _tell_of_thread
+        threading.excepthook = _log_thread_error
     root.addHandler(Messages(format))
 
 
-def _tell_of_thread(what: threading.ExceptHookArgs) -> None:
+def _log_thread_error(what: threading.ExceptHookArgs) -> None:
     if what.exc_type is SystemExit or what.exc_value is None:
         return
     thread = what.thread.name if what.thread else "?"

@@ -20,7 +20,7 @@ from typing import NamedTuple, Self, TextIO
 from typing_extensions import override
 
 from connectors.files.output import WriteError
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.view import (
     COLUMNS,
     ROWS,
@@ -81,7 +81,7 @@ class Screen:
     def notice(self, sentence: str) -> None:
         """Show the user a sentence that is not a caption: above the captions, or on standard error."""
         if self._is_logged:
-            tell("message", cleaned(sentence))
+            log_event("message", cleaned(sentence))
             return
         with self._lock, contextlib.suppress(OSError):
             print(f"surtitle: {cleaned(sentence)}", file=sys.stderr, flush=True)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from flows.settings.translate import TranslateSettings
 else:
     __getattr__ = exports(
-        __name__,
-        {"TranslateSettings": "flows.settings.translate", "open_engine": "flows.engine.translation"},
+        __name__, {"TranslateSettings": "flows.settings.translate", "open_engine": "flows.engine.translation"}
     )
 
 __all__ = ["TranslateSettings", "open_engine"]

@@ -1,4 +1,4 @@
-"""The program ``surtitle``: is ready for interrupts, then loads and runs the command line."""
+"""The program ``surtitle``: handles interrupts, then loads and runs the command line."""
 
 import os
 import signal
@@ -44,10 +44,10 @@ def end_on_interrupt() -> None:
 
 def _end_at_once(_number: int, _frame: object) -> None:
     """End this process on Ctrl-C while the program is loaded: an exception would go through half a module."""
-    from flows.cli.exits import tell_interrupted
+    from flows.cli.exits import report_interrupted
     from operators.errors import INTERRUPTED_EXIT_CODE
 
-    # Whatever is being printed at this moment cannot be printed to again.
+    # An interrupted print cannot be re-entered.
     with suppress(RuntimeError):
-        tell_interrupted()
+        report_interrupted()
     os._exit(INTERRUPTED_EXIT_CODE)

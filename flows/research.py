@@ -1,4 +1,4 @@
-"""The decoding methods of `operators.research`: what each checks and opens, and its drafters."""
+"""The decoding methods of `operators.research`: checks, resources and drafters of each."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ BLOCK = 8
 
 
 def check(settings: TranslateSettings) -> None:
-    """Raise `UsageError` for settings that contradict each other."""
+    """Raise `UsageError` for contradicting settings."""
     if settings.draft_model is not None and settings.method not in DRAFTED:
         raise UsageError(
             f"a draft model drafts for the methods {' and '.join(DRAFTED)} alone; "
@@ -37,34 +37,23 @@ def check(settings: TranslateSettings) -> None:
 
 
 def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
-    """The proposal heads that the settings name, for the model in that file."""
     from connectors.models.heads import read_heads
 
     return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)
 
 
 def prediction(settings: TranslateSettings) -> Prediction:
-    """How the draft model drafts."""
     from flows.engine.sessions import branches  # which loads llama.cpp
 
     return Prediction(
-        length=settings.draft_length,
-        threshold=settings.draft_threshold,
-        branches=branches(settings),
+        length=settings.draft_length, threshold=settings.draft_threshold, branches=branches(settings)
     )
 
 
 def drafters(
     settings: TranslateSettings, task: Task, length: BlockLength, rule: Acceptance, heads: Heads | None
 ) -> list[Drafter]:
-    """What drafts after the divergence, in order of precedence.
-
-    Args:
-        task: The task.
-        length: How many tokens to propose.
-        rule: The acceptance rule for them.
-        heads: The proposal heads of the model, for the method ``heads``.
-    """
+    """The drafters after the divergence, in order of precedence; each proposes ``length`` tokens."""
     block = settings.block or BLOCK
     made: list[Drafter] = []
     match settings.method:

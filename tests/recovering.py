@@ -17,8 +17,8 @@ from typing_extensions import override
 from connectors.messages import begin_messages
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
+from flows.captions.resources import RunResources
 from flows.captions.runner import job, run_parts
-from flows.captions.shared import Shared
 from flows.cli.exits import fail
 from flows.engine.methods import method
 from flows.engine.translation import to_direction, translator_settings
@@ -43,7 +43,7 @@ def _prompt(target: str) -> Prompt:
     return Prompt(_VOCABULARY, _HEADS.get(target, (1, 2)), " ", (3,), EndOfTurn(_VOCABULARY))
 
 
-class ToyShared(Shared):
+class ToyResources(RunResources):
     """Models that are toys, and take their time."""
 
     #: Seconds that an update takes at least.
@@ -88,7 +88,7 @@ class _ToyEngine:
 class _Slow(Translator):
     @override
     def updating(self, *arguments: Any, **options: Any) -> Any:
-        time.sleep(ToyShared.step_s)
+        time.sleep(ToyResources.step_s)
         return (yield from super().updating(*arguments, **options))
 
 
@@ -117,12 +117,12 @@ class _ToyRecognizer:
 
 def flow(path: str) -> Dataflow:
     """The job that the settings describe, for Bytewax' own runner."""
-    return job(load_settings(Path(path), takes_several=True), ToyShared)
+    return job(load_settings(Path(path), takes_several=True), ToyResources)
 
 
 def main(path: Path) -> None:
     settings = load_settings(path, takes_several=True)
-    parts = make_parts(settings, ToyShared, reading=[path])
+    parts = make_parts(settings, ToyResources, reading=[path])
     run_parts(parts, build(parts))
 
 

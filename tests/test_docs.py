@@ -23,11 +23,11 @@ def constants(node: ast.AST) -> set[str]:
 
 
 def messages_of(module: ast.Module) -> set[str]:
-    """The names of a module's messages: given to `tell`, in ``extra``, or assigned to ``event``."""
+    """The names of a module's messages: given to `log_event`, in ``extra``, or assigned to ``event``."""
     names: set[str] = set()
     for node in ast.walk(module):
         match node:
-            case ast.Call(func=ast.Name("tell"), args=[name, _, *_]):
+            case ast.Call(func=ast.Name("log_event"), args=[name, _, *_]):
                 names |= constants(name)
             case ast.Dict(keys=keys, values=values):
                 pairs = zip(keys, values, strict=True)

@@ -19,7 +19,7 @@ from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.serving.service import Response, StreamQueue
-from tests.recovering import ToyShared
+from tests.recovering import ToyResources
 
 GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).with_name("samples")
@@ -31,7 +31,7 @@ _respond = StreamQueue.respond
 _MEASURED = re.compile(r'("(?:model|first)_s": ?)[^,}\n]+')
 
 
-class QuickShared(ToyShared):
+class QuickResources(ToyResources):
     step_s = 0.0
 
 
@@ -42,11 +42,11 @@ def replayed(recording: str) -> str:
         given = {RECORDINGS[recording]: str(SAMPLES / f"{recording}.jsonl")}
         output = {"terminal": False, "subtitles": "both"} | {name: str(file) for name, file in files.items()}
         settings = load_settings(None, {"input": given, "output": output})
-        parts = make_parts(settings, QuickShared)
+        parts = make_parts(settings, QuickResources)
         dataflow = build(parts)
         with held_outputs(settings, parts.outputs), parts.screen:
             begin_outputs(settings, parts.outputs, is_resumed=False)
-            run(dataflow, parts.shared.stop, parts.given.close)
+            run(dataflow, parts.resources.stop, parts.given.close)
         write_summary(replace(parts.observers.summary.summary((), ()), settings={}), files["summary"])
         text = "\n".join(f"==> {name}\n{file.read_text()}" for name, file in files.items())
     return _MEASURED.sub(r"\1null", text)

@@ -14,7 +14,7 @@ from typing_extensions import override
 from connectors.audio.decoder import AudioDecoder, open_audio
 from connectors.audio.media import DEFAULT_TRACK, TrackChoice
 from connectors.audio.recording import STANDARD_INPUT, shown
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
@@ -127,7 +127,9 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         else:
             decoder.close()
         if decoder.track:
-            tell("track_chosen", f"{shown(recording)}: {decoder.track} is heard; input.track chooses another")
+            log_event(
+                "track_chosen", f"{shown(recording)}: {decoder.track} is heard; input.track chooses another"
+            )
         return math.inf if decoder.duration_s is None else decoder.duration_s
 
     def begin(self, position_s: float) -> None:

@@ -13,7 +13,7 @@ from typing_extensions import override
 from connectors.files.output import WriteError
 from connectors.files.sink import ONE_FILE, write_all
 from connectors.jsonl.files import BadLine, E, EventReader
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import InputError
 from operators.events import happened_s
@@ -176,7 +176,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         if wait_s > _MAX_SILENT_S and self._told_line != self._lines.number:
             self._told_line = self._lines.number
             sentence = f"the next event of {self._source.path} comes in {wait_s:,.0f} s, as in its recording"
-            tell("replay_waits", sentence, seconds=round(wait_s))
+            log_event("replay_waits", sentence, seconds=round(wait_s))
         return True
 
     def _begin(self, due_s: float) -> None:
@@ -187,7 +187,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
             sentence = (
                 f"{self._source.path} begins {due_s:,.0f} s into its recording and is played from there"
             )
-            tell("replay_begins_late", sentence, seconds=round(due_s))
+            log_event("replay_begins_late", sentence, seconds=round(due_s))
         self._source.begin(self._clock_s)
 
     def _read(self) -> E | None:

@@ -24,7 +24,7 @@ from urllib.parse import urljoin
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.addresses import parts_of, shown, without_user
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
@@ -202,7 +202,7 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
             os.utime(folder)  # it is the newest again
             return folder
         size = f"{model.uncompressed_size / 1e6:.0f} MB, " if model.uncompressed_size else ""
-        tell(
+        log_event(
             "model_download",
             f"downloading Firefox's model for {direction} ({size}MPL 2.0) from {_host(base)}, once",
             direction=direction.code,

@@ -14,7 +14,7 @@ from contextlib import suppress
 from os.path import expanduser
 from pathlib import Path
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.models.catalog import captions_files, catalog, has_captions, hub_name
 from connectors.models.firefox import FIREFOX, REGISTRY, firefox_folder, has_firefox, is_firefox_here
 from connectors.models.gguf import read_gguf
@@ -138,7 +138,7 @@ def fetch_default(direction: Direction, progress: Progress = silent, *, registry
         if not catalog()[meant].translates(direction):
             raise
         _failed.add((direction, registry))
-        tell("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
+        log_event("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
 
 
 def _refuse_misspelt(name: str) -> None:

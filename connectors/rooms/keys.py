@@ -8,7 +8,7 @@ import msgspec
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import DAMAGED, read_text
 from connectors.files.output import WriteError
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.rooms.messages import MAX_NAME
 from operators.errors import UsageError
 
@@ -62,7 +62,9 @@ class RoomKeys:
         try:
             self._write()
         except WriteError as error:
-            tell("room_key_unsaved", f"{error}; until then, a new start would give the last rooms new links")
+            log_event(
+                "room_key_unsaved", f"{error}; until then, a new start would give the last rooms new links"
+            )
 
     def _write(self) -> None:
         lines = [_Line(name, key) for key, name in self._names.items()]

@@ -1,4 +1,4 @@
-"""The end of a command-line run: its summary, written and printed, and what was wrong."""
+"""The end of a command-line run: its summary and its errors."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from connectors.files.atomic import write_atomically
-from connectors.messages import NOTICE, tell
+from connectors.messages import NOTICE, log_event
 from connectors.terminal import is_gone
 from flows.captions.parts import Parts
 from flows.observe.summary import Profile
@@ -21,8 +21,8 @@ from operators.text import cleaned
 def sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     """Write and print the closing summary; return a sentence for each part that cannot be written."""
     settings, unwritten = parts.settings, []
-    # After a killed run, only the log has what was counted before.
-    # Of a cluster, each process counts what it has translated, and the first one has the log of all.
+    # After a killed run, only the log has the earlier counts.
+    # In a cluster, each process counts its own updates, and the first one has the log of all.
     is_part = bool(settings.recovery.folder or parts.process.addresses) and parts.process.has_files
     logs = [path for one, path in settings.files() if one.name in ("log", f"log-{one.language}")]
     summary = parts.observers.summary.summary(parts.outputs.missing(), logs if is_part else ())
@@ -34,11 +34,11 @@ def sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     figures: dict[str, Any] = msgspec.to_builtins(summary)
     for name in ("settings", "signature", "latency_parts_ms"):
         del figures[name]
-    tell("run_ended", "the run is over", level=logging.INFO, **figures)
-    # Of a cluster, another process may have heard or captioned what this one has not.
+    log_event("run_ended", "the run is over", level=logging.INFO, **figures)
+    # In a cluster, another process may have received the sound or shown the captions.
     complaint = None if parts.process.addresses else parts.observers.heard.complaint(summary.updates)
     if complaint:
-        tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
+        log_event("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
             _print(summary, complaint, printable(", ".join(map(str, logs))))
@@ -67,12 +67,11 @@ def complain(parts: Parts, unwritten: Sequence[str]) -> None:
 
 
 def write_summary(summary: Summary, path: Path) -> None:
-    """Write the summary as one JSON object; raises `OutputError`."""
+    """Raises `OutputError`."""
     write_atomically(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
 def _print(summary: Summary, complaint: str | None, log: str) -> None:
-    """Print the summary for a person, after the ``complaint`` about what was heard."""
     lines = _figures(summary) if summary.updates else {}
     lines |= {
         "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else "",
@@ -115,20 +114,19 @@ def _figures(summary: Summary) -> dict[str, str]:
 
 
 def _pairs(latencies: Iterable[tuple[str, Percentiles]], unit: str) -> str:
-    """Each latency by its name, if there are any."""
-    told = ", ".join(f"{name} {one.p50:.0f}/{one.p95:.0f}" for name, one in latencies)
-    return f"{told} {unit}" if told else ""
+    listed = ", ".join(f"{name} {one.p50:.0f}/{one.p95:.0f}" for name, one in latencies)
+    return f"{listed} {unit}" if listed else ""
 
 
 def _sound(summary: Summary) -> str:
-    told = [
+    losses = [
         f"{seconds:.1f} s {what}"
         for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "not connected"))
         if seconds >= 0.05
     ]
     if summary.cut:
-        told.append(f"the text of {summary.cut} {'segment' if summary.cut == 1 else 'segments'} cut")
-    return ", ".join(told)
+        losses.append(f"the text of {summary.cut} {'segment' if summary.cut == 1 else 'segments'} cut")
+    return ", ".join(losses)
 
 
 def _number(value: float | None) -> str:
@@ -144,10 +142,9 @@ def _latency(value: Percentiles | None) -> str:
 
 
 def _print_profile(overheads: Durations, summary: Summary) -> None:
-    """Print what an update costs besides the forward passes."""
     percentiles = overheads.percentiles_ms()
     if percentiles is None or not summary.updates:
-        tell("profile_empty", "too few updates to profile")
+        log_event("profile_empty", "too few updates to profile")
         return
     mean_ms, model_ms = 1000 * overheads.total_s / overheads.count, 1000 * summary.model_s / summary.updates
     print(

@@ -1,4 +1,4 @@
-"""The files of a run: its outputs, and the recovery folder with surtitle's own runner and with Bytewax'.
+"""The files of a run: its outputs, and the recovery folder with surtitle's runner or Bytewax'.
 
 Outputs are checked for conflicts, locked against other runs, and initialised.
 """
@@ -32,7 +32,7 @@ _EVENTS = ("partials", "translations", "captions")
 
 
 def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
-    """Check that a run can write its files, each only once, and that it writes no file that it reads.
+    """Check that output files are distinct from each other and from the files that the run reads.
 
     Raises the errors of `check_distinct`, and `UsageError` if an extra is missing.
 
@@ -56,7 +56,7 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
 @contextmanager
 def held_outputs(settings: Settings, watch: OutputWatch) -> Iterator[None]:
-    """Lock the files inside the block, if they are here, without changing them.
+    """Lock this process's output files inside the block, without changing their content.
 
     Files that it creates are removed unless the run begins.
 
@@ -73,10 +73,10 @@ def held_outputs(settings: Settings, watch: OutputWatch) -> Iterator[None]:
 
 
 def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -> None:
-    """Clear the locked files of an earlier run's content, unless that run is resumed.
+    """Empty the locked files, unless an earlier run is resumed.
 
-    Bytewax opens a sink with its first item, which may never come. With this, a run without results still
-    leaves valid, empty files. Pipes, devices and inherited file descriptors are left alone.
+    Bytewax opens a sink at its first item. Therefore a run without results would leave no valid file. Pipes,
+    devices and inherited file descriptors are left alone.
 
     Raises:
         OutputError: when a file cannot be written.
@@ -91,7 +91,7 @@ def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -
 
 def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
     for one, path in settings.files():
-        # Whichever language the file is of.
+        # Independent of the language of the file.
         yield f"output.{one.name.removesuffix(f'-{one.language}')}", path
     if settings.output.summary:
         yield "output.summary", Path(settings.output.summary)
@@ -117,17 +117,17 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
     yield from (Path(path) for path in (settings.recognize.model, settings.recovery.folder) if path)
 
 
-def _told_apart(address: str) -> str:
-    """An address without its secrets, which differs where they do: a query may name the recording."""
+def _distinct_address(address: str) -> str:
+    """The address without its secrets. Addresses stay different, because a query may name the recording."""
     return f"{shown(address)} ({sha256(address.encode()).hexdigest()[:8]})"
 
 
 @contextmanager
 def recovery(settings: Settings, process: Process) -> Iterator[Recovery | None]:
-    """The recovery that the settings ask for; the folder is locked for this process inside the block.
+    """The recovery configuration; the folder is locked for this process inside the block.
 
-    Of a cluster, the first process has the folder. The others send their snapshots to it, and Bytewax wants
-    an empty folder of them.
+    In a cluster, the first process owns the folder. The others send their snapshots to it, but Bytewax
+    requires an empty folder of each.
     """
     path, interval_s = _recovery_folder(settings), settings.recovery.interval_s
     if path is None:
@@ -147,8 +147,7 @@ def _recovery_folder(settings: Settings) -> Path | None:
     """The folder of the settings; in ``python -m bytewax.run`` the one given to it with ``-r``.
 
     Raises:
-        UsageError: if the settings ask for a folder and Bytewax was given none or another one; if a cluster
-            of processes was given one.
+        UsageError: if Bytewax was not given the folder of the settings; if a cluster was given one.
     """
     asked = settings.recovery.folder
     if not is_bytewax_job():
@@ -187,22 +186,22 @@ _FREE = {
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings that must not change when a run resumes."""
-    plain: dict[str, dict[str, Any]] = to_plain(settings, hidden=None, address=_told_apart)
+    plain: dict[str, dict[str, Any]] = to_plain(settings, hidden=None, address=_distinct_address)
     same = {
         stage: {key: value for key, value in given.items() if key not in _FREE.get(stage, ())}
         for stage, given in plain.items()
         if stage not in _FREE_STAGES
     }
-    # The default model of a later run may be another one, which knows other tokens.
+    # The default model of a later run may be another one, with other tokens.
     if settings.translates:
         models = [chosen_model(settings.translate, one) for one in _translated(settings)]
         same["translate"]["model"] = models
-    # Nor do parts matter that are not used, and may not be installed next time.
+    # Unused parts do not matter either; they may not be installed next time.
     used = same["recognize"]["engine"]
     same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
     same["output"] = {key: value for key, value in same["output"].items() if value is not None}
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}
-    # With lists for tuples, as they are read back.
+    # Tuples are read back as lists.
     return msgspec.json.decode(msgspec.json.encode(same), type=dict[str, dict[str, Any]])

@@ -1,4 +1,4 @@
-"""The graph of the captions flow, from audio to erasure records; a file of events can replace any stage."""
+"""The graph of the captions flow, from audio to erasure records; a replay can begin behind any stage."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,7 +62,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     if parts.replacing is not None:
         captions = op.map("replace", captions, partial(replaced, parts.replacing))
     if parts.settings.output.terminal:
-        # No sink, because the log tells when a caption was seen.
+        # Not a sink, because the log has the time at which a caption was shown.
         captions = show("show", captions, parts.screen.draw, parts.given.clock)
     # Observers come after the screen, so that they do not delay it.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
@@ -88,14 +88,13 @@ def _last_step(parts: Parts, end: Callable[[], None]) -> CallbackSink[ErasureRec
 
 
 def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
-    """The sound, the replayed events, or those of a topic."""
     kind = parts.given.event_type
     name = "audio" if kind is AudioChunk else kind.__name__.lower()
     source: Any = parts.given.source
     events: Stream[Any] = op.input(name, flow, source)
     if parts.settings.input.kafka.topic is not None:
         return read(events, parts)
-    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    # Health needs the same process of a cluster to receive an event and to show its caption.
     return once(events, parts) if parts.process.addresses and kind is not AudioChunk else events
 
 
@@ -103,7 +102,7 @@ def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pau
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now, observe = parts.given.now_of if parts.settings.is_live else None, parts.observers.observe
     return listen(
-        "recognize", audio, parts.shared.recognizer, now, lambda chunk: observe(SoundRecognized(chunk))
+        "recognize", audio, parts.resources.recognizer, now, lambda chunk: observe(SoundRecognized(chunk))
     )
 
 
@@ -114,12 +113,12 @@ def _without_pause(heard: Partial | Pause) -> Partial | None:
 def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     observe = parts.observers.observe
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
-    # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
+    # A stopped recogniser finishes its segment; other events resume where they stopped.
     goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
     return join_sentences(
-        "sentences", heard, parts.shared.sentences(), now,
+        "sentences", heard, parts.resources.sentences(), now,
         lambda stream, count: observe(SpeechEnded(stream, count)),
-        goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
+        goes_on_later=lambda: goes_on_later and parts.resources.stop.is_set(),
     )  # fmt: skip
 
 
@@ -135,7 +134,7 @@ def _due(partials: Stream[Partial], parts: Parts) -> tuple[Stream[Partial], Stre
 
 
 def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    """Each sentence in each language; in the one that is spoken, as it is."""
+    """Each sentence in each language; unchanged in the spoken one."""
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     languages = parts.languages
@@ -145,15 +144,14 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
         passed = op.map("pass-through", foreign.falses, lambda one: untranslated(one, parts.given.clock))
         made = op.merge("all-languages", _translated(foreign.trues, parts), passed)
-    # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
-    # result.
+    # A replay translates everything it reads. Therefore superseded updates are not recorded.
     saved = op.filter_map("translated", made, _partial_of(parts)) if parts.settings.keeps_up else spoken
     tap(saved, "sentences", parts)
     return made
 
 
 def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
-    """Each sentence once for each language of its stream, if that has several."""
+    """Each sentence once for each language of its stream."""
     languages = parts.languages
     if len(languages.directions) == 1:
         return partials
@@ -165,20 +163,20 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
     split = op.flat_map("in-languages", partials, each)
     if not parts.process.addresses:
         return split
-    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    # Health needs the same process of a cluster to receive an event and to show its caption.
     keyed = op.key_on("key-languages", split, lambda one: one.channel)
     return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
 
 
 def _translated(partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
     return translate(
-        "translate", partials, parts.shared.service, parts.given.clock, keep_up=parts.settings.keeps_up,
+        "translate", partials, parts.resources.service, parts.given.clock, keep_up=parts.settings.keeps_up,
         note=parts.observers.messages.model_answered,
     )  # fmt: skip
 
 
 def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
-    """Gives the partial of a sentence that a translation was made from; of several languages, the first's."""
+    """Finds the partial that a translation was made from; with several languages, that of the first."""
 
     def partial_of(translation: Translation) -> Partial | None:
         first = parts.languages.directions_of(translation.stream)[0].target.code
@@ -192,7 +190,7 @@ def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
 
 
 def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
-    """Of replayed events, those in the languages of the run; where they name none, they are in the first."""
+    """Drop replayed events in other languages; an event without a language is in the first one."""
     codes = [one.target.code for one in parts.languages.directions]
     if len(codes) > 1:
         events = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
@@ -212,7 +210,7 @@ def _displayed(translations: Stream[Translation], parts: Parts) -> Stream[Captio
 
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
-    """The factory of a stream's erasure meter, which counts the tokens of the stream's language."""
+    """The meter counts the tokens of the stream's language."""
     direction = parts.languages.direction
     return lambda channel, resume: ErasureMeter(direction(channel).target.tokenizer, resume)
 
@@ -223,11 +221,10 @@ def _observed(
     kind: type[SoundHeard] | type[PartialHeard] | type[CaptionShown],
     parts: Parts,
 ) -> Stream[E]:
-    """Add a step that tells observers about the events."""
     made: Callable[[Any, float], Observed] = kind
 
-    def tell(event: E) -> E:
+    def notify(event: E) -> E:
         parts.observers.observe(made(event, parts.given.now()))
         return event
 
-    return op.map(step_id, events, tell)
+    return op.map(step_id, events, notify)

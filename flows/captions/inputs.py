@@ -29,15 +29,13 @@ REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translati
 #: The settings that name an input.
 INPUTS = ("audio", "microphone", "rooms", *REPLAYED.values(), "kafka")
 
-# Maximum number of events in one batch of a source whose updates may be overtaken.
+# Maximum number of events in one batch of a source whose updates may be superseded.
 _MAX_AT_ONCE = 1000
 
 Source: TypeAlias = "AudioFileSource | MicrophoneSource | RoomsSource | JsonlSource[Any] | KafkaEventSource"
 
 
 class Input(NamedTuple):
-    """The input of a run."""
-
     #: The type of its events; the stages before them do not run.
     event_type: type[Event]
     source: Source
@@ -57,7 +55,7 @@ class Input(NamedTuple):
             self.source.close()
 
     def complaint(self) -> str | None:
-        """The message at the end of the run about lines that were rejected."""
+        """The closing message about rejected lines."""
         source = self.source
         if not isinstance(source, JsonlSource) or not source.rejected:
             return None
@@ -66,7 +64,7 @@ class Input(NamedTuple):
 
 
 def given_input(settings: Settings) -> str:
-    """The name of the given input. Raises `UsageError` unless there is exactly one."""
+    """Raises `UsageError` unless exactly one input is given."""
     given = [name for name in INPUTS if name != "kafka" and getattr(settings.input, name)]
     given += ["kafka"] * (settings.input.kafka.topic is not None)
     if len(given) != 1:
@@ -83,8 +81,7 @@ def make_input(
     """The input that the settings name; it is opened when the flow runs.
 
     Args:
-        observe: Called with the events of the input.
-        rooms: Those of a run whose input they are.
+        rooms: Set if rooms are the input.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.
@@ -112,8 +109,8 @@ def make_input(
     elif event_type is AudioChunk:
         source = _recording(settings, observe, stop)
     else:
-        # Events of one batch reach the viewer together, so batches are 1. But updates can overtake each other
-        # only within a batch, so where they may be overtaken, batches are large.
+        # Events of one batch reach the viewer together, so a batch has one event. But an update can only
+        # supersede others of its batch, so where that is wanted, batches are large.
         source = JsonlSource(
             Path(getattr(given, name)),
             event_type,
@@ -150,7 +147,6 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
 
 
 def kafka_cluster(settings: Settings) -> "Cluster":
-    """The brokers of the topics that are read and written."""
     from connectors.kafka import Cluster
 
     given = settings.input.kafka

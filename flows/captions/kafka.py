@@ -1,4 +1,4 @@
-"""Kafka in the captions flow: events from a topic, without repeats and dead letters, and events to topics."""
+"""Kafka in the captions flow: deduplicated events from a topic, dead letters, and events to topics."""
 
 from threading import Event as Flag
 from typing import Any
@@ -7,7 +7,7 @@ from bytewax import operators as op
 from bytewax.dataflow import Stream
 
 from connectors.jsonl.files import LineDecoder
-from connectors.messages import tell
+from connectors.messages import log_event
 from flows.captions.inputs import kafka_cluster
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
@@ -20,7 +20,7 @@ from operators.stages.deduplicate import deduplicate
 
 
 def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
-    """The events of a topic, each once; messages that cannot be used go to the topic of dead letters."""
+    """The events of a topic, each once; invalid messages go to the dead-letter topic."""
     from connectors.kafka import DeadLetter, KafkaEventSink, event_of
 
     topic, decoder = parts.settings.input.kafka.dead_letters, LineDecoder(parts.given.event_type)
@@ -37,7 +37,9 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
             parts.observers.observe(MessageSkipped("unusable"))
             if not has_told.is_set():
                 has_told.set()
-                tell("kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}")
+                log_event(
+                    "kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}"
+                )
         return event
 
     events: Stream[Any] = op.map("decode", messages, decoded)
@@ -49,7 +51,7 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
 
 
 def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
-    """The events without repeats, each stream on the worker that translates it."""
+    """Deduplicate events, each stream on the worker that translates it."""
     observe, clock = parts.observers.observe, parts.given.clock
     new: Stream[Any] = deduplicate("deduplicate", events, lambda _event: observe(MessageSkipped("repeated")))
     if not isinstance(clock, LagClock):
@@ -63,7 +65,6 @@ def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
 
 
 def publish(events: Stream[Any], name: str, parts: Parts) -> None:
-    """Write the events of a step to its topic, if one is given."""
     topic = parts.settings.output.kafka.get(name)
     if topic is None:
         return
@@ -78,8 +79,8 @@ def check_topics(settings: Settings) -> None:
 
     Raises:
         UsageError: when a topic is given twice.
-        InputError: when the one that is read cannot be.
-        OutputError: when one that is written cannot be.
+        InputError: when the input topic cannot be read.
+        OutputError: when an output topic cannot be written.
     """
     given, written = settings.input.kafka, settings.output.kafka
     topics: dict[str, str | None] = {f"output.kafka.{name}": topic for name, topic in written.items()}

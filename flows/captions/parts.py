@@ -6,12 +6,12 @@ from time import monotonic
 from typing import NamedTuple
 
 from connectors.files.watch import OutputWatch
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.terminal import Screen, open_screen
 from connectors.terminology import read_glossary
 from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
-from flows.captions.shared import MakeShared, Shared, StreamLanguages, TalkLanguages
+from flows.captions.resources import MakeResources, RunResources, StreamLanguages, TalkLanguages
 from flows.engine.recognition import check_recognizer
 from flows.observe.run_observers import Observer, RunObservers
 from flows.running.dataflow import Process, this_process
@@ -34,13 +34,13 @@ class Parts(NamedTuple):
     observers: RunObservers
     #: Watches the output files.
     outputs: OutputWatch
-    shared: Shared
+    resources: RunResources
     given: Input
     #: Admits live streams; None if all are admitted.
     admission: AdmissionControl | None
-    #: The languages that streams may have, and those of each.
+    #: The languages of streams.
     languages: StreamLanguages
-    #: The words that captions have others for; None without such.
+    #: Words that captions replace by others; None without any.
     replacing: Glossary | None
     #: Whether a stream, or one of its languages, is known to be over.
     is_over: Callable[[str], bool]
@@ -48,7 +48,7 @@ class Parts(NamedTuple):
 
 def make_parts(
     settings: Settings,
-    make_shared: MakeShared = Shared,
+    make_resources: MakeResources = RunResources,
     *,
     observers: Iterable[Observer] = (),
     reading: Iterable[Path] = (),
@@ -79,8 +79,8 @@ def make_parts(
     rooms = None if watching.audience is None else watching.audience.rooms
     languages: StreamLanguages = TalkLanguages(settings.translate.directions) if rooms is None else rooms
     words = settings.display.replace
-    shared = make_shared(settings, watching.observe, languages)
-    given = make_input(settings, watching.observe, shared.stop, process, rooms)
+    resources = make_resources(settings, watching.observe, languages)
+    given = make_input(settings, watching.observe, resources.stop, process, rooms)
     if given.event_type is AudioChunk:
         spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
         for one in spoken:
@@ -88,14 +88,14 @@ def make_parts(
     places, admission = settings.translate.rooms, None
     # The server admits the rooms of its speakers itself, and streams that are not live wait for the model.
     if places is not None and settings.is_live and rooms is None:
-        admission = AdmissionControl(places, monotonic, lambda sentence: tell("room_refused", sentence))
+        admission = AdmissionControl(places, monotonic, lambda sentence: log_event("room_refused", sentence))
     return Parts(
         settings=settings,
         process=process,
         screen=screen,
         observers=watching,
         outputs=watching.outputs,
-        shared=shared,
+        resources=resources,
         given=given,
         admission=admission,
         languages=languages,

@@ -15,18 +15,18 @@ from bytewax.dataflow import Dataflow
 
 from connectors.files.streams import open_absent_streams
 from connectors.jsonl.files import validate
-from connectors.messages import shown_on, tell
+from connectors.messages import log_event, shown_on
 from flows.captions.closing import complain, sum_up
 from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
 from flows.captions.kafka import check_topics
 from flows.captions.parts import Parts, make_parts
-from flows.captions.shared import MakeShared, Shared
+from flows.captions.resources import MakeResources, RunResources
 from flows.observe.summary import Profile
 from flows.running.dataflow import Recovery, is_bytewax_job, run
 from flows.running.interrupts import interrupt_sets, let_interrupt_set
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
 from operators.addresses import shown
@@ -41,60 +41,59 @@ def caption(
     profile: bool,
     settings_file: Path | None,
     sums_up: bool = True,
-    make_shared: MakeShared = Shared,
+    make_resources: MakeResources = RunResources,
 ) -> bool:
     """Run the captions flow, and return whether its input came to its end.
 
     Args:
         quiet: Show no progress, and print no summary.
-        settings_file: The file the settings come from.
         sums_up: Whether to print a summary.
-        make_shared: Makes what loads the models.
     """
     is_silent = quiet or settings.messages.format == "json"
-    with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
+    with ExitStack() as end, ProgressLine(quiet=is_silent, captions=settings.output.terminal) as line:
         profiled = Profile() if profile else None
         parts = make_parts(
             settings,
-            make_shared,
-            observers=[waiting, *([profiled] if profiled else [])],
+            make_resources,
+            observers=[line, *([profiled] if profiled else [])],
             reading=[settings_file] if settings_file else [],
         )
         dataflow = build(parts)
         _check(parts)
         with parts.observers.served() as address:
             if settings.translates:
-                parts.shared.load()
+                parts.resources.load()
             if settings.input.rooms:
-                # Otherwise one that cannot be made would end the server when the first speaker comes.
-                parts.shared.recognizer("").close()
+                # A recogniser that cannot be made would otherwise end the server at the first speaker.
+                parts.resources.recognizer("").close()
             # A progress line that keeps moving would garble the captions.
-            waiting.end()
+            line.end()
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
-            end.enter_context(interrupt_sets(parts.shared.stop))
+            end.enter_context(interrupt_sets(parts.resources.stop))
             run_parts(parts, dataflow)
-            # The last position need not be the end, and the summary must not be drawn into the line.
-            waiting.end()
-            is_finished = not parts.shared.stop.is_set()
+            # The last position may not be the end; the summary must not be drawn into the line.
+            line.end()
+            is_finished = not parts.resources.stop.is_set()
             unwritten = sum_up(parts, profiled, quiet=quiet or not sums_up)
             has_end = settings.input.microphone is None and not settings.input.rooms
             if address and has_end and is_finished:
-                tell("captions_stay", f"the input has ended; the captions stay until Ctrl-C at {address}")
-                parts.shared.stop.wait()
+                log_event(
+                    "captions_stay", f"the input has ended; the captions stay until Ctrl-C at {address}"
+                )
+                parts.resources.stop.wait()
         complain(parts, unwritten)
     return is_finished
 
 
 def run_parts(parts: Parts, dataflow: Dataflow) -> None:
-    """Run a dataflow of these parts to its end."""
-    stop, workers = parts.shared.stop, parts.settings.run.workers
+    stop, workers = parts.resources.stop, parts.settings.run.workers
     with _begun(parts) as how, parts.screen, shown_on(parts.screen.notice):
         try:
             run(dataflow, stop, parts.given.close, how, workers, parts.process)
         except SurtitleError:
             # There will be no summary to report it.
             for missing in parts.outputs.missing():
-                tell("records_missing", str(missing))
+                log_event("records_missing", str(missing))
             raise
 
 
@@ -107,7 +106,9 @@ def flow(path: str) -> Dataflow:
     return job(begin_settings(Path(path)), reading=[Path(path)])
 
 
-def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[Path] = ()) -> Dataflow:
+def job(
+    settings: Settings, make_resources: MakeResources = RunResources, reading: Iterable[Path] = ()
+) -> Dataflow:
     """The dataflow for Bytewax's own runner, which does not return control at the end of the flow."""
     closing, lock = ExitStack(), Lock()
 
@@ -116,32 +117,32 @@ def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[
         with lock:
             closing.close()
 
-    parts = make_parts(settings, make_shared, reading=reading)
+    parts = make_parts(settings, make_resources, reading=reading)
     dataflow = build(parts, end)
     _check(parts)
     with ExitStack() as opened:
         opened.enter_context(parts.observers.served())
         opened.enter_context(_begun(parts))
         if is_bytewax_job():
-            let_interrupt_set(parts.shared.stop)
+            let_interrupt_set(parts.resources.stop)
         closing.enter_context(opened.pop_all())
     return dataflow
 
 
 @contextmanager
 def _begun(parts: Parts) -> Iterator[Recovery | None]:
-    """Hold what a run needs from its first event on to its last, and tell that it begins."""
+    """Hold the files and recovery folder of a run, and report its start."""
     settings, outputs = parts.settings, parts.outputs
     # Only a run that can begin keeps its files: another try may have other settings.
     with held_outputs(settings, outputs), recovery(settings, parts.process) as how:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings, outputs, is_resumed=is_resumed)
-        _tell_begin(settings, is_resumed=is_resumed)
+        _report_begin(settings, is_resumed=is_resumed)
         parts.observers.observe(RunBegan())
         yield how
 
 
-def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
+def _report_begin(settings: Settings, *, is_resumed: bool) -> None:
     given = given_input(settings)
     sources = {"audio": settings.input.recordings, "kafka": [settings.input.kafka.topic]}
     source = sources.get(given) or [getattr(settings.input, given)]
@@ -150,7 +151,7 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
         any(one.translates for one in settings.translate.directions),
     )
     languages = f"{spoken} to {', '.join(settings.translate.targets)}" if translates else spoken
-    tell(
+    log_event(
         "run_started", f"captions from {given}, {languages}", level=logging.INFO,
         version=version("surtitle"), input=given, source=", ".join(shown(str(one)) for one in source),
         resumed=is_resumed,

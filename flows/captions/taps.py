@@ -14,9 +14,9 @@ from operators.subtitles.writer import Columns, Shown
 
 
 def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown] | None = None) -> None:
-    """Write the events of a step, or the cues, to the files and the topic that the settings name for them.
+    """Write the events of a step, or the cues, to their files and topic.
 
-    Cues do not tell their language and what they show, which are ``cues_of``.
+    ``cues_of`` names the language and the content of cues, which have no fields for them.
     """
     for one, path in parts.settings.files():
         if step == "cues" == one.of and (one.language, _shown(one, parts)) == cues_of:
@@ -36,36 +36,35 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
 
 
 def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
-    """Write the cues of captions to the subtitle files, one sequence for each language and text."""
+    """One sequence of cues for each language and text."""
     kinds = dict.fromkeys(
         (one.language, _shown(one, parts)) for one, _path in parts.settings.files() if one.of == "cues"
     )
     for code, shown in kinds:
-        # A run that resumes knows the usual ones by these names.
+        # A resumed run finds its state under these names.
         is_usual = shown == parts.settings.output.subtitles or not _translates(parts, code)
         ending = (f"-{code}" if code else "") + ("" if is_usual else f"-{shown}")
         direction = parts.languages.direction(channel_of("", code))
         columns = Columns(source=direction.source.columns, target=direction.target.columns)
         now = parts.given.now if parts.settings.is_live else None
         own = _in_language(captions, code, f"of-subtitle{ending}")
-        # Updates without captions still tell when each part of a sentence was spoken.
+        # Updates without captions still date the parts of a sentence.
         heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
         cues = subtitle(f"subtitle{ending}", heard, shown, columns, now)
         tap(cues, "cues", parts, (code, shown))
 
 
 def _in_language(events: Stream[Any], code: str, step_id: str) -> Stream[Any]:
-    """The events of one of several languages; all of them without a code."""
+    """The events in one language; all of them without a code."""
     return op.filter(step_id, events, lambda one: one.language == code) if code else events
 
 
 def _shown(one: SinkPart, parts: Parts) -> Shown:
-    """What a file of subtitles or text shows; without a translation, both would say the same."""
+    """Without a translation, source and target would be equal."""
     return (one.shown or parts.settings.output.subtitles) if _translates(parts, one.language) else "target"
 
 
 def _translates(parts: Parts, code: str) -> bool:
-    """Whether the captions in one of several languages are translations."""
     return parts.languages.direction(channel_of("", code)).translates
 
 

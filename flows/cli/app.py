@@ -61,7 +61,7 @@ def devices() -> None:
 
 
 def print_devices(found: list[InputDevice]) -> None:
-    """Print a table for a person; a star marks the default."""
+    """A star marks the default."""
     table = Table("", "index", "name", "channels", "rate", "system", box=None, pad_edge=False)
     for one in found:
         mark = "*" if one.is_default else ""
@@ -227,7 +227,7 @@ app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 def _caption(
     overrides: Overrides, settings: Path | None, *, quiet: bool, profile: bool, microphone: str | None = None
 ) -> None:
-    """Run with these settings; ``microphone`` is the one to listen to if they name none."""
+    """Run with these settings; ``microphone`` is the default input."""
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
     if "web" in overrides:

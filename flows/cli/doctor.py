@@ -13,7 +13,7 @@ from rich.text import Text
 
 from connectors.models.firefox import OFFLINE_VARIABLE
 from flows.doctor.checks import Result, Verdict, examine
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import load_settings
 from flows.settings.options import (
     CaptionsOnly,
@@ -55,16 +55,16 @@ def doctor(
     # A wrong language is a mistake on the command line, not a finding about this machine.
     directions = wanted.translate.directions
     console = Console(highlight=False)
-    with Waiting(quiet=json, captions=False) as waiting:
-        for result in examine(wanted, waiting.doing, is_quick=quick):
-            waiting.end()
+    with ProgressLine(quiet=json, captions=False) as line:
+        for result in examine(wanted, line.doing, is_quick=quick):
+            line.end()
             results.append(result)
             if not json:
                 print_result(console, result)
     problems = [one.subject for one in results if one.verdict == "problem"]
     if json:
-        told = msgspec.json.encode({"works": not problems, "checks": results})
-        sys.stdout.buffer.write(msgspec.json.format(told) + b"\n")
+        record = msgspec.json.encode({"works": not problems, "checks": results})
+        sys.stdout.buffer.write(msgspec.json.format(record) + b"\n")
     else:
         console.print(Text(f"\n{conclusion(results, directions)}", "bold"))
     raise typer.Exit(1 if problems else 0)
@@ -74,19 +74,17 @@ _STYLES: dict[Verdict, str] = {"ok": "green", "warning": "yellow", "problem": "b
 
 
 def print_result(console: Console, result: Result) -> None:
-    """Print the findings about one subject; they are wrapped where the terminal is narrow."""
     table = Table.grid(padding=(0, 1))
     table.add_column(width=7)
     table.add_column(min_width=10, no_wrap=True)
     table.add_column(ratio=1)
     for number, one in enumerate(result.findings):
-        told = [Text(printable(one.sentence)), *([Text(printable(one.remedy), "bold")] if one.remedy else [])]
-        table.add_row(Text(one.verdict, _STYLES[one.verdict]), "" if number else result.subject, Group(*told))
+        cell = [Text(printable(one.sentence)), *([Text(printable(one.remedy), "bold")] if one.remedy else [])]
+        table.add_row(Text(one.verdict, _STYLES[one.verdict]), "" if number else result.subject, Group(*cell))
     console.print(table)
 
 
 def conclusion(results: Sequence[Result], languages: Sequence[Direction]) -> str:
-    """What follows from all findings about captions in these ``languages``."""
     if problems := [one.subject for one in results if one.verdict == "problem"]:
         return f"Captions will not work yet: see {', '.join(problems)}."
     can_listen = all(one.verdict == "ok" for one in results if one.subject == "microphone")

@@ -1,4 +1,4 @@
-"""How the program ends on an error that the user can fix, and on Ctrl-C: one sentence and an exit code."""
+"""The end of the program on a user's error and on Ctrl-C: one sentence and an exit code."""
 
 import logging
 import os
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from connectors.files.output import WriteError
 from connectors.files.streams import forget_output
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.errors import INTERRUPTED_EXIT_CODE, ClusterError, SurtitleError
 
 # When nobody reads the output any more, as after ``surtitle report … | head -1``.
@@ -16,9 +16,8 @@ _UNREAD_EXIT_CODE = 1
 
 
 def fail(error: SurtitleError) -> NoReturn:
-    """Print the error, and exit with its code."""
     forget_output()
-    tell(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
+    log_event(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
     if isinstance(error, ClusterError):
         # Threads of Bytewax that panicked abort a process that ends in the usual way.
         sys.stderr.flush()
@@ -27,7 +26,7 @@ def fail(error: SurtitleError) -> NoReturn:
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """Whether the command line, which may be invalid otherwise, asks for messages in JSON."""
+    """Whether messages should be JSON; the command line may be invalid otherwise."""
     typed = " ".join(arguments).replace("=", " ")
     return "messages.format json" in typed or "--log-format json" in typed
 
@@ -41,12 +40,11 @@ def end_unwritten(error: OSError) -> NoReturn:
 
 
 def end_interrupted() -> NoReturn:
-    """End the program after a Ctrl-C that came before captions began, or before a command was finished."""
+    """End the program after a Ctrl-C before captions began, or before a command was finished."""
     forget_output()
-    tell_interrupted()
+    report_interrupted()
     sys.exit(INTERRUPTED_EXIT_CODE)
 
 
-def tell_interrupted() -> None:
-    """Say why the program ends."""
-    tell("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)
+def report_interrupted() -> None:
+    log_event("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)

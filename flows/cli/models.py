@@ -1,4 +1,4 @@
-"""``surtitle models``: the models that have a name, and which of them keep up on this machine."""
+"""``surtitle models``: the named models, and which of them keep up on this machine."""
 
 import sys
 from functools import partial
@@ -17,7 +17,7 @@ from connectors.models.opus import fetch_opus
 from connectors.models.resolve import resolve_model
 from flows.engine.choice import Candidate, advice, best, candidates
 from flows.engine.costs import measured_here
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import load_settings
 from flows.settings.options import SettingsFile
 from operators.errors import UsageError, printable
@@ -45,8 +45,8 @@ def models(
     if (source is None) != (target is None):
         raise UsageError("models: give both --from and --to, or neither")
     direction = None if source is None or target is None else Direction(language(source), language(target))
-    with Waiting(quiet=json, captions=False) as waiting:
-        reference, measured = measured_here(direction, waiting.doing)
+    with ProgressLine(quiet=json, captions=False) as line:
+        reference, measured = measured_here(direction, line.doing)
     found = candidates(direction, reference, measured)
     chosen = best(found, available_mb())
     if json:
@@ -100,14 +100,14 @@ def get(
         raise UsageError(f"models get {name}: each pair of languages has its own; give --from and --to")
     if not is_per_pair and (source is not None or target is not None):
         raise UsageError(f"models get {name}: it is one file for all languages; leave out --from and --to")
-    with Waiting(quiet=False, captions=False) as waiting:
+    with ProgressLine(quiet=False, captions=False) as line:
         if source is None or target is None:
-            paths = [resolve_model(name, progress=waiting.doing)]
+            paths = [resolve_model(name, progress=line.doing)]
         else:
             directions = [Direction.of(source, one) for one in target.split(",")]
             registry = load_settings(settings).translate.registry
             fetch = partial(fetch_firefox, registry=registry) if name == FIREFOX else fetch_opus
-            paths = [fetch(one, waiting.doing) for one in directions]
+            paths = [fetch(one, line.doing) for one in directions]
     print(*(printable(str(one)) for one in paths), sep="\n")
     if named is not None and (use := _use(named)):
         print(f"{named.licence}: {use}.")
@@ -141,5 +141,5 @@ def _languages(names: list[str]) -> str:
 
 
 def _use(one: Candidate | NamedModel) -> str:
-    """What to know of its licence before its use; empty for nothing."""
+    """Restrictions of its licence; empty if there are none."""
     return one.terms or one.asks if one.commercial else "no commercial use"

@@ -1,4 +1,4 @@
-"""The program's groups of commands, and how whatever ends it becomes a message and an exit code."""
+"""The program's command groups, and the message and exit code of each error."""
 
 import logging
 import shlex
@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from connectors.files.streams import is_of_output
-from connectors.messages import begin_messages, tell
+from connectors.messages import begin_messages, log_event
 from flows.cli.exits import end_interrupted, end_unwritten, fail, wants_json
 from flows.cli.renamed import COMMANDS, in_new_form
 from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, SurtitleError, UsageError
@@ -99,7 +99,6 @@ def about(
 
 
 def program() -> typer.Typer:
-    """The program without any command."""
     app = typer.Typer(
         name="surtitle",
         cls=Commands,
@@ -129,7 +128,9 @@ def run(app: typer.Typer) -> NoReturn:
         if isinstance(error, OSError) and is_of_output(error):
             end_unwritten(error)
         sentence = "this is a defect in surtitle; please report it with the lines above"
-        tell("internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE)
+        log_event(
+            "internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE
+        )
         sys.exit(INTERNAL_EXIT_CODE)
     if code == INTERRUPTED_EXIT_CODE:
         end_interrupted()
@@ -141,7 +142,7 @@ def run(app: typer.Typer) -> NoReturn:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Refuse arguments with lone surrogates: they can be neither printed nor written."""
+    """Reject lone surrogates: they can be neither printed nor written."""
     for argument in arguments:
         try:
             argument.encode()

@@ -4,11 +4,11 @@ import json
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from flows.settings.loading import REMOVED
 from operators.errors import UsageError
 
-#: What each is now: a setting, or, of a switch, a setting and its value.
+#: The setting that replaces each option; for a switch, with its value.
 RENAMED = {
     "--accept": "translate.accept",
     "--addresses": "run.addresses",
@@ -64,18 +64,13 @@ RENAMED = {
     "--workers": "run.workers",
     "--youtube": "output.youtube",
 }
-#: What a command is now.
+#: The replacement of each command.
 COMMANDS = {"bench-drafts": "bench --task drafts", "bench-speech": "bench --task speech"}
 _LISTS = ("--addresses", "--sink")
 
 
 def in_new_form(arguments: Sequence[str], known: Collection[str]) -> list[str]:
-    """The arguments of a command with ``--set`` for the options of earlier releases.
-
-    Args:
-        arguments: What follows the command's name.
-        known: The options that the command has.
-    """
+    """Replace options of earlier releases by ``--set``, unless the command has them (``known``)."""
     return list(_renamed(iter(arguments), known))
 
 
@@ -100,5 +95,5 @@ def _renamed(arguments: Iterator[str], known: Collection[str]) -> Iterator[str]:
                 typed, shown = name, f"{RENAMED[name]}=ADDRESS"
             else:
                 shown = shlex.quote(setting)
-            tell("option_renamed", f"{typed} is now --set {shown}")
+            log_event("option_renamed", f"{typed} is now --set {shown}")
             yield from ("--set", setting)

@@ -1,4 +1,4 @@
-"""``surtitle report``: its options, and what it prints and writes."""
+"""The command ``surtitle report``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -36,8 +36,7 @@ def report(
         Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
     ] = None,
     reference: Annotated[
-        Path | None,
-        typer.Option(help="Reference translations, one line per segment: lengths for AL, LAAL."),
+        Path | None, typer.Option(help="Reference translations, one line per segment: lengths for AL, LAAL.")
     ] = None,
     split: Annotated[
         str | None,

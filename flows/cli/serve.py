@@ -1,7 +1,7 @@
 """Commands that run as a service.
 
-``surtitle serve`` has rooms that speak from browsers; ``surtitle job`` runs a pipeline as a settings file
-describes it, alone or as a process of a cluster.
+``surtitle serve`` captions rooms whose speakers use browsers; ``surtitle job`` runs the pipeline of a
+settings file, alone or as a process of a cluster.
 """
 
 from pathlib import Path
@@ -76,7 +76,7 @@ def serve(
 
 
 def _completed(wanted: Settings) -> TranslateSettings:
-    """The settings of the translation, with what serving rooms implies."""
+    """Add the settings that serving rooms implies."""
     spoken, written = wanted.rooms.spoken, wanted.rooms.written
     translate = replace(
         wanted.translate,

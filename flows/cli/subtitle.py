@@ -16,13 +16,13 @@ from connectors.exports.chapters import write_chapters
 from connectors.exports.mux import Subtitles, container_of, font_for, mux, suffix_for
 from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.sinks.part import in_language
+from flows.captions.resources import MakeResources, RunResources, StreamLanguages
 from flows.captions.runner import caption
-from flows.captions.shared import MakeShared, Shared, StreamLanguages
 from flows.cli.program import check_command
 from flows.running.interrupts import interrupt_sets
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
     CaptionsOnly,
@@ -48,8 +48,7 @@ Recordings = Annotated[
     typer.Argument(help="Sound or video: files or https:// addresses, each with its own subtitles."),
 ]
 Vtt = Annotated[
-    bool,
-    typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt."),
+    bool, typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt.")
 ]
 Txt = Annotated[bool, typer.Option("--txt", help="Also write plain text: talk.de.txt.")]
 Speech = Annotated[bool, typer.Option("--speech", help="Also write what is spoken: talk.en.srt.")]
@@ -108,24 +107,26 @@ def subtitle(
     if folder is not None:
         make_folder(folder)
     _check(todo, overwrite=overwrite)
-    loaded: Shared | None = None
+    loaded: RunResources | None = None
 
-    def make_shared(settings: Settings, observe: Observe, languages: StreamLanguages | None) -> Shared:
+    def make_resources(
+        settings: Settings, observe: Observe, languages: StreamLanguages | None
+    ) -> RunResources:
         """Load the models for the first recording, and use them for all."""
         nonlocal loaded
-        loaded = Shared(settings, observe, languages, loaded)
+        loaded = RunResources(settings, observe, languages, loaded)
         return loaded
 
     failures = 0
     for files in todo:
         try:
-            _write(files, wanted, make_shared, quiet=quiet, settings_file=settings)
+            _write(files, wanted, make_resources, quiet=quiet, settings_file=settings)
         except InputError as error:
             if len(todo) == 1:
                 raise
             failures += 1
-            tell(error.event, str(error))
-            # A run that failed may have left its text in the models.
+            log_event(error.event, str(error))
+            # A failed run may have left its text in the models' sessions.
             loaded = None
     if failures:
         raise InputError(
@@ -135,7 +136,7 @@ def subtitle(
 
 
 class _Text(NamedTuple):
-    """A file in each format: what it shows, the code in its name, and the language that it is in."""
+    """An output format: what it shows, the code in the file's name, and its language."""
 
     shown: Shown
     code: str
@@ -143,8 +144,6 @@ class _Text(NamedTuple):
 
 
 class _Files(NamedTuple):
-    """The files of a recording."""
-
     recording: str
     texts: list[_Text]
     #: Their names without a language: one for each format, SubRip first.
@@ -158,12 +157,10 @@ class _Files(NamedTuple):
 
     @property
     def written(self) -> list[Path]:
-        """The files that the run writes."""
         return [in_language(base, one.code) for base in self.bases for one in self.texts]
 
     @property
     def tracks(self) -> list[Subtitles]:
-        """The SubRip files."""
         return [Subtitles(in_language(self.bases[0], one.code), one.language) for one in self.texts]
 
     @property
@@ -213,13 +210,12 @@ def _with_videos(
 
 
 def _beside(recording: str, suffix: str, folder: Path | None) -> Path:
-    """A file beside a recording, or in a folder; of an address or standard input, in the present folder."""
+    """A path beside the recording or in ``folder``; for an address or standard input, in the current one."""
     own = Path(recording).parent if is_file(recording) else Path()
     return (own if folder is None else folder) / f"{stream_of(recording)}{suffix}"
 
 
 def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
-    """The files that there will be in each format."""
     spoken, shown = language(settings.translate.source), settings.output.subtitles
     if shown != "source":
         for direction in settings.translate.directions:
@@ -231,7 +227,7 @@ def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
 
 
 def _named(path: Path, texts: Sequence[_Text], *, several: bool) -> Iterator[str]:
-    """The files as the setting names them: those in several languages share a name."""
+    """The values of the setting: files in several languages share a name."""
     for one in texts:
         own = path if several and one.shown != "source" else in_language(path, one.code)
         yield f"{one.shown}={own}"
@@ -241,7 +237,7 @@ def _named(path: Path, texts: Sequence[_Text], *, several: bool) -> Iterator[str
 
 
 def _check(todo: Sequence[_Files], *, overwrite: bool) -> None:
-    """Refuse before anything is read: what cannot be written, and what would be lost."""
+    """Refuse before anything is read: unwritable files, and files that would be overwritten."""
     owners: dict[Path, str] = {}
     for files in todo:
         for path in files.paths:
@@ -257,7 +253,7 @@ def _check(todo: Sequence[_Files], *, overwrite: bool) -> None:
 
 
 def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
-    """The settings that name files which are not named after the recording."""
+    """The settings that name files independently of the recording."""
     output = replace(settings.output, **{suffix[1:]: None for suffix in suffixes})
     names = {
         "sinks" if one.name.startswith("sink-") else one.name.partition("-")[0] for one, _ in output.files()
@@ -266,12 +262,17 @@ def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
 
 
 def _write(
-    files: _Files, settings: Settings, make_shared: MakeShared, *, quiet: bool, settings_file: Path | None
+    files: _Files,
+    settings: Settings,
+    make_resources: MakeResources,
+    *,
+    quiet: bool,
+    settings_file: Path | None,
 ) -> None:
     with TemporaryDirectory(prefix="surtitle-") as made:
         complaint = None
         try:
-            _caption(files, Path(made), settings, make_shared, quiet=quiet, settings_file=settings_file)
+            _caption(files, Path(made), settings, make_resources, quiet=quiet, settings_file=settings_file)
         except DamagedInputError as error:
             if not any((Path(made) / one.path.name).stat().st_size for one in files.tracks):
                 raise
@@ -285,8 +286,8 @@ def _write(
     try:
         if files.videos:
             is_silent = quiet or settings.messages.format == "json"
-            with Waiting(quiet=is_silent, captions=False) as waiting:
-                _copy(files, waiting.doing)
+            with ProgressLine(quiet=is_silent, captions=False) as line:
+                _copy(files, line.doing)
     except InputError as error:
         raise error if complaint is None else InputError(f"{complaint}; {error}") from None
     if not quiet:
@@ -301,12 +302,11 @@ def _caption(
     files: _Files,
     folder: Path,
     settings: Settings,
-    make_shared: MakeShared,
+    make_resources: MakeResources,
     *,
     quiet: bool,
     settings_file: Path | None,
 ) -> None:
-    """Write complete subtitles into a folder."""
     several = len(settings.translate.targets) > 1
     named = {
         base.suffix[1:]: tuple(_named(folder / base.name, files.texts, several=several))
@@ -316,11 +316,16 @@ def _caption(
         settings,
         input=replace(settings.input, audio=files.recording),
         output=replace(settings.output, terminal=False, **named),
-        # One that was interrupted is subtitled from its beginning.
+        # An interrupted recording is subtitled from its beginning.
         recovery=RecoverySettings(),
     )
     if not caption(
-        run, quiet=quiet, profile=False, settings_file=settings_file, sums_up=False, make_shared=make_shared
+        run,
+        quiet=quiet,
+        profile=False,
+        settings_file=settings_file,
+        sums_up=False,
+        make_resources=make_resources,
     ):
         raise KeyboardInterrupt
 
@@ -343,6 +348,6 @@ def _copy(files: _Files, progress: Progress) -> None:
                 raise KeyboardInterrupt
             if done.left_out:
                 names = ", ".join(done.left_out)
-                tell("tracks_left_out", f"{video} lacks what does not fit into it ({names})")
+                log_event("tracks_left_out", f"{video} lacks what does not fit into it ({names})")
             if done.damaged:
-                tell("packets_left_out", f"{video} lacks {done.damaged} damaged packets of {recording}")
+                log_event("packets_left_out", f"{video} lacks {done.damaged} damaged packets of {recording}")

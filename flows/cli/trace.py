@@ -1,4 +1,4 @@
-"""``surtitle trace``: its options, and what it prints and writes."""
+"""The command ``surtitle trace``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ import typer
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import make_folder
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.loading import load
 from flows.settings.options import From, Glossary, Model, Set, SettingsFile, To, given_in
 
@@ -48,8 +48,8 @@ def trace(
     if svg is not None:
         make_folder(svg)
     updates = partials_of(partials, segment, stream)
-    with Waiting(quiet=False, captions=False) as waiting:
-        made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)
+    with ProgressLine(quiet=False, captions=False) as line:
+        made = record(open_engine(wanted, line.doing), wanted, updates, line.doing)
     written = [str(json)] if json is not None else []
     if json is not None:
         write_atomically(json, msgspec.json.encode(made) + b"\n")

@@ -1,4 +1,4 @@
-"""The checks, in the order in which they are printed: each returns sentences, and what to do."""
+"""The checks of ``surtitle doctor``: each returns findings with remedies."""
 
 import math
 import os
@@ -35,8 +35,6 @@ Verdict = Literal["ok", "warning", "problem"]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was found."""
-
     verdict: Verdict
     #: What was found, in the form of an error's sentence.
     sentence: str
@@ -45,14 +43,11 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The findings of one check."""
-
     subject: str
     findings: list[Finding]
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of the findings."""
         order: tuple[Verdict, ...] = ("ok", "warning", "problem")
         return max((one.verdict for one in self.findings), key=order.index, default="ok")
 
@@ -76,7 +71,6 @@ def examine(settings: Settings, doing: Progress, *, is_quick: bool) -> Iterator[
 def _models(
     settings: Settings, doing: Progress, check: Callable[..., Result], *, is_quick: bool
 ) -> Iterator[Result]:
-    """The language models, the parts of the run, and the speed."""
     from flows.doctor.speed import judge, measure
 
     translated = [one for one in settings.translate.directions if one.translates]
@@ -92,14 +86,13 @@ def _models(
     for sink, path in settings.output.files():
         if sink.examine:
             yield check(sink.name, lambda said=sink.examine, path=path: [Finding("ok", said(path))])
-    # Without the first language's model, the speed of a run is not known.
+    # The speed of a run needs the first language's model.
     if not is_quick and len(engines) == len(wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
         yield check("speed", lambda: judge(measure(engine, own), len(wanted)))
 
 
 def processor() -> list[Finding]:
-    """How many cores there are."""
     cores, usable = os.cpu_count() or 1, usable_cores()
     share = min(usable, core_quota() or usable)
     of = f" of {cores}" if share < cores else ""
@@ -109,7 +102,7 @@ def processor() -> list[Finding]:
 
 
 def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"]) -> list[Finding]:
-    """Load a model, and add it to the engines."""
+    """Load a model, and append its engine to ``engines``."""
     from flows.engine.choice import advice, candidates, chosen_model
     from flows.engine.costs import measured_here
     from flows.engine.translation import open_engine
@@ -125,7 +118,7 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
     try:
         engine = open_engine(replace(settings, model=meant), doing)
     except UsageError as error:
-        # It does not know the languages.
+        # The model does not translate this direction.
         found = candidates(direction, *measured_here(direction))
         return [Finding("problem", str(error)), advised(advice(found, available_mb()))]
     engines.append(engine)
@@ -140,7 +133,6 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
 
 
 def advised(advice: str) -> Finding:
-    """The finding about which named model to take."""
     return Finding("ok", f"of `surtitle models` for these languages, {advice}")
 
 
@@ -159,14 +151,14 @@ def _name(engine: "Engine") -> str:
 
 
 def megabytes(engine: "Engine") -> float:
-    """The size of a model's files."""
+    """The size of a model's files; with a pivot through English, of both models."""
     files: Iterable[Path] = getattr(engine.model, "files", [engine.path])
     own = sum(file.stat().st_size for file in files) / 1e6
     return own + (megabytes(engine.first) if engine.first else 0.0)
 
 
 def recognizer(settings: Settings) -> list[Finding]:
-    """Load the recogniser; raises `SurtitleError` if it cannot be used."""
+    """Raises `SurtitleError` if it cannot be used."""
     from flows.engine.recognition import check_recognizer, make_recognizer
 
     wanted, spoken = settings.recognize, language(settings.translate.source)
@@ -177,7 +169,7 @@ def recognizer(settings: Settings) -> list[Finding]:
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.
 _LISTEN_S, _FIRST_S, _HANGS_S = 2.0, 5.0, 15.0
-#: Peaks in dBFS: below the first nobody hears anything, below the second nobody spoke; the third is too loud.
+#: Peaks in dBFS: below the first it is silent, below the second nobody spoke; above the third too loud.
 _MUTED, _QUIET, _LOUD = -60.0, -40.0, -1.0
 
 
@@ -227,7 +219,6 @@ def _heard(wanted: str | None) -> Finding:
 
 
 def judge_sound(name: str, seconds: float, peak_dbfs: float) -> Finding:
-    """Whether what a microphone gave can be captioned."""
     if seconds <= 0:
         remedy = "allow this program to use the microphone in the system's settings, or connect it again"
         return Finding("warning", f"{name}: it was opened, but gave no sound", remedy)
@@ -244,13 +235,12 @@ def judge_sound(name: str, seconds: float, peak_dbfs: float) -> Finding:
 
 
 def all_extras() -> dict[str, Extra]:
-    """The extras by name."""
     own = [*(one.extra for one in RECOGNIZERS.values()), *(one.extra for one in SINKS.values())]
     return {extra.name: extra for extra in own if extra is not None} | EXTRAS
 
 
 def extras() -> list[Finding]:
-    """Which extras are installed; absent ones are no defect: only some runs need one."""
+    """Absent extras are no defect: only some runs need one."""
     known = all_extras()
     absent = [name for name, extra in known.items() if missing(extra) is not None]
     installed = [name for name in known if name not in absent]

@@ -1,4 +1,4 @@
-"""How fast captions are with a model: measured on the recording that comes with the recogniser."""
+"""Measures the speed of captions on the recording that comes with the recogniser."""
 
 from statistics import median
 from time import perf_counter
@@ -25,20 +25,18 @@ _BYTES_PER_SECOND = 32_000
 _BUDGET_S = 20.0
 #: Milliseconds from which captions fall behind: about the time that a segment takes to speak.
 _BEHIND_MS = 3000.0
-#: Share of the time from which there is little in reserve for everything else on the machine.
+#: Share of the time from which little is left for everything else on the machine.
 _RESERVE = 0.7
 #: Share of the processor that others use from which the figures are no longer those of this machine.
 _DISTURBED = 0.2
 
 
 class Speed(NamedTuple):
-    """One measured run."""
-
     #: Seconds that recognising a second of speech took.
     real_time_factor: float
     #: Milliseconds of each update of the translation; None without one.
     updates_ms: list[float] | None = None
-    #: Seconds of the speech that these updates are about; less than all of it on a slow machine.
+    #: Seconds of translated speech; less than all of it on a slow machine.
     translated_s: float = 0.0
     #: Share of the processor that other programs used meanwhile.
     others: float = 0.0
@@ -47,7 +45,7 @@ class Speed(NamedTuple):
 
 
 def measure(engine: Engine | None, settings: TranslateSettings) -> Speed:
-    """Measure the defaults with a model, or the recogniser alone."""
+    """Without an engine, measure the recogniser alone."""
     speech = _speech()
     began, others = perf_counter(), others_s()
     hypotheses, recognized_s = _recognize(speech)
@@ -65,7 +63,6 @@ def _speech() -> bytes:
 
 
 def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:
-    """The hypotheses, and the seconds that they took."""
     recognizer = make_recognizer(USUAL, observe=unobserved)
     found: list[Hypothesis] = []
     size = int(_CHUNK_S * _BYTES_PER_SECOND)
@@ -112,7 +109,7 @@ def _advice(engine: Engine, settings: TranslateSettings, updates: list[float]) -
 
 
 def judge(speed: Speed, languages: int = 1) -> list[Finding]:
-    """Whether captions keep up with speech, in so many languages at the same time."""
+    """Compare the speed with speech, captioned in ``languages`` languages at once."""
     factor, updates = speed.real_time_factor, speed.updates_ms
     sentence, typical, slow, share = f"recognising a second of speech takes {factor:.2f} s", 0.0, 0.0, 0.0
     if updates is not None:

@@ -1,7 +1,7 @@
-"""Which model a run takes for a direction, the named ones, and how long an update takes with each.
+"""The model of a run for each direction, the named models, and the time of an update with each.
 
-The time of a model that was not measured here is that of a measured one, scaled by the weights that a pass
-reads. Loads no model.
+If a model was not measured on this machine, its time is estimated from a measured one by the number of
+weights that a pass reads. Loads no model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from operators.notifications import Progress
 
 
 def fetch_chosen(settings: TranslateSettings, directions: Sequence[Direction], progress: Progress) -> None:
-    """Download what ``default`` should be for these directions; if that fails, say what it is instead."""
+    """Download what ``default`` stands for; if that fails, report the fallback."""
     if settings.model == "default" and not settings.needs_language_model:
         for one in filter(lambda one: one.translates, directions):
             fetch_default(one, progress, registry=settings.registry)
 
 
 def chosen_model(settings: TranslateSettings, direction: Direction) -> str:
-    """The name of the model; never ``default``."""
+    """Resolve ``default``."""
     if settings.model == FIREFOX:
         return firefox_model(direction)
     if settings.model != "default" or settings.needs_language_model:
@@ -44,7 +44,7 @@ _MORE = 2.0
 
 
 class Reference(NamedTuple):
-    """What is known of one model on this machine, which was quiet enough to measure if that ``is_steady``."""
+    """Measured speed of one model on this machine."""
 
     update_ms: float
     #: Billions.
@@ -54,8 +54,6 @@ class Reference(NamedTuple):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A named model, and what it takes here."""
-
     name: str
     what: str
     languages: list[str]
@@ -75,12 +73,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_for_every_use(self) -> bool:
-        """Whether its licence says so."""
         return self.commercial and not self.terms
 
 
 def update_ms(costs: PassCosts, *, is_for_captions: bool) -> float:
-    """Milliseconds of an update by the cost of passes."""
     verified, decoded = _CAPTIONS if is_for_captions else _OTHERS
     return costs.of(verified) + decoded * costs.of(1)
 
@@ -88,12 +84,11 @@ def update_ms(costs: PassCosts, *, is_for_captions: bool) -> float:
 def candidates(
     direction: Direction | None, reference: Reference | None, measured: Mapping[str, float]
 ) -> list[Candidate]:
-    """The named models for a direction, or all of them, the best translations first.
+    """The named models for a direction (None: all of them), the best translations first.
 
     Args:
-        direction: What to translate; None for anything.
-        reference: What the time of the others is estimated by.
-        measured: Milliseconds of an update of models that were measured here, by their names.
+        reference: The model from which the time of others is estimated.
+        measured: Milliseconds of an update on this machine, by model name.
     """
     named = [one for one in catalog().values() if direction is None or one.translates(direction)]
     return [
@@ -117,7 +112,7 @@ def candidates(
 
 
 def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
-    """The best one for every use that fits into the memory and whose captions flow; None if there is none."""
+    """The best one licensed for every use that fits into memory and keeps up; None if there is none."""
     for one in found:
         flows = one.update_ms is not None and one.update_ms <= FLOWS_MS
         if flows and one.is_for_every_use and (free_mb is None or one.memory_mb <= free_mb):
@@ -126,7 +121,7 @@ def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
 
 
 def advice(found: Sequence[Candidate], free_mb: float | None) -> str:
-    """Which of the named models to take, as a phrase."""
+    """The recommended named model, as a phrase."""
     chosen = best(found, free_mb)
     if chosen is not None:
         return f"the best named model that keeps up here is {chosen.name}"

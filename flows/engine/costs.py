@@ -1,4 +1,4 @@
-"""What a model costs on this machine: measured at its first start, then recalled."""
+"""The cost of a model's passes on this machine: measured at its first start, then cached."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from operators.notifications import Progress, silent
 
 
 def pass_costs_of(path: Path, model: LlamaModel, threads: int, progress: Progress) -> PassCosts:
-    """The cost of a pass with so many threads."""
+    """Measured once for each number of threads, then cached."""
 
     def measure() -> PassCosts:
         progress("measuring what a pass costs", None)
@@ -30,10 +30,10 @@ def pass_costs_of(path: Path, model: LlamaModel, threads: int, progress: Progres
 def measured_here(
     direction: Direction | None, progress: Progress = silent
 ) -> tuple[Reference, dict[str, float]]:
-    """What is known of the time of an update on this machine.
+    """The time of an update on this machine.
 
-    Returns the time with the model that comes with surtitle for the direction, measured now if it never was;
-    and milliseconds with each named model that is here and was measured, by name.
+    Returns the time with the bundled model for the direction, measured now if necessary; and the milliseconds
+    of each named model that was measured before, by name.
     """
     own = catalog()["captions" if direction and catalog()["captions"].translates(direction) else "base"]
     path, threads = resolve_model(own.name, direction, progress=progress), good_threads()

@@ -35,7 +35,7 @@ _MORE = 18
 
 
 class OpenMarian(NamedTuple):
-    """A loaded model with its prompts; it has no sessions yet."""
+    """A loaded model with its prompts, without sessions."""
 
     model: EncoderDecoder
     #: By the codes of the directions.
@@ -43,7 +43,6 @@ class OpenMarian(NamedTuple):
     context: ContextSettings
 
     def open(self, settings: TranslateSettings) -> OpenModel:
-        """As many sessions as ``settings`` ask for."""
         keeps = settings.commit > 0 and self.model.can_shift
         store = PairStore(self.model, 1 + settings.sessions * (2 if keeps else 1))
         least = _LEAST_KEPT if keeps else None
@@ -74,7 +73,7 @@ _LEAST_KEPT = 16
 def marian_folder(
     name: str, direction: Direction, settings: TranslateSettings, progress: Progress = silent
 ) -> Path | None:
-    """The folder of an encoder-decoder model, if ``name`` is one; what can be fetched for the direction is.
+    """The folder of an encoder-decoder model, downloaded if necessary; None if ``name`` is no such model.
 
     Raises:
         InputError, OutputError: its files cannot be read, fetched or stored.
@@ -89,7 +88,7 @@ def marian_folder(
 
 
 def load_pair_model(folder: Path, threads: int) -> EncoderDecoder:
-    """Load the model in a folder; raises `InputError` if it is none."""
+    """Raises `InputError` if the folder holds no such model."""
     if is_firefox(folder):
         return FirefoxModel(folder, threads)
     return MarianModel(folder, threads)
@@ -102,11 +101,11 @@ def open_marian(
     progress: Progress = silent,
     load: Callable[[Path, int], EncoderDecoder] = load_pair_model,
 ) -> OpenMarian:
-    """Load the model in a folder for any number of directions, with ``load`` if it may be loaded already.
+    """Load the model in a folder for any number of directions; ``load`` may return a loaded one.
 
     Raises:
-        InputError: it is no such model.
-        UsageError: it does not translate such a direction, or cannot do what the settings ask for.
+        InputError: the folder holds no such model.
+        UsageError: the model does not translate a direction, or does not support a setting.
     """
     if settings.template != "auto":
         raise UsageError(
@@ -134,13 +133,13 @@ def open_judge(models: Iterable[object]) -> Judge | None:
     """The judge of English sentences, on the encoder that a probe was trained for.
 
     Args:
-        models: Those that translate. If one of them has that encoder, it is not loaded once more.
+        models: The loaded translation models. The encoder of one of them is reused where it fits.
 
     Returns:
-        None where it is not installed: rules alone then say where sentences end.
+        None where it is not installed: rules alone then decide where sentences end.
 
     Raises:
-        InputError: the installed one is damaged.
+        InputError: the installed model is damaged.
     """
     model = next((one for one in models if isinstance(one, FirefoxModel) and _is_known(one.files[0])), None)
     if model is None:
@@ -152,7 +151,6 @@ def open_judge(models: Iterable[object]) -> Judge | None:
 
 
 def encoder(model: FirefoxModel) -> Encoder:
-    """The encoder of a model, as a probe needs it."""
     end = model.ends[0]
     return Encoder(model.vocabulary.source.tokenize, lambda tokens: model.read([*tokens, end]).states)
 

@@ -20,7 +20,7 @@ from operators.decoding.ssbd import continuous, retranslate, ssbd
 
 
 def research() -> Any:
-    """The methods of research, by name: nothing that captions run through imports them."""
+    """The research methods by name; imported on demand only."""
     return import_module("flows.research")
 
 
@@ -34,9 +34,7 @@ def method(
 ) -> Callable[[Task], Method]:
     """The decoding method that the settings name.
 
-    Args:
-        heads: The proposal heads of the model, for the method ``heads``.
-        beam: The width of the beam search after the divergence; 1 decodes greedily.
+    ``beam`` is the width of the beam search after the divergence; 1 decodes greedily.
     """
     if settings.method == "retranslate":
         return retranslate
@@ -66,5 +64,4 @@ def method(
 
 
 def weighs_costs(settings: TranslateSettings) -> bool:
-    """Whether the method fits its proposals to the cost of passes on this machine."""
     return settings.method in WEIGHING and settings.block is None

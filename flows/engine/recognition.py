@@ -12,7 +12,7 @@ from operators.recognizers.windowed import WindowedRecognizer
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
-    """Raise `SurtitleError` for an engine that cannot be used so, before a model is loaded.
+    """Raise `SurtitleError` for an unusable engine, before a model is loaded.
 
     Args:
         spoken: Name or code of the spoken language.
@@ -24,25 +24,21 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool
 
 
 def finals_of(settings: RecognizerSettings) -> RecognizerSettings:
-    """The settings for a run that needs only the finals of segments: as few windows as possible."""
+    """Settings for a run that needs only finals: as few windows as possible."""
     if not RECOGNIZERS[settings.engine].is_windowed:
         return settings
     return replace(settings, update_interval_s=MAX_INTERVAL_S)
 
 
 def make_recognizer(
-    settings: RecognizerSettings,
-    *,
-    spoken: str = "English",
-    observe: Observe,
-    words: Set[str] = frozenset(),
+    settings: RecognizerSettings, *, spoken: str = "English", observe: Observe, words: Set[str] = frozenset()
 ) -> Recognizer:
     """A recogniser for one stream.
 
     Args:
         spoken: Name or code of the spoken language.
         observe: Called with the recogniser's events, on any thread.
-        words: To lean towards, if it can.
+        words: Words that get a bias, if the recogniser supports that.
     """
     made = RECOGNIZERS[settings.engine].make(settings, language(spoken), observe)
     if words and isinstance(made, WindowedRecognizer):

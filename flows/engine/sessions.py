@@ -24,14 +24,14 @@ BRANCHES = 2
 
 
 def branches(settings: TranslateSettings) -> int:
-    """The number of branches that a tree of draft tokens may have besides its trunk."""
+    """The maximum number of branches of a draft tree, besides its trunk."""
     # Rooms that share passes have no trees.
     is_tree = settings.draft_model is not None and settings.draft_tree and settings.rooms is None
     return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
 
 
 def sequences(settings: TranslateSettings, model: LlamaModel, heads: int) -> int:
-    """Number of sequences of a context: heads and sessions, and what is held beside these where it can be."""
+    """Number of KV sequences: heads, sessions, and shifted ones where the model allows it."""
     if model.is_recurrent:
         return settings.sessions + heads
     fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
@@ -45,17 +45,17 @@ def shifted(settings: TranslateSettings, heads: int) -> int:
 
 
 def beams(settings: TranslateSettings, heads: int) -> int:
-    """Number of hypotheses that each session can hold in a beam search; 0 if there is no room for two."""
+    """Number of beam hypotheses for each session; 0 if there is no room for two."""
     fixed = settings.sessions + heads + branches(settings) + shifted(settings, heads)
     width = min(settings.beam or BEAM, (MAX_SEQUENCES - fixed) // settings.sessions)
     return width if width > 1 and not settings.draft_model else 0
 
 
 def least_kept(cells: int) -> int:
-    """The number of tokens from which on keeping them pays in a cache of so many cells.
+    """The smallest number of tokens worth keeping in a KV cache of so many cells.
 
-    A pass over the source costs as much as 6 tokens in another one, and turning the keys of 1,024 cells as
-    much as 14: with the default model on two cores.
+    With the default model on two cores, an additional pass over the source costs as much as 6 tokens of
+    another pass, and shifting the keys of 1,024 cells as much as 14.
     """
     return 7 + 14 * cells // 1024
 
@@ -68,12 +68,11 @@ def open_sessions(
     *,
     keeps: bool = False,
 ) -> tuple[LlamaContext, SessionPool]:
-    """The context and the sessions of one of the two models.
+    """The context and the sessions of the model or of its draft model.
 
     Args:
         heads: The beginnings of its prompts.
-        context: The size of the context, perhaps made for the other model.
-        keeps: Whether outputs are kept behind prompts that have changed, if the model can.
+        keeps: Whether outputs are kept behind prompts that have changed, if the model supports that.
     """
     own = msgspec.structs.replace(context, sequences=sequences(settings, model, len(heads)))
     opened = LlamaContext(model, own)
@@ -89,8 +88,6 @@ def open_sessions(
 
 
 class DraftModel(NamedTuple):
-    """A loaded draft model."""
-
     path: Path
     model: LlamaModel
     context: LlamaContext
@@ -105,8 +102,6 @@ def open_draft_model(
     progress: Progress,
 ) -> DraftModel | None:
     """Open the draft model of the settings for ``model``; None if there is none.
-
-    ``progress`` is called with the current step and the fraction that is done.
 
     Raises `InputError` if it cannot be used, or if its vocabulary is not that of ``model``.
     """
@@ -131,7 +126,5 @@ def open_draft_model(
 
 
 class OpenModel(NamedTuple):
-    """A loaded model: its context, and the sessions in it."""
-
     context: LlamaContext | PairStore
     pool: SessionPool

@@ -54,8 +54,7 @@ def record(
 ) -> Trace:
     """Translate a segment's updates with the settings' method, and record the outcome of each token.
 
-    Earlier segments are not used as context. ``progress`` gets the fraction that is done, from 0 to 1.
-    Raises `UsageError` for two models over English.
+    Earlier segments are not used as context. Raises `UsageError` for two models over English.
     """
     if engine.first is not None:
         raise UsageError(f"a trace shows one model, and {settings.model} are two: choose one of them")

@@ -16,13 +16,7 @@ from flows.engine.choice import chosen_model, fetch_chosen
 from flows.engine.costs import pass_costs_of
 from flows.engine.marian import UNSHARED, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, research, weighs_costs
-from flows.engine.sessions import (
-    DraftModel,
-    OpenModel,
-    open_draft_model,
-    open_sessions,
-    sequences,
-)
+from flows.engine.sessions import DraftModel, OpenModel, open_draft_model, open_sessions, sequences
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -74,9 +68,9 @@ class Engine(NamedTuple):
     first: "Engine | None" = None
 
     def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> SegmentTranslator:
-        """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
+        """A translator with the decoding settings of ``settings``; the others must be those of the engine.
 
-        Its methods run in ``decoder``, or one after the other, as do those of a first engine.
+        Its methods run in ``decoder``; by default, and with two models over English, one after the other.
         """
         if self.first is None:
             return self._translator(settings, decoder)
@@ -97,7 +91,6 @@ class Engine(NamedTuple):
         )
 
     def terms(self, settings: TranslateSettings) -> Glossary | None:
-        """The glossary that ``settings`` name; None if they name none."""
         return None if settings.terms is None else self.glossary(Path(settings.terms).expanduser())
 
     def one_at_a_time(self) -> Decoder:
@@ -105,10 +98,10 @@ class Engine(NamedTuple):
         return OneAtATime(self.pool, self.drafts)
 
     def scheduler(self, *, is_hurried: bool) -> Scheduler:
-        """Runs the methods concurrently, and from now on alone uses the sessions.
+        """Runs the methods concurrently; from now on, only it may use the sessions.
 
-        If it ``is_hurried``, methods share passes where that saves time on this machine, because somebody
-        waits for each; otherwise as many tokens as possible share a pass.
+        If it ``is_hurried``, methods share passes only where that saves time on this machine, because viewers
+        wait for each; otherwise as many tokens as possible share a pass.
         """
         costs = self.fill_costs() if is_hurried else FLAT
         fill = fill_of(costs) if is_hurried else BATCH
@@ -116,16 +109,15 @@ class Engine(NamedTuple):
 
     @property
     def pool(self) -> SessionPool:
-        """The sessions of the model; with rooms, only their scheduler may use them."""
+        """With rooms, only their scheduler may use these sessions."""
         return self.opened.pool
 
     @property
     def drafts(self) -> SessionPool | None:
-        """The sessions of the draft model."""
         return None if self.draft is None else self.draft.pool
 
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
-        """The decoding method that ``settings`` name, with the cost of passes here if the method uses it."""
+        """With the cost of passes on this machine, if the method uses it."""
         costs = self.costs() if weighs_costs(settings) else FLAT
         knows_unfinished = self.prompt.knows_unfinished
         # Not all sessions can hold several hypotheses: those of many rooms cannot.
@@ -140,7 +132,7 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
         progress: Called with the current step and the fraction that is done.
 
     Raises:
-        SurtitleError: without such a model.
+        SurtitleError: when the model cannot be used.
     """
     return open_engines(settings, [settings.direction], progress)[0]
 
@@ -148,13 +140,9 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
 def open_engines(
     settings: TranslateSettings, directions: Sequence[Direction], progress: Progress = silent
 ) -> list[Engine]:
-    """Load all models that are needed to translate all directions; each direction is one engine's.
+    """Load the models for all directions; each direction belongs to one engine.
 
-    Args:
-        progress: Called with the current step and the fraction that is done.
-
-    Raises:
-        SurtitleError: without such models.
+    Raises `SurtitleError` when a model cannot be used.
     """
     research().check(settings)
     glossary = cache(read_glossary)
@@ -173,7 +161,7 @@ def open_engines(
 
 
 def _behind(first: Engine, last: Engine, direction: Direction, settings: TranslateSettings) -> Engine:
-    """``last``, which translates what ``first`` has translated to English."""
+    """Chain ``last`` to ``first``, which translates to English."""
     own = to_direction(settings, direction)
     if own.terms is not None:
         raise UsageError(
@@ -232,7 +220,7 @@ def _open(
 
 
 def to_direction(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
-    """The settings for another direction, with the glossary that was given for it."""
+    """The settings for another direction, with the glossary of its language."""
     first = settings.direction
     if direction == first:
         return settings
@@ -243,7 +231,7 @@ def to_direction(settings: TranslateSettings, direction: Direction) -> Translate
 
 
 def with_sessions(settings: TranslateSettings, directions: int = 1) -> TranslateSettings:
-    """The settings with at least one session for each room, and each of its ``directions``."""
+    """At least one session for each room and each of its ``directions``."""
     each = directions if settings.targets[1:] else 1
     return replace(settings, sessions=max(settings.sessions, each * (settings.rooms or 1)))
 
@@ -253,7 +241,6 @@ def _template(chosen: str) -> str | Template:
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
-    """The settings that the translator needs."""
     speculates = settings.method in SPECULATIVE
     # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
     rules = settings.rules(knows_unfinished=prompt.knows_unfinished)
@@ -272,7 +259,6 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
 
 
 def conditioning(settings: TranslateSettings, prompt: Prompt) -> Conditioning:
-    """The preprocessing of unfinished text for the model."""
     hold_back = prompt.hold_back if settings.hold_back is None else settings.hold_back
     return Conditioning(settings.strip_punctuation, hold_back, closes_unfinished(settings, prompt))
 
@@ -288,7 +274,6 @@ _SESSIONS_A_WINDOW = 6
 
 
 def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Prompt]) -> int:
-    """Number of tokens that the cache of a context must hold."""
     tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
     notes = [one for prompt in prompts for one in (prompt.terms, prompt.context) if one is not None]
@@ -307,11 +292,7 @@ def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Pro
 
 
 def read_template(path: Path) -> Template:
-    """The prompt template in a user's file.
-
-    Raises:
-        InputError: the file cannot be read, or contains something else.
-    """
+    """Raises `InputError` if the file cannot be read or is no prompt template."""
     try:
         return template_of(read_toml(path.expanduser(), "the template", "translate.template"))
     except ValueError as error:

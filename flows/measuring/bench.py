@@ -29,14 +29,14 @@ from operators.models.pool import SessionPool
 from operators.prompts.prompt import Prompt
 from operators.stages.display import mask_tail, still_shown
 
-#: What is shown of the pieces of an unfinished output, given what was shown before.
+#: The visible text of an unfinished output, given its pieces and the previously visible text.
 Mask = Callable[[tuple[str, ...], str], str]
-# The session of the model that judges.
+# The session of the scoring model.
 _JUDGED = "likelihood"
 
 
 class Likelihood:
-    """Judges outputs with the model that made them: quality without a reference.
+    """Scores outputs with the model that made them: quality without a reference.
 
     Greedy decoding with a small model has many near ties, and one flipped tie changes everything after it;
     chrF against re-translation then shows a difference of a third. The log-likelihood does not: it is the
@@ -48,7 +48,7 @@ class Likelihood:
     signature = "nats:-log P(token|source,output before),pooled over tokens,the end left out"
 
     def __init__(self, prompt: Prompt, pool: SessionPool, max_source: int) -> None:
-        """Texts with more than ``max_source`` tokens are translated in parts, and are not judged."""
+        """Texts with more than ``max_source`` tokens are not scored, because they are translated in parts."""
         self._prompt = prompt
         self._pool = pool
         self._max_source = max_source
@@ -93,7 +93,7 @@ def run_trials(
     """Yield a trial for each repeat and segment that is not in ``done``.
 
     ``go_on`` is called before each update, outside the timed part; it may raise to end the run. With
-    ``likelihood``, outputs are judged after their segment, also outside the timed part.
+    ``likelihood``, outputs are scored after their segment, also outside the timed part.
     The order of the methods rotates from trial to trial, so that none always comes first.
     """
     for repeat in range(repeats):
@@ -147,7 +147,7 @@ def _translate(
     return tuple(updates if likelihood is None else likelihood.judged(segment, updates, outputs))
 
 
-# How speed is counted, see docs/measuring.md, and how erasure is aggregated.
+# The definition of speed (docs/measuring.md), and the aggregation of erasure.
 _SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output-tokens/(model-s - prompt-s)"
 _AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"
 
@@ -197,7 +197,7 @@ def bench_texts(job: BenchJob, plan: Plan) -> None:
 
 
 def mixing_key(signature: dict[str, Any], variants: Sequence[object], masks: Sequence[int]) -> str:
-    """Hash of everything that the trials of one benchmark have in common, except the number of repeats."""
+    """Hash of what all trials of a benchmark have in common, except the number of repeats."""
     same = {**signature, "repeats": 0, "comet": None}
     return hashlib.sha256(msgspec.json.encode([same, list(variants), list(masks)])).hexdigest()[:24]
 
@@ -234,7 +234,7 @@ def _measure(
 
 
 def masked(mask_k: int, pieces: tuple[str, ...], before: str, *, steady: bool) -> str:
-    """What is shown; ``steady`` as by the display stage, otherwise by the mask alone, as in the paper."""
+    """The visible text; ``steady`` as in the display stage, otherwise the mask alone, as in the paper."""
     text, visible = "".join(pieces), mask_tail(pieces, mask_k)
     return text[: max(visible, still_shown(before, text)) if steady else visible]
 

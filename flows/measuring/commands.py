@@ -1,6 +1,6 @@
 """The commands that measure: ``surtitle bench`` and ``loadgen``.
 
-What runs them is imported inside: other commands do not need it, and should start fast.
+Their implementations are imported on demand, so that other commands start fast.
 """
 
 from pathlib import Path

@@ -29,20 +29,17 @@ class BenchSegment(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """All segments of a benchmark, and their origin."""
-
     #: The file, how its updates were made, and which of its segments these are.
     name: str
     segments: tuple[BenchSegment, ...]
 
     @property
     def sha256(self) -> str:
-        """Hash of all updates and references."""
         return hashlib.sha256(msgspec.json.encode(self.segments)).hexdigest()
 
     @property
     def references(self) -> list[str] | None:
-        """The references in the order of the segments; None if there are none."""
+        """In the order of the segments."""
         references = [segment.reference for segment in self.segments if segment.reference is not None]
         return references or None
 
@@ -52,7 +49,6 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
 
     Args:
         lag: Words by which a sentence of a text grows at each update; None for all of them at once.
-        chosen: The segments to take.
 
     Raises:
         InputError: for an unusable file.
@@ -118,8 +114,6 @@ def _grow(text: str, lag: int | None) -> tuple[str, ...]:
 
 
 class Clip(NamedTuple):
-    """One recording."""
-
     path: Path
     #: The reference transcript; None if there is none.
     text: str | None
@@ -143,7 +137,7 @@ def read_clips(audio: Sequence[Path], manifest: Path | None = None) -> list[Clip
 
 
 def samples(clip: Clip) -> Samples:
-    """All samples of a recording, at 16 kHz. Raises `InputError` if it cannot be read."""
+    """At 16 kHz. Raises `InputError` if the recording cannot be read."""
     pcm = b"".join(open_audio(clip.path).blocks())
     return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768.0
 

@@ -1,9 +1,9 @@
-"""Runs ``surtitle bench --task drafts``: ways of drafting with a draft model, without a last output.
+"""Runs ``surtitle bench --task drafts``: ways of drafting with a draft model, without a previous output.
 
 The texts are the finals of a corpus, translated from scratch, or utterances, transcribed from scratch by two
-Whisper models. Each model is asked only once for its prediction after a prefix (`Memory`), so that all ways
-meet the same two models and give the same output. The tables show the figures of SpecASR (Wei et al. 2025),
-figures 11 to 13 and table II.
+Whisper models. Each model predicts only once after a prefix (`Memory`), so that all ways use the same
+predictions and give the same output. The tables show figures 11 to 13 and table II of SpecASR (Wei et al.
+2025).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +60,7 @@ from operators.text import cleaned
 
 _KEY = "drafts"
 _LENGTHS, _THRESHOLDS = (8, 16), (0.2, 0.4, 0.6, 0.8)
-# What a pass of the model costs in steps of the draft model: the authors' three pairs of models.
+# The cost of a pass of the main model in draft steps: the authors' three pairs of models.
 _RATIOS = (6.1, 8.8, 11.8)
 # Only whole utterances are decoded, and their ends do not depend on this interval.
 _INTERVAL_S = 10.0
@@ -72,8 +72,6 @@ Ways = dict[str, Callable[[Task], Drafter]]
 
 
 class Costs(NamedTuple):
-    """The cost of passes of a pair of models."""
-
     name: str
     draft: PassCosts
     target: PassCosts
@@ -88,9 +86,6 @@ def bench_drafts(job: BenchJob, settings: Settings, grid: Grid) -> None:
     Args:
         grid: Values of ``draft_length`` for plain speculative decoding, the first one also with two beams,
             and of ``draft_threshold``, below which adaptive drafts stop or branch.
-
-    Raises:
-        SurtitleError: if that cannot be done.
     """
     translate, folder = settings.translate, settings.recognize.model
     if translate.draft_model is None:
@@ -126,7 +121,7 @@ def _ways(lengths: Sequence[int], thresholds: Sequence[float], adaptive: Predict
     return ways
 
 
-#: What a run has found: trajectories, costs as measured on this machine, and the signature.
+#: The results of a run: trajectories, costs on this machine, and the signature.
 _Found = tuple[list[Trajectory], list[Costs], dict[str, Any]]
 
 
@@ -216,8 +211,8 @@ def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
 
 
 def _costs(encoders: Sequence[Callable[[Samples], Encoded]], utterances: Sequence[Samples]) -> Costs:
-    """The cost of passes of the two models and of an utterance's encoder here, in milliseconds."""
-    # The least of several times, as a mean over all utterances.
+    """The cost of the two models' passes and of an utterance's encoder on this machine, in milliseconds."""
+    # The minimum of several times, as a mean over all utterances.
     target_ms, draft_ms = (
         1000 * fmean(min(repeat(partial(encode, audio), number=1, repeat=_TURNS)) for audio in utterances)
         for encode in encoders
@@ -244,7 +239,7 @@ def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
 
 
 def _at_ratio(ratio: float) -> Costs:
-    """The costs of a pair on a machine where a pass costs the same whatever it evaluates."""
+    """The costs on a machine where a pass costs the same whatever it evaluates."""
     name = f"in steps of the draft model, of which a pass costs {ratio:g} whatever it evaluates"
     return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))
 
@@ -292,7 +287,6 @@ def _times(trajectories: Sequence[Trajectory], costs: Costs) -> dict[str, Any]:
 
 
 def _tables(rows: Sequence[Row]) -> list[Table]:
-    """A table of the steps, and one of their cost for each entry of costs."""
     first = max(1, rows[0]["metrics"]["ineffective_steps"])
 
     def of_first(row: Row) -> float:

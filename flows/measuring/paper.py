@@ -1,7 +1,7 @@
 """The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
-A table of the paper compares models and languages; a run has one of each. Figures that it has not measured
-are dashes. The paper's are in ``paper.toml``.
+A table of the paper compares models and languages; a run has one of each. Unmeasured figures are dashes.
+The paper's figures are in ``paper.toml``.
 """
 
 import tomllib
@@ -49,8 +49,6 @@ def published() -> dict[str, Any]:
 
 
 class PaperRun(NamedTuple):
-    """What was measured in a run, and how."""
-
     rows: Sequence[Row]
     signature: dict[str, Any]
     #: The languages.
@@ -72,7 +70,7 @@ class PaperRun(NamedTuple):
         model, corpus, tokens = (self.signature[name] for name in ("model", "corpus", "tokenizer"))
         lines = [
             f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured: a run has "
-            "one language, table 2 needs a text, table 6 recorded partials, and COMET --comet.",
+            "one language, table 2 needs a text, table 6 recorded partials, and COMET --comet."
         ]
         if tokens != "flores101":
             lines.append(f"NE here counts tokens of {tokens}: docs/measuring.md says how to have flores101.")
@@ -116,7 +114,7 @@ def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
 
 
 def _by_default(run: PaperRun) -> list[str]:
-    """A line about the product with its defaults, if this run has measured it."""
+    """The product with its defaults, if this run has measured it."""
     # The defaults depend on the model.
     usual = row_settings(USUAL, knows_unfinished=run.signature["knows_unfinished"])
     for row in run.rows:
@@ -154,7 +152,7 @@ def _masks(run: PaperRun) -> Table:
 def _of_one_pair(
     run: PaperRun, title: str, first: str, rows: dict[str, Row], printed: Mapping[str, Figures]
 ) -> Table:
-    """Our rows for the languages of this run, next to the paper's for one model and pair."""
+    """This run's rows, next to the paper's for one model and pair."""
     quality = "chrF" if run.rows[0]["metrics"]["chrf"] is not None else "chrF to RT"
     return Table(
         title,
@@ -180,7 +178,7 @@ def _find(
     wanted = _PAPER | {"method": method, "bias": bias, "final_bias": bias, "draft_mask": draft_mask}
 
     def fits(key: str, value: Any) -> bool:
-        """Whether it is the wanted value, or one of a setting that is not used or as usual."""
+        """Whether it is the wanted value; unused and default settings fit."""
         return value is None or value == wanted.get(key, getattr(USUAL, key, None))
 
     return next(
@@ -207,7 +205,6 @@ def _measured(row: Row, *, shown: bool = True) -> Figures:
 
 
 def _cells(figures: Figures, *, tps: bool = True) -> list[str]:
-    """The cells of a line; empty where nothing is printed."""
     return [
         number(figures.get("comet"), 3),
         f"{figures['ne']:.2f}",

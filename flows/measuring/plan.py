@@ -1,4 +1,4 @@
-"""What a benchmark measures: its job, and values of settings, crossed, each combination once."""
+"""The plan of a benchmark: the values of its settings, crossed, each combination once."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -56,8 +56,6 @@ VARIED: dict[str, dict[str, Any]] = {
 
 
 class BenchJob(NamedTuple):
-    """What to measure, and where the results go."""
-
     sources: Sequence[Path]
     reference: Path | None
     skip: int
@@ -74,17 +72,15 @@ class BenchJob(NamedTuple):
 
     @property
     def chosen(self) -> slice:
-        """The segments, recordings or utterances to take."""
         return slice(self.skip, None if self.limit is None else self.skip + self.limit)
 
     @property
     def written(self) -> list[tuple[str, Path | None]]:
-        """The files of the results, by their options."""
         return [("--json", self.json), ("--markdown", self.markdown)]
 
 
 def read_grid(given: Sequence[str], types: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """The values in texts such as ``bias=0,0.2``, by the ``types`` of the keys; raises `UsageError`."""
+    """Parse texts such as ``bias=0,0.2`` by the ``types`` of the keys; raises `UsageError`."""
     grid: dict[str, Sequence[Any]] = {}
     for text in given:
         name, _, values = text.partition("=")
@@ -97,7 +93,7 @@ def read_grid(given: Sequence[str], types: Mapping[str, Any]) -> dict[str, Seque
 
 
 def _value(key: str, word: str, kind: Any) -> Any:
-    """A value as its setting has it; ``none`` and ``auto`` are no value where the setting can do without."""
+    """``none`` and ``auto`` mean no value where the setting is optional."""
     if word == "same" and key in ("final_bias", "proposal_bias"):
         return word
     for one in (None, word) if word in ("none", "auto") else (word,):
@@ -116,7 +112,7 @@ class Plan(NamedTuple):
 
     @property
     def engine(self) -> TranslateSettings:
-        """The settings of the common engine, with a draft model, heads or glossary if a variant needs it."""
+        """The settings of the shared engine, with a draft model, heads or glossary if a variant needs it."""
         more = [one for one in self.variants if one.draft_model is not None or one.heads is not None]
         common = max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
         glossaries = (one.glossary for one in self.variants if one.glossary is not None)

@@ -1,4 +1,4 @@
-"""A measurement while it runs, the signature that reproduces it, and its results, printed and written."""
+"""A running measurement, the signature that reproduces it, and its results, printed and written."""
 
 import hashlib
 import os
@@ -18,12 +18,12 @@ from connectors.files.atomic import write_atomically
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import named_files
 from connectors.machine.resources import cpu_name
-from connectors.messages import tell
+from connectors.messages import log_event
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.corpus import Clip, Corpus
 from flows.pages.table import Table, console, print_named, print_table
 from flows.running.interrupts import interrupt_sets
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from flows.settings.translate import TranslateSettings
 from operators.errors import InterruptedRunError
 
@@ -36,12 +36,10 @@ Row = dict[str, dict[str, Any]]
 
 
 class Runner:
-    """A measurement that runs."""
-
-    def __init__(self, waiting: Waiting, stop: Flag) -> None:
+    def __init__(self, line: ProgressLine, stop: Flag) -> None:
         """``stop`` is set by Ctrl-C."""
-        self.doing = waiting.doing
-        self.end = waiting.end
+        self.doing = line.doing
+        self.end = line.end
         self.stop = stop
         self._tenths: int | None = None
 
@@ -58,12 +56,12 @@ class Runner:
             self.go_on(f"interrupted after {place} of {len(items)} {named}")
 
     def done(self, count: int, wanted: int) -> None:
-        """Report finished trials: as a moving line on a terminal, otherwise as a line for each tenth."""
+        """Report finished trials: as a progress line on a terminal, otherwise as a line for each tenth."""
         self.doing("measuring", count / wanted)
         tenths = 10 * count // wanted
         if tenths != self._tenths and not sys.stderr.isatty():
             if self._tenths is not None or count:
-                tell("bench_progress", f"{count} of {wanted} trials done", trials=count)
+                log_event("bench_progress", f"{count} of {wanted} trials done", trials=count)
             self._tenths = tenths
 
 
@@ -71,23 +69,19 @@ class Runner:
 def running() -> Iterator[Runner]:
     """Run the block as a measurement, on the main thread."""
     stop = Flag()
-    with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
-        yield Runner(waiting, stop)
+    with interrupt_sets(stop), ProgressLine(quiet=False, captions=False) as line:
+        yield Runner(line, stop)
 
 
 def files_of(settings: TranslateSettings) -> Iterator[Path]:
     """The files that a translator with these settings reads, which nothing may overwrite."""
     return named_files(
-        settings.model,
-        settings.template,
-        *settings.terminology,
-        settings.heads,
-        settings.draft_model,
+        settings.model, settings.template, *settings.terminology, settings.heads, settings.draft_model
     )
 
 
 def sign(**own: Any) -> dict[str, Any]:
-    """A signature: the version, what is the measurement's ``own``, and the machine."""
+    """A signature: the version, the machine, and the fields of ``own``."""
     return {
         "surtitle": version("surtitle"),
         **own,
@@ -98,7 +92,7 @@ def sign(**own: Any) -> dict[str, Any]:
 
 
 def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
-    """What must be equal wherever an engine opened as ``asked`` gives equal figures."""
+    """The fields that must be equal for figures to be comparable."""
     context, prompt = engine.context, engine.prompt
     terms = None if asked.terms is None else Path(asked.terms)
     return {
@@ -114,10 +108,10 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
         + _digest([prompt.head, prompt.lead, prompt.tail, prompt.unfinished_tail]),
         "threads": context.threads,
         "cells": context.cells,
-        # Fewer tokens of a draft are not kept when the source grows; None if none are ever.
+        # The minimum of draft tokens that are kept when the source grows; None if none are kept.
         "least_kept": engine.pool.least_kept,
         "max_source": asked.max_source,
-        # Whether the model saw unfinished text with a full stop after it, and was trained on such.
+        # Whether unfinished text got a full stop, and whether the model was trained on it.
         "close_unfinished": closes_unfinished(asked, prompt),
         "knows_unfinished": prompt.knows_unfinished,
         "numpy": version("numpy"),
@@ -130,7 +124,7 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
 
 
 def of_recordings(model: Path, clips: Sequence[Clip], threads: int, **own: Any) -> dict[str, Any]:
-    """The signature of a measurement of recordings with a speech model; ``own`` is what else it has."""
+    """The signature of a measurement on recordings; ``own`` adds fields."""
     digest = hashlib.sha256()
     for clip in clips:
         digest.update(clip.path.read_bytes())
@@ -148,7 +142,7 @@ def _identify_model(engine: Engine) -> dict[str, Any]:
 
 
 def _identify(path: Path, weights: Sequence[Path] = ()) -> dict[str, Any]:
-    """Name, length in bytes and hash; of the folder of an encoder-decoder model, those of its ``weights``."""
+    """Name, length in bytes, hash; for the folder of an encoder-decoder model, those of its ``weights``."""
     weights = weights or (path,)
     digests = [sha256_of(file) for file in weights]
     digest = digests[0] if len(weights) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
@@ -169,8 +163,6 @@ def _hash_of_code() -> str:
 
 
 class Results(NamedTuple):
-    """What a measurement has found."""
-
     signature: dict[str, Any]
     rows: Sequence[Any]
     tables: Sequence[Table]

@@ -18,8 +18,6 @@ from operators.trouble import Trouble
 
 
 class MethodUpdate(msgspec.Struct, frozen=True, array_like=True):
-    """The result of one method for one update."""
-
     tokens: int
     text: str
     #: The text that a display mask of k tokens leaves visible, for each requested k.
@@ -69,7 +67,7 @@ class Scorer:
 
     @property
     def signatures(self) -> dict[str, str]:
-        """sacrebleu's signatures of the scores computed so far; that of a metric names its references."""
+        """sacrebleu's signatures of the scores computed so far, by metric."""
         if self._references is None:
             return {}
         return {"chrf": str(self._chrf.get_signature()), "bleu": str(self._bleu.get_signature())}
@@ -79,7 +77,6 @@ class Scorer:
         return [trial.updates[which] for trial in self._trials if trial.repeat == 0]
 
     def finals(self, which: int) -> list[str]:
-        """The last output of translator ``which`` for each segment."""
         return [updates[-1].text for updates in self._first(which)]
 
     def shown(self, which: int, mask: int) -> dict[str, float]:
@@ -87,7 +84,6 @@ class Scorer:
         return self._erasure("ne_shown", [[one.shown[mask] for one in each] for each in self._first(which)])
 
     def metrics(self, which: int) -> dict[str, Any]:
-        """All other metrics of translator ``which``."""
         own, base = self._first(which), self._first(0)
         finals, baseline = self.finals(which), self.finals(0)
         partials, base_partials = ([one.text for each in of for one in each[:-1]] for of in (own, base))
@@ -256,7 +252,7 @@ def _chrf(texts: list[str], references: list[str]) -> float | None:
 
 
 def _nats(updates: Iterable[MethodUpdate]) -> float | None:
-    """Nats per token of the judged updates."""
+    """Nats per token of the scored updates."""
     judged = [(update.nats, update.tokens) for update in updates if update.nats is not None]
     return sum(nats for nats, _ in judged) / sum(tokens for _, tokens in judged) if judged else None
 

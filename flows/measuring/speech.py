@@ -30,8 +30,6 @@ _WORDS = regex.compile(r"[\p{L}\p{N}']+")
 
 
 class WindowUpdate(NamedTuple):
-    """The result of one way of decoding for one window."""
-
     #: The text as decoded, and as shown at each requested certainty.
     text: str
     shown: tuple[str, ...]
@@ -47,8 +45,6 @@ Utterance = list[WindowUpdate]
 
 
 class RecordingTrial(NamedTuple):
-    """One recording, decoded in all ways."""
-
     #: The utterances of each way.
     ways: tuple[list[Utterance], ...]
     #: Seconds of the voice detector, and of the encoder for all updates, which all ways share.
@@ -62,9 +58,6 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: str, grid:
     Args:
         spoken: Name or code of the spoken language.
         grid: Values of ``bias`` and ``certainty``.
-
-    Raises:
-        SurtitleError: if that cannot be done.
     """
     windowed = [one.name for one in RECOGNIZERS.values() if one.is_windowed]
     if settings.engine not in windowed:
@@ -144,7 +137,7 @@ def _trial(
     certainties: Sequence[float],
     interval_s: float,
 ) -> RecordingTrial:
-    """Decode each window of a recording in all ways; the first way rotates from window to window."""
+    """The methods take turns at being the first one."""
     began = perf_counter()
     segmenter = Segmenter(silero(), interval_s, engine.rules)
     windows = [*segmenter.accept(audio), *segmenter.finish()]
@@ -209,7 +202,7 @@ def _times(trials: Sequence[RecordingTrial], way: int) -> dict[str, Any]:
 
 
 def _wer(trials: Sequence[RecordingTrial], way: int, references: Sequence[str | None]) -> float | None:
-    """The word error rate in per cent, pooled over the recordings with a reference."""
+    """In per cent, pooled over the recordings with a reference."""
     errors = words = 0
     for trial, reference in zip(trials, references, strict=True):
         if reference is not None:
@@ -275,7 +268,6 @@ def _settled_s(times_s: Sequence[float], texts: Sequence[tuple[str, ...]]) -> li
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    """The tables of times and of what is shown."""
     # The shown part of a hypothesis does not affect times, unless decoding of its window ended early.
     timed = [row for row in rows if row["settings"]["certainty"] is None or row["settings"]["ends_early"]]
     return [

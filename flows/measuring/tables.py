@@ -15,7 +15,6 @@ _NAMES = {"bias": "β", "final_bias": "final β", "proposal_bias": "proposal β"
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """Tables of speed, parts of the time, passes, quality and stability, and updates before the finals."""
     # The display mask does not affect times: one row for each translator is enough.
     timed = [row for row in rows if row["settings"]["mask_k"] == rows[0]["settings"]["mask_k"]]
     is_drafted = any(row["settings"]["draft_model"] is not None for row in rows)
@@ -107,7 +106,7 @@ _PASSES = (
 
 
 def _drafted(heading: str, name: str, digits: int, unit: str = "") -> Column:
-    """A column of rows with a draft model."""
+    """A column for rows with a draft model."""
     column = _metric(heading, name, digits, unit)
     return Column(heading, lambda row: "" if row["settings"]["draft_model"] is None else column.cell(row))
 
@@ -133,7 +132,7 @@ _PARTIALS = (
 
 
 def _scored(metrics: dict[str, Any]) -> list[Column]:
-    """The columns of the scores that a benchmark has, by its first row."""
+    """Columns for the scores that the first row has."""
     columns = []
     if metrics["chrf"] is not None:
         columns += [_metric("chrF", "chrf", 1), _metric("p", "chrf_p", 3), _metric("BLEU", "bleu", 1)]

@@ -20,7 +20,7 @@ from flows.model.jobs import (
     Target,
     TrainingJob,
 )
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from operators.errors import UsageError, printable
 from operators.extras import needs_extra
 
@@ -122,15 +122,15 @@ def assemble(
     if (source is None) != (target is None):
         raise UsageError("give both --from and --to, or neither")
     prompts = None if source is None or target is None else TrainedPrompts((labels_of(source, target),))
-    with Waiting(quiet=False, captions=False) as waiting:
-        path = resolve_model(base, progress=waiting.doing)
+    with ProgressLine(quiet=False, captions=False) as line:
+        path = resolve_model(base, progress=line.doing)
         check_distinct([("--output", output)], [path, adapter, vocabulary])
         parts = Parts(path, adapter, vocabulary, prompts)
         made = output or cached_path(parts)
         make_folder(made.parent)
         check_place(made)
-        file = assembled(parts, waiting.doing)
-        write_gguf(made, *file, lambda part: waiting.doing(f"writing {made.name}", part))
+        file = assembled(parts, line.doing)
+        write_gguf(made, *file, lambda part: line.doing(f"writing {made.name}", part))
     tokens = file.tensors["token_embd.weight"].shape[-1]
     size = f"{made.stat().st_size / 1e6:.0f} MB, sha256 {sha256_of(made)}"
     print(f"{printable(str(made))}: {tokens} tokens, {size}")

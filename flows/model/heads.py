@@ -89,7 +89,6 @@ def _tasks(pairs: Sequence[Pair], prompt: Prompt, job: HeadsJob, count: int) -> 
 
 
 def _answers(model: LlamaModel, path: Path, prompt: Prompt, tasks: Sequence[Task]) -> list[Answer]:
-    """The model's answers, in the order of the tasks."""
     found: dict[int, Answer] = {}
     solver = _solver(path, model.vocabulary_size)
     bar = tqdm(total=len(tasks), unit=" answers", desc="translating")

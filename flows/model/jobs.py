@@ -33,7 +33,7 @@ Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that learns from pairs of texts, and writes one file."""
+    """A training run on sentence pairs; writes one file."""
 
     model: str
     pairs: list[Path]
@@ -44,7 +44,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
     def check(self, model: Path) -> None:
-        """Check that the files can be written. Raises `OutputError` and `UsageError`."""
+        """Raises `OutputError` and `UsageError`."""
         check_distinct([("--output", self.output), ("its record", self._record)], [model, *self.pairs])
         check_place(self.output)
 
@@ -53,7 +53,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return self.output.with_name(f"{self.output.name}.json")
 
     def record(self, model: Path, *packages: str) -> dict[str, Any]:
-        """Settings, data and versions of the run, for its record."""
         settings = msgspec.structs.asdict(self)
         del settings["model"], settings["pairs"], settings["output"]
         return {
@@ -65,18 +64,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def written(self) -> str:
-        """The file that was written, for the user."""
         size = self.output.stat().st_size / 1e6
         return f"{printable(str(self.output))}: {size:.1f} MB, sha256 {sha256_of(self.output)}"
 
     def write_record(self, record: dict[str, Any]) -> None:
-        """Write a record next to the output. Raises `OutputError`."""
+        """Raises `OutputError`."""
         write_atomically(self._record, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
 class TrainingJob(Job, frozen=True, kw_only=True):
-    """``surtitle model train``."""
-
     epochs: int = 1
     rank: int = 32
     rate: float = 1e-4
@@ -89,8 +85,6 @@ class TrainingJob(Job, frozen=True, kw_only=True):
 
 
 class HeadsJob(Job, frozen=True, kw_only=True):
-    """``surtitle model heads``."""
-
     heads: int = 4
     prompts: int = 3000
     epochs: int = 8

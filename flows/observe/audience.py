@@ -9,7 +9,7 @@ from typing import Any
 
 from connectors.audio.recording import live_stream, stream_of
 from connectors.exports.room_files import FILES, RoomFiles
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
@@ -40,12 +40,11 @@ ROOMS = 4
 
 
 def room_registry(settings: Settings) -> RoomRegistry:
-    """No rooms yet, and what they may be.
+    """The empty registry of rooms with its limits and languages.
 
     Raises:
-        UsageError: for languages that cannot be offered; for a run that is to be resumed; for a damaged file
-            of keys.
-        OutputError: when that file cannot be written.
+        UsageError: for languages that cannot be offered; with a recovery folder; for a damaged key file.
+        OutputError: when the key file cannot be written.
     """
     if settings.recovery.folder is not None:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
@@ -60,9 +59,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
             f"rooms.from: {engine} recognises one language; name only that one, or choose the "
             f"recogniser {others}"
         )
-    limits = RoomLimits(
-        rooms=settings.translate.rooms or ROOMS,
-    )
+    limits = RoomLimits(rooms=settings.translate.rooms or ROOMS)
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
     return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
 
@@ -75,9 +72,6 @@ class Audience:
     """Publishes captions, their figures and the status of the run to viewers in browsers.
 
     Nothing listens before `served`.
-
-    Args:
-        files: What is written of each room, if that is wanted.
 
     Raises:
         UsageError: for an invalid token, or languages of rooms; for more rooms than files can be opened.
@@ -122,7 +116,7 @@ class Audience:
     def served(self) -> Iterator[str]:
         """Serve viewers inside the block; returns the address, without a token.
 
-        The user is told where when the run begins, as nothing that it needs can be missing then.
+        The address is reported when the run begins, because no resource can be missing then.
 
         Raises:
             OutputError: when the address cannot be listened on, or the files of rooms cannot be written.
@@ -139,7 +133,6 @@ class Audience:
 
     @property
     def viewers(self) -> int:
-        """The number of viewers."""
         return self._hub.clients
 
     def observe(self, event: Observed) -> None:
@@ -149,7 +142,7 @@ class Audience:
         """
         match event:
             case RunBegan():
-                self._tell_address()
+                self._report_address()
             case CaptionShown(caption):
                 self._caption(caption)
             case SoundRecognized(chunk) if self.rooms is not None:
@@ -167,7 +160,7 @@ class Audience:
                 # Earlier captions can still be read.
                 self._hub.end()
 
-    def _tell_address(self) -> None:
+    def _report_address(self) -> None:
         where, more = self._address, ""
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.
@@ -175,7 +168,7 @@ class Audience:
             more = " for every machine that can reach this one and has the whole address"
         elif self._server.needs_token:
             more = " for anyone who adds ?token=… with the token that this run was given"
-        tell("web_opened", f"captions at {where}{more}")
+        log_event("web_opened", f"captions at {where}{more}")
         if self._shows_code and self._server.new_token is not None:
             show_code(where, sys.stderr)
 
@@ -189,11 +182,9 @@ class Audience:
             self._end(caption.stream)
 
     def _end(self, stream: str) -> None:
-        """A room is over."""
         if self._files is not None:
             self._files.end(stream)
         self._hub.end(stream)
 
     def status(self, status: Status, sentence: str | None) -> None:
-        """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)

@@ -31,7 +31,6 @@ class RecordingProgress:
         self._screen = screen
 
     def observe(self, event: Observed) -> None:
-        """Show the position."""
         if isinstance(event, RecordingAt):
             state, duration_s = "translating the recording", event.duration_s or None
             self._screen.status(Status(state=state, elapsed_s=event.position_s, duration_s=duration_s))
@@ -63,7 +62,6 @@ class StatusLine:
         self._overtaken = 0
 
     def observe(self, event: Observed) -> None:
-        """Record an event, and show the new status."""
         with self._lock:
             self._record(event)
             status, sentence = self.status, self.sentence
@@ -95,7 +93,7 @@ class StatusLine:
 
     @property
     def status(self) -> Status:
-        """The status at the last sound or change of its source."""
+        """The status at the last sound or source change."""
         state = "speech" if self._now_s - self._spoken_s < _SPEECH_S else "listening"
         if self._is_troubled:
             state = "waiting for the recogniser"
@@ -112,7 +110,7 @@ class StatusLine:
 
     @property
     def sentence(self) -> str | None:
-        """What is wrong, as a sentence for viewers; None if nothing is."""
+        """The current problem, as a sentence for viewers."""
         if self._is_absent or self._is_troubled:
             return self._wrong
         # Remote viewers need not know the names of files on this machine.

@@ -1,4 +1,4 @@
-"""Metrics and health of a run: counts and judges its events, and serves the results to other programs."""
+"""Metrics and health of a run, served to other programs."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock, Thread
 from time import monotonic
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.metrics.counters import RunMetrics
 from flows.settings.schema import Settings
 from operators.extras import needs_extra
@@ -33,7 +33,7 @@ from operators.sound import peak_dbfs
 
 
 class Monitoring:
-    """Counts the events of a run, and judges whether the run is healthy; nothing listens before `served`.
+    """Counts the events of a run, and decides whether it is healthy; nothing listens before `served`.
 
     Args:
         viewers: Returns the number of viewers in browsers, on any thread.
@@ -70,7 +70,7 @@ class Monitoring:
 
     @contextmanager
     def served(self) -> Iterator[str]:
-        """Serve metrics and health inside the block, and tell the user where; returns the metrics' address.
+        """Serve metrics and health inside the block, and report the address; returns that of the metrics.
 
         Raises:
             OutputError: when the address cannot be listened on.
@@ -79,7 +79,7 @@ class Monitoring:
         try:
             with self._serve() as (address, is_open_to_others):
                 others = " for every machine that can reach this one" if is_open_to_others else ""
-                tell("metrics_opened", f"metrics at {address}{others}", address=address)
+                log_event("metrics_opened", f"metrics at {address}{others}", address=address)
                 yield address
         finally:
             logging.getLogger().removeHandler(self.metrics)
@@ -96,7 +96,6 @@ class Monitoring:
         return verdict
 
     def observe(self, event: Observed) -> None:
-        """Count an event, and update the health."""
         with self._lock:
             self._judge(event)
 
@@ -145,6 +144,6 @@ class Monitoring:
 
 def _report(verdict: Verdict) -> None:
     if verdict.cause is not None:
-        tell("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
+        log_event("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
     else:
-        tell("health_recovered", "all is well again", level=logging.INFO)
+        log_event("health_recovered", "all is well again", level=logging.INFO)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
-from connectors.messages import tell
+from connectors.messages import log_event
 from connectors.terminal import Screen
 from flows.observe.audience import Audience
 from flows.observe.live_status import RecordingProgress, StatusLine
@@ -63,7 +63,7 @@ class Observers:
                 self.have_failed = True
                 name = type(one).__name__
                 sentence = f"{name} failed and is not used any more; captions continue"
-                tell("observer_failed", sentence, level=logging.ERROR, error=error, observer=name)
+                log_event("observer_failed", sentence, level=logging.ERROR, error=error, observer=name)
 
 
 class Messages:
@@ -78,53 +78,49 @@ class Messages:
         self._left_out = Counter[str]()
 
     def observe(self, event: Observed) -> None:
-        """Report an event, or keep it for the end."""
         match event:
             case SourceChanged(sentence):
-                tell("source_changed", sentence)
+                log_event("source_changed", sentence)
             case RecognizerChanged(sentence):
-                tell("recognizer_changed", sentence)
+                log_event("recognizer_changed", sentence)
             case SpeechCut(sentence) if not self._has_cut:
                 self._has_cut = True
-                tell("speech_cut", f"{sentence}; further cases are only counted")
+                log_event("speech_cut", f"{sentence}; further cases are only counted")
             case OutputChanged(path, sentence, is_late):
-                tell("write_failed" if is_late else "write_recovered", sentence, output=path)
+                log_event("write_failed" if is_late else "write_recovered", sentence, output=path)
             case MessageSkipped("language", code):
                 with self._lock:
                     self._left_out[code] += 1
             case RunEnded():
-                self._tell_left_out()
+                self._report_left_out()
             case RecordingTruncated(sentence):
                 self._truncated.append(sentence)
 
     def model_answered(self, trouble: Trouble | None, why: str) -> None:
-        """Report what was wrong with a translation, if anything was; ``why`` says which one, with details."""
+        """Report a problem of a translation; ``why`` says which translation, with details."""
         for sentence in self._model.note(trouble, why):
-            tell("model_trouble", sentence)
+            log_event("model_trouble", sentence)
 
-    def _tell_left_out(self) -> None:
-        """Tell how many there were since this was last told."""
+    def _report_left_out(self) -> None:
+        """Report the number of events dropped since the last report."""
         with self._lock:
             counts, self._left_out = self._left_out, Counter()
         if counts:
             names = {code: language(code).name if is_language(code) else cleaned(code) for code in counts}
             each = ", ".join(f"{count} in {names[code]}" for code, count in sorted(counts.items()))
-            tell("languages_left_out", f"events left out: {each}; --to names the languages of a run")
+            log_event("languages_left_out", f"events left out: {each}; --to names the languages of a run")
 
     def complaints(self) -> list[str]:
-        """The messages at the end: an input that broke off, a model that failed until the end."""
+        """The closing messages: an input that broke off, a model that failed until the end."""
         broken = self._model.complaint()
         return [*self._truncated, *([broken] if broken else [])]
 
 
 class RunObservers(Observers):
-    """Messages and the summary always; all others only if their output is wanted.
+    """Always messages and the summary; all others only if the settings name their output.
 
-    Args:
-        has_files: Whether the output files are this process's.
-
-    Raises:
-        UsageError: for an invalid address or token.
+    ``has_files`` says whether the output files are this process's. Raises `UsageError` for an invalid address
+    or token.
     """
 
     def __init__(

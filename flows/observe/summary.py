@@ -15,34 +15,24 @@ from operators.events import ErasureRecord
 from operators.languages import language
 from operators.metrics.health import Rule
 from operators.metrics.summary import Durations, Summary, SummaryMeter
-from operators.notifications import (
-    Missing,
-    Observed,
-    SoundHeard,
-    SoundLost,
-    SpeechCut,
-    UpdateMeasured,
-)
+from operators.notifications import Missing, Observed, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
 from operators.secret import to_plain
 from operators.sound import peak_dbfs
 
 
 class SoundLevels:
-    """Measures the sound of a run."""
-
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._seconds = 0.0
         self._peak_dbfs = -math.inf
 
     def observe(self, event: Observed) -> None:
-        """Measure a chunk."""
         if isinstance(event, SoundHeard):
             self._seconds += event.chunk.duration_s
             self._peak_dbfs = max(self._peak_dbfs, peak_dbfs(event.chunk.pcm))
 
     def complaint(self, updates: int) -> str | None:
-        """Why a run of so many updates has few captions or none, and what to do; None if nothing is odd."""
+        """Why ``updates`` is low, and what to do; None if nothing is odd."""
         if not self._seconds:
             return None if updates else "there was nothing to caption"
         what, peak = _source(self._settings), f"{self._peak_dbfs:.0f} dBFS at its loudest"
@@ -85,7 +75,6 @@ class Profile:
         self.overheads = Durations()
 
     def observe(self, event: Observed) -> None:
-        """Record the time of an update."""
         if not isinstance(event, UpdateMeasured):
             return
         with self._lock:
@@ -106,7 +95,6 @@ class RunSummary:
         self._cut = 0
 
     def observe(self, event: Observed) -> None:
-        """Add an update, or record a loss."""
         match event:
             case UpdateMeasured(record):
                 with self._lock:
@@ -118,9 +106,9 @@ class RunSummary:
                     self._cut += 1
 
     def summary(self, missing: Sequence[Missing] = (), logs: Sequence[Path] = ()) -> Summary:
-        """The summary so far; if the erasure logs of all languages can be read back, that of the whole logs.
+        """The summary so far; if the erasure logs of all languages can be read, that of the whole logs.
 
-        ``missing`` lists what the files of the run lack.
+        ``missing`` lists the records that the output files lack.
         """
         meter, lacking = self._meter, [Path(one.path) for one in missing]
         # A pipe, a device or standard output cannot be read back.

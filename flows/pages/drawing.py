@@ -1,4 +1,4 @@
-"""Building blocks of pages: packaged files, and SVG whose content is escaped here, once."""
+"""Building blocks of pages: packaged files, and escaped SVG."""
 
 from collections.abc import Iterable
 from importlib.resources import files
@@ -9,7 +9,6 @@ from markupsafe import Markup, escape
 
 
 def packaged(name: str) -> str:
-    """A file of this package."""
     return files("flows.pages").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -26,18 +25,18 @@ class Scale(NamedTuple):
     end: float
 
     def at(self, value: float) -> float:
-        """The position of a value; a value beyond the scale is placed at its end."""
+        """Clipped to the end of the scale."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return self.begin + min(1.0, max(0.0, share)) * (self.end - self.begin)
 
 
 def tag(name: str, inner: str | Markup = "", /, **attributes: object) -> Markup:
-    """An element. Numbers are rounded; ``_`` in a name becomes ``-``, and a trailing one is removed."""
+    """Numbers are rounded; ``_`` in an attribute's name becomes ``-``, and a trailing one is removed."""
     pairs = Markup("")
     for key, value in attributes.items():
         shown = f"{round(value, 2):g}" if isinstance(value, float) and abs(value) < 1e5 else value
         pairs += Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), shown)
-    # The name is our own; a text that is not markup yet is escaped.
+    # The name is a constant; text that is not markup yet is escaped.
     return Markup(f"<{name}") + pairs + Markup(">") + escape(inner) + Markup(f"</{name}>")
 
 
@@ -47,19 +46,18 @@ def rect(x: float, y: float, width: float, height: float, **attributes: object) 
 
 
 def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> Markup:
-    """A straight line."""
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
 
 
 def text(x: float, y: float, words: str, **attributes: object) -> Markup:
-    """A text; ``y`` is its baseline."""
+    """``y`` is the baseline."""
     return tag("text", words, x=x, y=y, **attributes)
 
 
 def drawing(
     width: float, height: float, parts: Iterable[Markup], label: str, kind: str, /, **more: object
 ) -> Markup:
-    """A picture with its text alternative; a file needs the namespace `SVG` as its ``xmlns``."""
+    """An SVG with its text alternative; a file needs the namespace `SVG` as its ``xmlns``."""
     box = f"0 0 {width:g} {height:g}"
     return tag("svg", Markup("").join(parts), **more, viewBox=box, role="img", aria_label=label, class_=kind)
 

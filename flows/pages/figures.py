@@ -13,7 +13,6 @@ _MAX_SNIPPET = 48
 
 
 def print_report(report: Report, written: Sequence[object]) -> None:
-    """Print a report for a person, and which files were written."""
     out, has_text = console(), report.kind == "caption"
     tables = stream_tables(report)
     if report.segments:
@@ -36,7 +35,7 @@ def _wait_s(one: SegmentFigures) -> float:
 
 
 def stream_tables(report: Report) -> list[Table]:
-    """Tables of counts, delays, and where the time went, with a row for each stream and one for all."""
+    """Counts, delays, and time by stage: a row for each stream and one for all."""
     rows = report.streams if len(report.streams) == 1 else [report.total, *report.streams]
     tables = {
         "What was shown, and what was erased": _ERASURE,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from connectors.files.contents import read_lines
 from connectors.jsonl.files import event_type_of, read_events
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language, is_language, language
@@ -21,25 +21,21 @@ _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments
 
 
 class MeasuredUpdate(NamedTuple):
-    """One update: how much it rewrote, and the measured caption if the file has it."""
+    """One update and its erasure, and the measured caption if the file has it."""
 
     record: ErasureRecord
     caption: Caption | None
 
     @property
     def at_s(self) -> float | None:
-        """When it was shown, or ready, on the stream's clock; None in an erasure log."""
+        """When it was shown, or ready, in seconds on the stream's clock; None in an erasure log."""
         return None if self.caption is None else self.record.latency_from_speech_s + self.caption.end_s
 
 
 class ReportInput(NamedTuple):
-    """A file, and how to read it.
+    """A file of captions or an erasure log, and how to read it.
 
-    Attributes:
-        path: Captions, or an erasure log.
-        kind: The type of its events.
-        spoken: The language of the captions.
-        split: The unit in which latency is counted; None for that of the language.
+    ``spoken`` is the language of the captions; ``split`` the unit of latency, by default the language's.
     """
 
     path: Path
@@ -50,7 +46,7 @@ class ReportInput(NamedTuple):
     def measured(self) -> Iterator[MeasuredUpdate]:
         """The updates of the file in order; a last line that a crash truncated is skipped with a message.
 
-        Raises `InputError` for updates that cannot be, or that cannot be counted together.
+        Raises `InputError` for invalid updates, and for languages that cannot be counted together.
         """
         meters: dict[str, ErasureMeter] = {}
         languages: dict[str, str] = {}
@@ -70,7 +66,7 @@ class ReportInput(NamedTuple):
 
         Args:
             reference: A reference translation in each line, one for each segment.
-            keep: Where to keep the updates.
+            keep: Receives the updates.
 
         Raises:
             InputError: if one of the files is not usable.
@@ -101,7 +97,7 @@ class ReportInput(NamedTuple):
 
 
 def _check_language(path: Path, event: Caption | ErasureRecord, languages: dict[str, str]) -> None:
-    """Refuse a stream in two languages, or languages with different tokens; keep those of the streams."""
+    """Refuse a stream in two languages, and languages with different tokens; record the stream's language."""
     code = event.language
     if not code or not is_language(code):
         return
@@ -141,11 +137,11 @@ def kind_of(path: Path) -> type[Event]:
 
 
 def language_of(path: Path, kind: type[Event]) -> Language:
-    """The language that the first event of a file says its captions are in; German if it says none."""
+    """The caption language by the first event of a file; German if it names none."""
     first: Any = next(read_events(path, kind, lambda _sentence: None), None)
     named = first.language if first is not None else None
     return language(named if named and is_language(named) else "German")
 
 
 def _report_cut(sentence: str) -> None:
-    tell("file_cut", cleaned(sentence))
+    log_event("file_cut", cleaned(sentence))

@@ -27,15 +27,13 @@ _MAX_BARS = 200
 
 
 class Run(NamedTuple):
-    """A file that the page is about."""
-
     report: Report
     updates: Sequence[MeasuredUpdate]
     spoken: Language
 
 
 def page(runs: Sequence[Run]) -> str:
-    """The page about one run, or about two, as HTML. The same files give the same page."""
+    """The HTML page about one or two runs; deterministic."""
     names = ["A", "B"] if len(runs) > 1 else ["The run"]
     pairs = _matched([run.report for run in runs], names)
     columns = _columns(pairs, names)
@@ -74,8 +72,6 @@ def page(runs: Sequence[Run]) -> str:
 
 
 class Plot(NamedTuple):
-    """A drawing with its description in words."""
-
     picture: Markup
     words: str
 
@@ -87,7 +83,7 @@ _INK, _QUIET, _RULE = "#1b1a17", "#625e55", "#e4dfd4"
 
 
 def _erasures(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
-    """The erasure of each run over its updates, on one scale."""
+    """Cumulative erasure of each run over its updates, on one scale."""
     most = max(1, *(len(run.updates) for run in runs))
     size = -(-most // _MAX_BARS)
     sums = [
@@ -122,7 +118,6 @@ def _erasures(runs: Sequence[Run], names: Sequence[str]) -> list[Plot]:
 
 
 def _axes(title: str, across: Scale, up: Scale) -> list[Markup]:
-    """A white ground with a title, horizontal lines, numbers at both axes, and the legend."""
     parts = [rect(0, 0, _WIDTH, _BOTTOM + 50, fill="#ffffff"), text(_LEFT, 24, title, fill=_INK)]
     for value in ticks(up.low, up.high):
         y = up.at(value)
@@ -141,19 +136,18 @@ def _axes(title: str, across: Scale, up: Scale) -> list[Markup]:
 
 
 class SegmentPair(NamedTuple):
-    """A segment in each of the runs, by its name; None if a run lacks it or has not finished it."""
+    """The same segment in each run; None if a run lacks it or has not finished it."""
 
     name: str
     figures: dict[str, SegmentFigures | None]
 
     @property
     def known(self) -> list[SegmentFigures]:
-        """The segment of each run that has it."""
         return [one for one in self.figures.values() if one is not None]
 
     @property
     def difference(self) -> str | None:
-        """How many more tokens the second run erased than the first."""
+        """How many more tokens the second run erased than the first, in words."""
         before, after = self.figures.values()
         return None if before is None or after is None else f"{after.erased - before.erased:+d}"
 
@@ -161,7 +155,7 @@ class SegmentPair(NamedTuple):
 def _matched(reports: Sequence[Report], names: Sequence[str]) -> list[SegmentPair]:
     """The finished segments, those with most erased tokens first.
 
-    They are paired by stream and number; by number if each run has one stream.
+    Segments of two runs are paired by stream and number, or by number if each run has one stream.
     """
     alone = all(len(report.streams) == 1 for report in reports)
     pairs: dict[tuple[str, int], SegmentPair] = {}
@@ -202,14 +196,14 @@ class TextSpan(NamedTuple):
     """Neighbouring tokens with the same marks."""
 
     text: str
-    #: Whether this update added it; the next one erases it; no later one erases it.
+    #: Whether this update added it, whether the next one erases it, and whether it stays to the end.
     is_new: bool
     is_erased: bool
     is_settled: bool
 
 
 class UpdateRow(NamedTuple):
-    """One update of a segment, with the seconds since the beginning of the segment."""
+    """One update, in seconds since the beginning of the segment."""
 
     since_s: float
     erased: int
@@ -221,7 +215,7 @@ class UpdateRow(NamedTuple):
 
 
 def _opened(pairs: Sequence[SegmentPair], runs: Sequence[Run]) -> dict[int, list[list[UpdateRow]]]:
-    """The rows of each run of the segments that are shown update by update: as many of the first as fit."""
+    """The segments shown update by update: as many of the first ones as fit."""
     updates = [defaultdict[tuple[str, int], list[MeasuredUpdate]](list) for _ in runs]
     for of_run, run in zip(updates, runs, strict=True):
         for one in run.updates:
@@ -240,7 +234,6 @@ def _opened(pairs: Sequence[SegmentPair], runs: Sequence[Run]) -> dict[int, list
 
 
 def _rows(updates: Sequence[MeasuredUpdate], spoken: Language) -> list[UpdateRow]:
-    """A row for each update with a caption."""
     split = tokenizer(spoken.tokenizer)
     marked = marks([Step(one.record.shown.length, one.record.shown.erased) for one in updates])
     rows, heard = [], list[str]()
@@ -264,7 +257,6 @@ def _rows(updates: Sequence[MeasuredUpdate], spoken: Language) -> list[UpdateRow
 
 
 def _spans(tokens: Sequence[str], mark: Marks) -> list[TextSpan]:
-    """The text of one update, split where the marks change."""
     cuts = sorted({0, *(min(place, len(tokens)) for place in mark), len(tokens)})
     return [
         TextSpan(
@@ -278,5 +270,5 @@ def _spans(tokens: Sequence[str], mark: Marks) -> list[TextSpan]:
 
 
 def _safe(text: str) -> str:
-    """A text from outside without control characters for a browser; a space before it stays."""
+    """Without control characters for a browser; a space before one stays."""
     return " " * text[:1].isspace() + cleaned(text)

@@ -26,7 +26,6 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
-        """The table in Markdown, with its title as a line above it."""
         names = list(self.columns)
         for start, name, _ in self._groups():
             names[start] = f"{name}: {names[start]}"
@@ -37,7 +36,6 @@ class Table(NamedTuple):
         )
 
     def rich(self) -> RenderableType:
-        """The table for a terminal."""
         gap = 1 if self.groups else 2
         table = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
         for number, name in enumerate(self._spaced()):
@@ -47,19 +45,18 @@ class Table(NamedTuple):
         return Group(self._heading(gap), table) if self.groups else table
 
     def _groups(self) -> Iterator[tuple[int, str, int]]:
-        """Number of the first column, name and number of columns of each group."""
+        """First column, name and number of columns of each group."""
         start = 1
         for name, count in self.groups:
             yield start, name, count
             start += count
 
     def _spaced(self) -> list[str]:
-        """The columns' names, with an extra space before the first of each group to show where it begins."""
+        """The column names, with an extra space before the first of each group."""
         starts = {start for start, _, _ in self._groups()}
         return [f" {name}" if number in starts else name for number, name in enumerate(self.columns)]
 
     def _heading(self, gap: int) -> Text:
-        """A line with the names of the groups, each above its first column."""
         cells = zip(self._spaced(), *self.rows, strict=True)
         widths = [max(map(cell_len, column)) + gap for column in cells]
         line = " " * widths[0]
@@ -72,15 +69,15 @@ class Column(NamedTuple):
     """A column of a table of rows, each of which is an object or a dict with figures."""
 
     heading: str
-    #: The name of the field, after dots inside others that may be None, or a function of the row.
+    #: A dotted path of fields, each of which may be None, or a function of the row.
     value: str | Callable[[Any], object]
     #: The number of decimals; None for other values than numbers.
     digits: int | None = None
-    #: What follows a number; ``%`` of a share.
+    #: The unit after a number; ``%`` multiplies a share by 100.
     unit: str = ""
 
     def of(self, row: object) -> Any:
-        """The value of a row; None if there is none."""
+        """None if there is no value."""
         if not isinstance(self.value, str):
             return self.value(row)
         value: Any = row
@@ -90,7 +87,6 @@ class Column(NamedTuple):
         return value
 
     def cell(self, row: object, absent: str = "–") -> str:
-        """The cell of a row; ``absent`` if there is no value."""
         value = self.of(row)
         if value is None:
             return absent
@@ -107,7 +103,6 @@ def tabulated(
     absent: str = "–",
     notes: tuple[str, ...] = (),
 ) -> Table:
-    """The table of ``rows``; the first column names them."""
     return Table(
         title,
         tuple(column.heading for column in columns),
@@ -123,28 +118,25 @@ def snippet(words: str, max_characters: int = 60) -> str:
 
 
 def number(value: float | None, digits: int) -> str:
-    """A figure, or a dash if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    """A share as a percentage, or a dash if there is none."""
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
 def console() -> Console:
-    """Standard output; if it is no terminal, lines are as long as the tables need."""
+    """Standard output; without a terminal, lines are as long as the tables need."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 
 
 def print_named(out: Console, values: Iterable[tuple[str, object]], width: int = 9) -> None:
-    """Print values from outside, each on a line behind its name."""
+    """Print untrusted values, each on a line behind its name."""
     for name, value in values:
         out.print(f"{name:>{width}}  {printable(str(value))}", soft_wrap=True, markup=False)
 
 
 def print_table(out: Console, table: Table) -> None:
-    """Print a table below its title, with its notes."""
     out.print(table.title, style="bold", markup=False)
     out.print(table.rich())
     for note in table.notes:

@@ -1,8 +1,8 @@
 """A trace for a person: tables on the terminal, and pictures (Santilli et al. 2023).
 
-The grid of an update (figure 6) has a row for each pass and a column for each place: what the pass decided
-there, and below it what was offered or more probable instead. In the graph (figure 4), an arc leads to each
-token from the last one of the pass before, which it had to wait for.
+The grid of an update (figure 6) has a row for each pass and a column for each position: the decided token,
+and below it the draft or a more probable token. In the graph (figure 4), an arc leads to each token from the
+last one of the previous pass, which it had to wait for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from operators.text import cleaned, width
 
 
 class OriginStyle(NamedTuple):
-    """How the tokens of an origin are told apart, besides their colour."""
+    """The style of a token's origin, besides colour."""
 
     letter: str
     #: The style of the terminal.
@@ -45,7 +45,6 @@ STYLES = {
 
 
 def print_trace(trace: Trace, written: Sequence[object]) -> None:
-    """Print a trace for a person, and which files were written."""
     out = console()
     title = f"How segment {trace.segment} of {_safe(trace.stream)} was decoded"
     print_table(out, tabulated(title, trace.updates, _COUNTS))
@@ -55,11 +54,11 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
     for origin in _occurring(trace.updates):
         line = Text(f"{STYLES[origin].letter:>9}  {STYLES[origin].meaning}", style=STYLES[origin].style)
         out.print(line, soft_wrap=True)
-    told = []
+    facts = []
     if trace.head_tokens:
         times = "once" if trace.head_evaluations == 1 else f"{trace.head_evaluations} times"
-        told.append(("head", f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"))
-    print_named(out, [*told, ("signature", signature(trace)), *(("written", path) for path in written)])
+        facts.append(("head", f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"))
+    print_named(out, [*facts, ("signature", signature(trace)), *(("written", path) for path in written)])
 
 
 def _of_origin(origin: Origin, update: UpdateTrace) -> int:
@@ -91,16 +90,16 @@ _ALWAYS = ("from", "to", "method", "accept")
 def signature(trace: Trace) -> str:
     """The model, the method, and the settings that differ from their defaults."""
     usual: dict[str, object] = msgspec.to_builtins(TranslateSettings())
-    told = "|".join(
+    settings = "|".join(
         f"{name}:{value}"
         for name, value in trace.settings.items()
         if name in _ALWAYS or (value is not None and value != usual.get(name))
     )
-    return _safe(f"{trace.model}|{told}|surtitle:{trace.surtitle}")
+    return _safe(f"{trace.model}|{settings}|surtitle:{trace.surtitle}")
 
 
 def _output(update: UpdateTrace, trace: Trace) -> Text:
-    """The output, with the letter of each origin before its tokens."""
+    """The letter of each origin stands before its tokens."""
     line = Text(f"{_name(update):>9} ")
     for origin, tokens in groupby(update.tokens, lambda token: token.origin):
         line.append(f" {STYLES[origin].letter}:", "dim")
@@ -116,12 +115,11 @@ _MAX_LABEL, _MAX_SOURCE = 16, 110
 
 
 def _safe(words: str) -> str:
-    """A text from outside without characters that a terminal, a browser or an XML reader cannot show."""
+    """Without characters that a terminal, a browser or an XML reader cannot show."""
     return cleaned(words).translate(_NOT_XML)
 
 
 def label(trace: Trace, token: int) -> str:
-    """The displayed text of a token."""
     piece = trace.pieces[token]
     words = _safe(piece)
     if not words:
@@ -138,7 +136,6 @@ def write_pictures(trace: Trace, folder: Path) -> int:
 
 
 def pictures(trace: Trace) -> Iterator[tuple[str, str]]:
-    """The pictures, with the names of their files."""
     title = f"Segment {trace.segment} of {_safe(trace.stream)}"
     for update in trace.updates:
         for number, window in enumerate(update.windows):
@@ -150,8 +147,6 @@ def pictures(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 class Picture(NamedTuple):
-    """Shapes, and what they show in words."""
-
     width: float
     height: float
     parts: list[Markup]
@@ -164,7 +159,7 @@ _LETTER, _SMALL, _MIN_CELL, _CELL, _GAP = 7.6, 5.8, 30.0, 24.0, 3.0
 
 
 def _file(inner: Picture, title: str, trace: Trace, update: UpdateTrace) -> str:
-    """The file of a picture: with its style, heading, the text that was translated, and a legend."""
+    """A complete SVG file, with style, heading, source text and legend."""
     how = f"{inner.words}; {_safe(str(trace.settings.get('method', '')))}, {_safe(trace.model)}"
     source = _safe(update.source)[-_MAX_SOURCE:]
     parts = [
@@ -202,12 +197,12 @@ def _cell_width(words: str) -> float:
 
 
 def _lefts(begin: float, widths: Sequence[float]) -> list[float]:
-    """Where each cell of a row begins, and where one after the last would."""
+    """The left edge of each cell of a row, and of one more."""
     return list(accumulate((wide + _GAP for wide in widths), initial=begin))
 
 
 def _token(x: float, y: float, wide: float, token: Token, trace: Trace, number: int) -> Markup:
-    """A token of an output, which says to a pointer where it comes from."""
+    """A token of an output; its tooltip names its origin."""
     words = label(trace, token.id)
     where = f" in pass {token.decided}" if token.decided else ""
     p = "" if token.p is None else f", probability {token.p:.2f}"
@@ -217,18 +212,18 @@ def _token(x: float, y: float, wide: float, token: Token, trace: Trace, number: 
 
 
 class Cell(NamedTuple):
-    """What a pass says about a place: a token, and small print below it."""
+    """A token at a position of a pass, and small print below it."""
 
     #: ``decided``, or ``guess`` after a rejected token, or ``end`` of the output.
     form: str
     words: str
-    #: What was offered and rejected, or ``≠`` the model's choice.
+    #: The rejected draft token, or ``≠`` the model's choice.
     note: str = ""
     is_rejected: bool = False
 
 
 def cell(row: LogitsRow, trace: Trace) -> Cell | None:
-    """What to draw of a row of logits; None for nothing."""
+    """None if a row of logits has nothing to draw."""
     offered = "" if row.offered is None else label(trace, row.offered)
     differs = "" if row.choice in (row.stands, row.offered) else f"≠ {label(trace, row.choice)}"
     if row.ends:
@@ -242,7 +237,7 @@ def cell(row: LogitsRow, trace: Trace) -> Cell | None:
 
 
 def grid(window: Decoding, trace: Trace) -> Picture:
-    """The iterations of one output: a row for each pass, a column for each place."""
+    """The iterations of one output: a row for each pass, a column for each position."""
     output = window.output
     cells = [
         {place: (row, made) for place, row in enumerate(one.rows, one.begin) if (made := cell(row, trace))}
@@ -315,7 +310,6 @@ def graph(window: Decoding, trace: Trace) -> Picture:
 
 
 def _arcs(decided: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Arcs from the token that each one had to wait for; committed tokens waited for none."""
     last = 0
     for place in range(1, len(decided)):
         if decided[place] != decided[place - 1]:

@@ -42,15 +42,13 @@ ALONE = Process()
 
 
 def is_bytewax_job() -> bool:
-    """Whether this process is ``python -m bytewax.run``."""
     return getattr(sys.modules["__main__"].__spec__, "name", None) == "bytewax.run"
 
 
 def this_process(settings: Settings) -> Process:
-    """The process that the settings describe, or the options of Bytewax's own runner.
+    """The process that the settings or the options of Bytewax's own runner describe.
 
-    Raises:
-        UsageError: when the settings do not fit together.
+    Raises `UsageError` for contradicting settings.
     """
     addresses, number = settings.run.addresses, settings.run.process
     if is_bytewax_job():
@@ -75,8 +73,6 @@ def this_process(settings: Settings) -> Process:
 
 
 class Recovery(NamedTuple):
-    """How a run saves its progress."""
-
     config: RecoveryConfig
     #: Seconds between two snapshots.
     interval_s: float
@@ -108,7 +104,7 @@ def run(
     with interrupt_sets(stop, ends_deaf=bool(addresses)), _no_panic_text():
         try:
             if workers == 1 and not addresses:
-                # Not a cluster of one: its thread that waits for the worker costs a third of the speed.
+                # Not a cluster of one: its waiting thread costs a third of the speed.
                 run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
             else:
                 options["worker_count_per_proc"] = workers

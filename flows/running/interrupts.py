@@ -2,7 +2,7 @@
 
 Python runs the handler of a signal on the main thread, between two instructions. While that thread waits in
 native code, for a lock or for another process, the handler has to wait, too, unless the signal interrupts the
-wait; one that comes in the instant before the wait begins does not. Therefore a thread of its own listens.
+wait. A signal just before the wait does not interrupt it. Therefore a separate thread listens.
 """
 
 import os
@@ -39,13 +39,11 @@ def interrupt_sets(stop: Flag, *, ends_deaf: bool = False) -> Iterator[None]:
 
 
 def let_interrupt_set(stop: Flag) -> None:
-    """The same for the rest of the process."""
+    """As `interrupt_sets`, for the rest of the process."""
     _Listener(stop, ends_deaf=False)
 
 
 class _Listener:
-    """Hears the signals of this process until it is closed."""
-
     def __init__(self, stop: Flag, *, ends_deaf: bool) -> None:
         self._stop = stop
         self._ends_deaf = ends_deaf
@@ -55,7 +53,7 @@ class _Listener:
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             self._numbers.add(signal.SIGHUP)
         self._heard, self._told = socket.socketpair()
-        # A signal must not wait until somebody reads that it came.
+        # The signal handler must not block.
         self._told.setblocking(False)
         self._thread = threading.Thread(target=self._listen, name="signals", daemon=True)
         self._thread.start()

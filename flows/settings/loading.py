@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
-from connectors.messages import begin_messages, tell
+from connectors.messages import begin_messages, log_event
 from flows.settings.schema import Settings
 from flows.settings.terminology import check_files
 from flows.settings.translate import SPECULATIVE
@@ -47,8 +47,8 @@ REMOVED = {
 def assigned(texts: Iterable[str]) -> Overrides:
     """The settings in texts such as ``translate.beam=2``.
 
-    A value is TOML; what is not is taken as text, so that a name needs no quotes. Lists that are given again
-    grow. Raises `UsageError` for a text without key or value.
+    A value is TOML, or else a text, so that a name needs no quotes. Repeated lists are concatenated. Raises
+    `UsageError` for a text without key or value.
     """
     overrides: Overrides = {}
     for text in texts:
@@ -73,15 +73,13 @@ def assigned(texts: Iterable[str]) -> Overrides:
     return overrides
 
 
-class Loaded(NamedTuple):
-    """Settings, and which of them were given explicitly."""
-
+class LoadedSettings(NamedTuple):
     settings: Settings
     #: The given settings of the translate stage, by key.
     given: frozenset[str]
 
     def warn_of_unused(self) -> None:
-        """Warn about given settings that have no effect in combination with the others."""
+        """Warn about given settings without effect."""
         translate = self.settings.translate
         if translate.captions_only:
             _warn_of_untranslated(self.given)
@@ -90,7 +88,7 @@ class Loaded(NamedTuple):
 
 
 def begin_settings(path: Path | None, overrides: Overrides | None = None) -> Settings:
-    """Load the settings of a run, and set up messages as they say; raises the errors of `load_settings`."""
+    """Load the settings of a run, and set up messages; raises the errors of `load_settings`."""
     loaded = load(path, overrides, takes_several=True)
     begin_messages(loaded.settings.messages.format)
     loaded.warn_of_unused()
@@ -102,7 +100,7 @@ def _warn_of_untranslated(given: frozenset[str]) -> None:
     idle = sorted(given - used)
     if idle:
         names = ", ".join(f"translate.{key}" for key in idle)
-        tell("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")
+        log_event("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")
 
 
 def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
@@ -119,7 +117,7 @@ def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: I
         return
     others = f"accept = {', '.join(rules)}" if "bias" not in rules else f"method = {', '.join(methods)}"
     has = "has" if len(names) == 1 else "have"
-    tell(
+    log_event(
         "bias_idle",
         f"{' and '.join(names)} {has} no effect with {others}, which takes no bias; leave one of them out",
     )
@@ -136,13 +134,15 @@ def load_settings(
     return load(path, overrides, takes_several=takes_several).settings
 
 
-def load(path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False) -> Loaded:
+def load(
+    path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False
+) -> LoadedSettings:
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
     raw = {} if path is None else read_toml(path, "the settings", "its path")
     where, overrides = "the settings" if path is None else str(path), overrides or {}
 
     def place(key: str) -> str:
-        """Where a setting was given: its key, after the file if that has it."""
+        """The key, after the file that sets it."""
         given: Any = overrides
         for name in key.partition("[")[0].split("."):
             given = given.get(name) if isinstance(given, Mapping) else None
@@ -178,12 +178,12 @@ def load(path: Path | None, overrides: Overrides | None = None, *, takes_several
     written = [language(name) for name in (*settings.translate.targets, *rooms)]
     with _named(place("translate.glossary")):
         check_files(settings.translate.glossary, written, is_of_first=bool(rooms))
-    return Loaded(_in_one_language(settings), frozenset(translate))
+    return LoadedSettings(_in_one_language(settings), frozenset(translate))
 
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Name the place of a wrong setting."""
+    """Add the key to an error."""
     try:
         yield
     except UsageError as error:
@@ -201,9 +201,9 @@ def _merged(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
 
 
 def _choose_language(raw: dict[str, Any], overrides: Overrides, where: str) -> None:
-    """Let an option for the language of the captions win over the file, where one says that there is none.
+    """Let an option win over the file where one sets ``captions_only`` and the other a caption language.
 
-    Raises `UsageError` where both are said in one place.
+    Raises `UsageError` where both are set in one place.
     """
     for given, asked, named in (
         (raw, f"{where}: translate.captions_only", "to"), (overrides, "--captions-only", "--to"),
@@ -224,14 +224,12 @@ def _value(given: Mapping[str, Any], stage: str, key: str) -> Any:
 
 
 def _in_one_language(settings: Settings) -> Settings:
-    """The settings, with captions in the spoken language if nothing is to be translated."""
+    """Without translation, captions are in the spoken language."""
     translate = settings.translate
     if not translate.captions_only:
         return settings
     return replace(
-        settings,
-        translate=replace(translate, to=translate.source),
-        rooms=replace(settings.rooms, written=()),
+        settings, translate=replace(translate, to=translate.source), rooms=replace(settings.rooms, written=())
     )
 
 
@@ -249,7 +247,7 @@ def _check_keys(given: Mapping[str, Any], table: Any, where: str = "", inside: s
 
 
 def _meant(key: str, inside: str, names: list[str]) -> str:
-    """What to do about a key that does not exist: one of the same name elsewhere, or a similar one."""
+    """The remedy for an unknown key: the same name in another table, or a similar one."""
     plain = key[:64].replace("-", "_")
     elsewhere = [one for one in all_keys() if one.rpartition(".")[2] == plain]
     if elsewhere:
@@ -290,7 +288,7 @@ def _check_targets(settings: Settings, *, takes_several: bool) -> None:
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
-    """Check that all texts are valid Unicode without null characters, which no system allows in names."""
+    """Check for lone surrogates and null characters, which no system allows in names."""
     for key, value in settings.items():
         if isinstance(value, dict):
             _check_texts(value, where, f"{inside}{key}.")

@@ -40,8 +40,7 @@ To = Annotated[
 ]
 From = Annotated[Text, typer.Option("--from", help="Language of the speech.", show_default="English")]
 RoomsTo = Annotated[
-    Texts,
-    typer.Option("--to", help="Languages that rooms may be captioned in.", show_default="German"),
+    Texts, typer.Option("--to", help="Languages that rooms may be captioned in.", show_default="German")
 ]
 RoomsFrom = Annotated[
     Texts, typer.Option("--from", help="Languages that rooms may be spoken in.", show_default="English")
@@ -109,7 +108,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the 
 
 
 def given_in(context: typer.Context) -> Overrides:
-    """The settings that the options of a command override, by stage and key."""
+    """The settings that a command's options override, by table and key."""
     overrides = assigned(context.params.get("set_") or ())
     for name, value in context.params.items():
         if name not in _SETTINGS or value is None or value is False or value in ([], ()):
@@ -123,7 +122,7 @@ def given_in(context: typer.Context) -> Overrides:
 
 
 def words(option: str, text: str) -> list[str]:
-    """The words between the commas; raises `UsageError` if there are none."""
+    """Split at commas; raises `UsageError` if no word is left."""
     found = [word.strip() for word in text.split(",") if word.strip()]
     if not found:
         raise UsageError(f"{option}: there is no value; give at least one")

@@ -1,6 +1,6 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state.
 
-The comment above a setting is what the settings' page says of it.
+The comment above a setting is its description on the settings page.
 """
 
 from pathlib import Path
@@ -166,7 +166,7 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     youtube: Secret | None = None
 
     def files(self) -> list[tuple[SinkPart, Path]]:
-        """The sinks that are named, with their files."""
+        """The sinks that write files."""
         named = []
         for one in SINKS.values():
             given = () if one.is_address else getattr(self, one.name, None) or ()
@@ -180,7 +180,7 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
         return named
 
     def addresses(self) -> list[tuple[SinkPart, Secret]]:
-        """The sinks that send elsewhere, with their addresses."""
+        """The sinks that post to an address."""
         given = [(one, getattr(self, one.name, None)) for one in SINKS.values() if one.is_address]
         return [(one, address) for one, address in given if address is not None]
 
@@ -274,24 +274,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     run: RunSettings = RunSettings()
 
     def files(self) -> list[tuple[SinkPart, Path]]:
-        """The sinks that are named, with their files: of captions in several languages, one for each."""
+        """As of the output, with one file for each caption language."""
         several = self.translate.directions
         codes = [one.target.code for one in several] if several[1:] else []
         return [of_one for sink, path in self.output.files() for of_one in sink.of_each(path, codes)]
 
     @property
     def translates(self) -> bool:
-        """Whether anything is translated: nothing is where translations or captions are replayed."""
+        """Whether anything is translated: nothing is when translations or captions are replayed."""
         return not (self.input.translations or self.input.captions)
 
     @property
     def is_live(self) -> bool:
-        """Whether events come as they happen."""
         return self.input.realtime or self.input.microphone is not None or self.input.rooms
 
     @property
     def keeps_up(self) -> bool:
-        """Whether overtaken updates are skipped."""
+        """Whether superseded updates are skipped."""
         if self.translate.keep_up is not None:
             return self.translate.keep_up
         return self.is_live or self.input.kafka.topic is not None
@@ -312,10 +311,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def translates_together(self) -> bool:
-        """Whether sentences share passes: those of a recording, which ends, so nobody waits for them."""
+        """Whether sentences share passes: those of recordings, where nobody waits for a single one."""
         is_recording = self.input.audio is not None and not self.is_live
-        # For health, a sentence that waits for others would be a stall.
+        # Health would report a sentence that waits for others as a stall.
         is_monitored = self.metrics.listen is not None
-        # A sentence whose translator is told those before it follows them in their stream.
+        # With context, a sentence has to wait for the preceding ones of its stream.
         is_apart = self.translate.rooms is not None or self.translate.context > 0
         return self.finals_only and is_recording and not (is_apart or is_monitored)

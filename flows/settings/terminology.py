@@ -17,12 +17,12 @@ def parted(given: Named) -> list[tuple[Language | None, str]]:
 
 
 def of_direction(given: Named, wanted: Direction, first: Direction) -> str | None:
-    """What was given for captions in one language; None if nothing was.
+    """The glossary file for the captions of one direction; None if there is none.
 
     Args:
-        given: Files for what is spoken in the ``first`` direction; without a language, for its captions.
-        wanted: The languages of the captions.
-        first: The first languages of the run.
+        given: Files for the spoken language of the ``first`` direction; a file without a language is for its
+            captions.
+        first: The first direction of the run.
     """
     files = dict(parted(given))
     if wanted.source == first.source and wanted.target in files:
@@ -31,15 +31,14 @@ def of_direction(given: Named, wanted: Direction, first: Direction) -> str | Non
 
 
 def check_files(given: Named, targets: list[Language], *, is_of_first: bool) -> None:
-    """Check that of each language at most one file is given.
+    """Check that each language has at most one file.
 
     Args:
-        given: The files.
         targets: The languages of captions.
         is_of_first: Whether a file without a language is for the first of several.
 
     Raises:
-        UsageError: if not; for a language that has no captions, and a file that could be for any.
+        UsageError: for a second file of a language; for a language without captions; for an ambiguous file.
     """
     files, names = parted(given), " or ".join(dict.fromkeys(one.name for one in targets))
     for named, file in files:

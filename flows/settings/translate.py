@@ -66,8 +66,7 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Which draft tokens are accepted; ``auto`` is the bias if one is given, otherwise what suits the model.
     accept: Annotated[str, Meta(description=f"auto, {', '.join(acceptance.RULES)}")] = "auto"
     #: Maximum number of hypotheses in the search after the divergence (ssbd, no draft model); 1:
-    #: greedy. By default 4 if the model was
-    #: trained on unfinished text, otherwise 1.
+    #: greedy. By default 4 if the model was trained on unfinished text, otherwise 1.
     beam: Annotated[int, Meta(ge=1, le=16)] | None = None
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
@@ -165,7 +164,7 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     def width(self, *, knows_unfinished: bool = False) -> int:
         """The width of the beam search with a model that was or was not trained on unfinished text.
 
-        Other methods, and a draft model, propose what follows the divergence instead.
+        1 for other methods and with a draft model, which propose tokens after the divergence instead.
         """
         if self.method != "ssbd" or self.draft_model is not None:
             return 1

@@ -53,17 +53,17 @@ class Trajectory(NamedTuple):
     rounds: tuple[Round, ...]
 
 
-class Replayed(NamedTuple):
+class ReplayCost(NamedTuple):
     """The cost of trajectories, in the unit of the passes' costs."""
 
     draft: float
     target: float
 
 
-def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCosts) -> Replayed:
+def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCosts) -> ReplayCost:
     """The total cost of all trajectories' passes, by the tokens that each evaluates."""
     rounds = [one for trajectory in trajectories for one in trajectory.rounds]
-    return Replayed(
+    return ReplayCost(
         sum(draft.of(step) for one in rounds for step in one.steps),
         sum(target.of(one.evaluated) for one in rounds),
     )

@@ -57,7 +57,7 @@ def with_toys() -> None:
     import flows.captions.parts
     from connectors.microphone import devices
     from flows.captions.runner import caption
-    from tests.recovering import ToyShared
+    from tests.recovering import ToyResources
 
     sound = Microphone()
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
@@ -65,7 +65,7 @@ def with_toys() -> None:
         (devices, "_sounddevice", lambda: sound),
     ]
     assert caption.__kwdefaults__ is not None
-    caption.__kwdefaults__["make_shared"] = ToyShared
+    caption.__kwdefaults__["make_resources"] = ToyResources
     for module, name, toy in replaced:
         assert hasattr(module, name)
         setattr(module, name, toy)

@@ -17,10 +17,10 @@ from connectors.view import Status
 
 EVERYBODY = """
 import logging, threading, warnings
-from connectors.messages import begin_messages, tell
+from connectors.messages import begin_messages, log_event
 begin_messages("json")
 begin_messages("json")
-tell("web_opened", "captions at http://127.0.0.1/", port=80, lag_s=float("inf"), where={"a": [1, None]})
+log_event("web_opened", "captions at http://127.0.0.1/", port=80, lag_s=float("inf"), where={"a": [1, None]})
 logging.getLogger("operators.stages.translate").warning(
     "segment %s is long", "s/0", extra={"event": "segment_split", "segment": 0})
 logging.getLogger("somebody.else").warning("a library's\\nwarning")

@@ -25,7 +25,7 @@ from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
-from flows.captions.shared import Shared
+from flows.captions.resources import RunResources
 from flows.pages.reading import MeasuredUpdate, ReportInput
 from flows.pages.report import Run, page
 from flows.running.dataflow import run
@@ -209,7 +209,7 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
 ) -> None:
     translator = echo_translator()
     service = DirectService(lambda _channel: translator)
-    monkeypatch.setattr(Shared, "service", lambda _self: service)
+    monkeypatch.setattr(RunResources, "service", lambda _self: service)
     texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
     texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])
     write(tmp_path / "in", partials(texts, stream="talk\x1b[2J", length_s=4.0))
@@ -224,7 +224,7 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
         "flows.captions.parts.open_screen", lambda columns, **_: open_screen(columns, terminal)
     )
     parts = make_parts(settings)
-    run(build(parts), parts.shared.stop)
+    run(build(parts), parts.resources.stop)
 
     assert is_harmless(OURS.sub("", terminal.getvalue()))
     assert len(caplog.messages) == 1

@@ -14,7 +14,7 @@ from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.notifications import Observed, UpdateMeasured
 from tests.killing import speech
-from tests.recovering import ToyShared
+from tests.recovering import ToyResources
 
 SEGMENTS = 100
 #: How often it is looked at what is held.
@@ -23,7 +23,7 @@ SAMPLES = 20
 MAX_PER_SEGMENT = 32
 
 
-class Held:
+class MemoryObserver:
     """Knows how many bytes Python held at each of so many times."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._MAX_REMEMBERED", 16)
     monkeypatch.setattr("operators.metrics.summary.MAX_KEPT", 16)
-    monkeypatch.setattr(ToyShared, "step_s", 0.0)
+    monkeypatch.setattr(ToyResources, "step_s", 0.0)
     speech(tmp_path / "partials.jsonl", SEGMENTS, step_s=1.6, pause_s=1.6)
     settings = tmp_path / "surtitle.toml"
     settings.write_text(
@@ -57,10 +57,10 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
         f'[output]\nterminal = false\nlog = "{tmp_path}/log.jsonl"\ncaptions = "{tmp_path}/captions.jsonl"\n'
         f'srt = "{tmp_path}/talk.srt"\nvtt = "{tmp_path}/talk.vtt"\n'
     )
-    parts = make_parts(load_settings(settings), ToyShared, observers=[watched := Held()])
+    parts = make_parts(load_settings(settings), ToyResources, observers=[watched := MemoryObserver()])
     tracemalloc.start()
     try:
-        run(build(parts), parts.shared.stop)
+        run(build(parts), parts.resources.stop)
     finally:
         tracemalloc.stop()
     assert len(watched.held) == SAMPLES

@@ -13,7 +13,7 @@ from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.notifications import Observed, PartialHeard
 from tests.program import surtitle
-from tests.recovering import ToyShared
+from tests.recovering import ToyResources
 
 TALK = (
     ("The city", "The city council", "The city council voted on Tuesday."),
@@ -95,8 +95,8 @@ def test_nobody_waits_for_captions_of_a_stream_that_was_refused(talk: Path) -> N
         "output": {"terminal": False},
     }
     parts = make_parts(
-        load_settings(None, given), ToyShared, observers=[SimpleNamespace(observe=heard.append)]
+        load_settings(None, given), ToyResources, observers=[SimpleNamespace(observe=heard.append)]
     )
-    run(build(parts), parts.shared.stop)
+    run(build(parts), parts.resources.stop)
     streams = {event.partial.stream for event in heard if isinstance(event, PartialHeard)}
     assert streams == {"north", "south", "east"}

@@ -25,8 +25,9 @@ TOKEN = "pass-the-Museum_77"
 # The program, all of it but the language model.
 PROGRAM = (
     "from flows.captions import runner as captioning; from flows.cli import app as cli; "
-    "from tests.recovering import ToyShared; "
-    "ToyShared.recognizer = captioning.Shared.recognizer; captioning.Shared = ToyShared; {} cli.main()"
+    "from tests.recovering import ToyResources; "
+    "ToyResources.recognizer = captioning.RunResources.recognizer; "
+    "captioning.RunResources = ToyResources; {} cli.main()"
 )
 FILES = {
     "log.jsonl", "captions.jsonl", "partials.jsonl", "translations.jsonl", "talk.srt", "talk.vtt", "talk.wav",

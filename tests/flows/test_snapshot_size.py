@@ -26,7 +26,7 @@ from operators.stages.snapshots import pack
 from operators.stages.translate import translate
 from tests.killing import settings, speech
 from tests.program import ROOT
-from tests.recovering import ToyShared, main
+from tests.recovering import ToyResources, main
 
 WORDS = re.findall(r"[A-Za-z]+[,.]?", (ROOT / "docs" / "decoding.md").read_text())
 #: Of the base model.
@@ -98,7 +98,7 @@ def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_6_kib_in
 
 
 def test_segments_that_are_over_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ToyShared, "step_s", 0.0)
+    monkeypatch.setattr(ToyResources, "step_s", 0.0)
     few, many = (_after(tmp_path / str(segments), segments) for segments in (10, 100))
     assert many[0].keys() == {(step, key.replace("/10/", "/100/")) for step, key in few[0]}
     assert (

@@ -103,7 +103,7 @@ def check_replay(data: bytes, folder: Path) -> None:
     flow = build(parts)
     with held_outputs(settings, parts.outputs):
         begin_outputs(settings, parts.outputs, is_resumed=False)
-        run(flow, parts.shared.stop, parts.given.close)
+        run(flow, parts.resources.stop, parts.given.close)
     hub = Hub([Languages(source="en", target="de")])
     for caption in read_events(folder / "out.captions", Caption):
         hub.caption(caption)

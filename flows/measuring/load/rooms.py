@@ -1,6 +1,6 @@
-"""The rooms of a load: what they say, what comes back from them, and its row and table.
+"""The rooms of a load: their input, the results, and the rows and table of these.
 
-Each room plays a recording back: it begins at another place, and speaks at its own pace.
+Each room plays the recording from another position, at its own pace.
 """
 
 from array import array
@@ -40,19 +40,17 @@ _SPREAD = 0.6180339887498949
 
 
 class Load(NamedTuple):
-    """How many rooms speak, and for how long."""
-
     rooms: int
     seconds: float
 
 
 def phase(room: int) -> float:
-    """Where in the recording a room begins: a fraction, 0 for the first room."""
+    """The start in the recording, as a fraction; 0 for the first room."""
     return room * _SPREAD % 1.0
 
 
 def begin_s(room: int) -> float:
-    """When a room begins to speak, in seconds since the load began."""
+    """Seconds from the start of the load until the room speaks."""
     return _BEGIN_S * phase(room)
 
 
@@ -83,15 +81,15 @@ def read_partials(path: Path) -> list[Partial]:
 
 
 def partials(heard: Sequence[Partial], load: Load) -> Iterator[Due]:
-    """The partials of all rooms in the order of their times, which must ascend in ``heard``."""
+    """The partials of all rooms by time; ``heard`` must be sorted by time."""
     rooms = (_spoken(heard, number, load.seconds) for number in range(load.rooms))
     return ((one.arrival_s, one) for one in merge(*rooms, key=attrgetter("arrival_s")))
 
 
 def _spoken(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Partial]:
-    """What a room says: the whole segments from its place on, again from the beginning when all are said."""
+    """Whole segments from the room's start on; the recording repeats."""
     first_s, last_s = heard[0].arrival_s, heard[-1].arrival_s
-    # The gap from the last one to the first one of the next turn is the average gap.
+    # The gap between two turns is the average gap.
     length_s = last_s - first_s + max((last_s - first_s) / len(heard), 0.1)
     segment, revision = -1, 0
     for turn in count():
@@ -107,7 +105,7 @@ def _spoken(heard: Sequence[Partial], room: int, seconds: float) -> Iterator[Par
                 yield replace(
                     one, stream=f"room {room + 1}", segment=segment, revision=revision,
                     start_s=at_s, end_s=at_s, arrival_s=at_s,
-                    # Each update of a recording gets a caption, so that the captions can be told apart.
+                    # Each update of a recording gets a caption, so captions must be distinguishable.
                     is_sentence=True,
                 )  # fmt: skip
                 revision += 1
@@ -118,7 +116,7 @@ def read_sound(recording: Path) -> bytes:
 
     Raises:
         InputError: for a file that cannot be read.
-        UsageError: for one that holds next to nothing.
+        UsageError: for a file that is too short.
     """
     pcm = bytearray()
     with closing(open_audio(recording)) as decoder:
@@ -132,7 +130,7 @@ def read_sound(recording: Path) -> bytes:
 
 
 def pieces(pcm: bytes, room: int) -> Iterator[bytes]:
-    """The pieces of sound that a room says, without end; each room begins at another place."""
+    """The sound of a room in pieces, without end; each room starts at another place."""
     at = _PIECE_BYTES * int(len(pcm) // _PIECE_BYTES * phase(room))
     while True:
         yield pcm[at : at + _PIECE_BYTES]
@@ -140,7 +138,7 @@ def pieces(pcm: bytes, room: int) -> Iterator[bytes]:
 
 
 def chunks(pcm: bytes, load: Load) -> Iterator[Due]:
-    """The sound of all rooms, each piece when its last sample has been said."""
+    """The sound of all rooms, each piece at the time of its last sample."""
     return merge(*(_room(pcm, load, number) for number in range(load.rooms)), key=itemgetter(0))
 
 
@@ -160,23 +158,21 @@ Row = dict[str, Any]
 
 
 class Meter:
-    """Counts what comes back from a load; thread-safe."""
+    """Counts the results of a load; thread-safe."""
 
     def __init__(self) -> None:
-        """Nothing has come back yet."""
         self._lock = Lock()
         #: By the names of a row.
         self.counts = Counter[str]()
         self.lags_s = array("d")
 
     def caption(self, lag_s: float, *, is_final: bool) -> None:
-        """A caption came with this delay."""
         with self._lock:
             self.counts.update(updates=1, finals=is_final)
             self.lags_s.append(lag_s)
 
     def add(self, **more: int) -> None:
-        """Count what did not come, by the names of a row."""
+        """Count what was lost, by the names of a row."""
         with self._lock:
             self.counts.update(more)
 
@@ -185,10 +181,7 @@ _COUNTED = ("updates", "finals", "dropped", "lost", "refused", "cut")
 
 
 def row_of(load: Load, meter: Meter, target: str, memory_mb: float | None) -> Row:
-    """The row of one load.
-
-    Delays are of captions: from a partial, or else from the end of the speech, until its caption was there.
-    """
+    """The row of one load; delays are from the partial, or else from the end of speech, to the caption."""
     p50_ms, p95_ms = None, None
     if meter.lags_s:
         p50_ms, p95_ms = (round(1000 * float(one), 1) for one in np.percentile(meter.lags_s, [50, 95]))
@@ -220,5 +213,4 @@ _NOTES = (
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """The table of all rows."""
     return tabulated(f"load on the {rows[0]['target']}", rows, _COLUMNS, notes=_NOTES)

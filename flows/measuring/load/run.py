@@ -1,4 +1,4 @@
-"""Runs ``surtitle loadgen``: loads one after the other, into the flow here or on a server; a row for each."""
+"""Runs ``surtitle loadgen``: loads one after the other, into the flow here or a server; a row for each."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from connectors.pacing import ALWAYS_DUE, nap
 from flows.captions.graph import build
 from flows.captions.inputs import Input
 from flows.captions.parts import make_parts
-from flows.captions.shared import Shared
+from flows.captions.resources import RunResources
 from flows.engine.recognition import check_recognizer
 from flows.measuring.load.rooms import (
     Due,
@@ -52,12 +52,7 @@ Speak = Callable[[Load, Meter], None]
 
 
 def generate_load(
-    overrides: Overrides,
-    recording: Path,
-    server: str | None,
-    rooms: str,
-    seconds: float,
-    json: Path | None,
+    overrides: Overrides, recording: Path, server: str | None, rooms: str, seconds: float, json: Path | None
 ) -> None:
     """Measure loads, and publish the rows.
 
@@ -66,7 +61,7 @@ def generate_load(
         server: Its address; None for the flow of this process, which the settings in ``overrides`` describe.
 
     Raises:
-        SurtitleError: when nothing can be measured, or rooms were cut off.
+        SurtitleError: when the load cannot run, or rooms were cut off.
     """
     numbers = [int(word) if word.isdecimal() else 0 for word in words("--rooms", rooms)]
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
@@ -86,7 +81,7 @@ def generate_load(
             try:
                 speak(Load(number, seconds), meter)
             except SurtitleError as error:
-                # What was measured before is worth a table.
+                # The earlier rows are still printed.
                 failure = error
                 break
             target, memory_mb = ("flow", resident_mb()) if server is None else ("server", None)
@@ -122,20 +117,20 @@ def _into_flow(settings: Settings, recording: Path, most_rooms: int, stop: Flag)
     settings = replace(
         settings,
         translate=replace(settings.translate, rooms=most_rooms),
-        # Any input does here: it is replaced by the load.
+        # A placeholder: the load replaces the input.
         input=replace(settings.input, partials="load", realtime=True),
         output=replace(settings.output, terminal=False),
     )
-    shared: Shared | None = None
+    resources: RunResources | None = None
 
     def speak(load: Load, meter: Meter) -> None:
-        nonlocal shared
+        nonlocal resources
         parts = make_parts(settings, observers=[_Observer(meter, from_speech=event_type is AudioChunk)])
-        shared = shared or parts.shared
-        shared.load()
+        resources = resources or parts.resources
+        resources.load()
         source = RoomsSource(events(load), stop)
         given = Input(event_type, cast("Any", source), WallClock(source.now))
-        run(build(parts._replace(shared=shared, given=given)), stop, workers=settings.run.workers)
+        run(build(parts._replace(resources=resources, given=given)), stop, workers=settings.run.workers)
 
     return speak
 

@@ -22,14 +22,12 @@ from operators.errors import InputError, UsageError
 _OPENING_S, _LAST_CAPTIONS_S = 20.0, 60.0
 # Seconds that the rooms get to end when the load is interrupted, and that the server gets to close each.
 _LEAVING_S, _CLOSING_S = 3.0, 2.0
-# Seconds between two looks whether it is.
+# Seconds between two checks of the interrupt.
 _LOOK_S = 0.2
 _FORBIDDEN = 403
 
 
 class _Server(NamedTuple):
-    """Where to speak, and what."""
-
     address: str
     sound: bytes
     #: Languages of the captions, for one room after the other; empty for the server's first one.
@@ -42,13 +40,13 @@ def speak_to_server(
 ) -> Callable[[Load, Meter], None]:
     """Make a function that speaks in rooms of a server that was started with ``surtitle serve``.
 
-    ``address`` is the page of the server, such as ``http://127.0.0.1:8080/``, and ``token`` its token, if it
-    has one. The rooms fall silent when ``stop`` is set. Raises `UsageError` for an address that is none.
+    ``address`` is the page of the server, such as ``http://127.0.0.1:8080/``. The rooms fall silent when
+    ``stop`` is set. Raises `UsageError` for an invalid address.
     """
     parts = parts_of(address)
     if parts is None or parts.scheme not in ("http", "https"):
         raise UsageError(f"--server: {shown(address)} is no address; give one such as http://127.0.0.1:8080/")
-    # Not in a cookie: its name has the server's own port, which is another one behind a proxy.
+    # Not in a cookie: its name has the server's port, which differs behind a proxy.
     query = urlencode({"token": token}) if token else ""
     scheme = parts.scheme.replace("http", "ws")
     server = _Server(urlunsplit((scheme, parts.netloc, "/rooms", query, "")), sound, to, stop)
@@ -56,7 +54,7 @@ def speak_to_server(
 
 
 async def _speak(server: _Server, load: Load, meter: Meter) -> None:
-    """Speak in all rooms. Raises `InputError` if the server cannot be reached, or opens no room."""
+    """Speak in all rooms. Raises `InputError` if the server cannot be reached or opens no room."""
     rooms = [_Room(server, number, load, meter) for number in range(load.rooms)]
     # Not a task group, which would wrap the error for the user.
     speaking = asyncio.gather(*(room.run() for room in rooms))
@@ -92,7 +90,7 @@ class _Room:
         self._dropped = 0
 
     async def run(self) -> None:
-        """Speak until the room is over; raises `InputError` if the other side is no server of rooms."""
+        """Speak until the room is over; raises `InputError` if the other side is no surtitle server."""
         address = self._server.address
         await asyncio.sleep(begin_s(self._number))
         try:
@@ -113,7 +111,7 @@ class _Room:
         )
 
     async def _converse(self, socket: ClientConnection) -> None:
-        """Open the room, speak, and read captions until it is over, refused, or silent for too long."""
+        """Open the room, speak, and read captions until it ends, is refused, or times out."""
         to = self._server.to[self._number % len(self._server.to)] if self._server.to else None
         await socket.send(json.dumps({"type": "open", "room": f"load {self._number + 1}", "to": to}))
         now_s, sending = asyncio.get_running_loop().time, None

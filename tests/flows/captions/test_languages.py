@@ -32,7 +32,7 @@ LANGUAGES = {"de": "German", "fr": "French"}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], Path]:
     """Runs the flow on toy models with captions in these languages, and gives the folder with its files."""
-    recovering.ToyShared.step_s = 0.0
+    recovering.ToyResources.step_s = 0.0
 
     def run(to: str, partials: Path) -> Path:
         folder = tmp_path_factory.mktemp("run")

@@ -12,7 +12,7 @@ from connectors.microphone.devices import InputDevice
 from flows.cli.app import print_devices
 from flows.cli.doctor import print_result
 from flows.doctor.checks import Finding, Result
-from flows.running.waiting import Waiting
+from flows.running.progress import ProgressLine
 from tests.program import surtitle
 
 NAME, PRINTED = "talk\x1b]0;obeyed\x07", r"talk\x1b]0;obeyed\x07"
@@ -57,8 +57,8 @@ def test_the_present_step_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr(
-        "flows.running.waiting.Console", lambda **_: Console(file=out, width=200, force_terminal=True)
+        "flows.running.progress.Console", lambda **_: Console(file=out, width=200, force_terminal=True)
     )
-    with Waiting(quiet=False, captions=False) as waiting:
-        waiting.doing(f"writing [/] {NAME}", None)
+    with ProgressLine(quiet=False, captions=False) as line:
+        line.doing(f"writing [/] {NAME}", None)
     assert f"writing [/] {PRINTED}" in out.getvalue()

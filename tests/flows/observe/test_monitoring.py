@@ -44,7 +44,7 @@ from operators.notifications import (
 )
 from tests.flows.talk import captions
 from tests.program import ROOT, SURTITLE, Program, completed
-from tests.recovering import ToyShared
+from tests.recovering import ToyResources
 from tests.waiting import until
 
 CAPTIONS = str(ROOT / "tests" / "samples" / "captions.jsonl")
@@ -192,8 +192,8 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
         "output": {"terminal": False},
         "metrics": {"listen": 0},
     }
-    parts = make_parts(load_settings(None, raw), ToyShared)
-    parts.shared.service()._of("").__class__ = Hanging  # type: ignore[attr-defined]  # a DirectService
+    parts = make_parts(load_settings(None, raw), ToyResources)
+    parts.resources.service()._of("").__class__ = Hanging  # type: ignore[attr-defined]  # a DirectService
     dataflow = build(parts)
     seen: list[str] = []
 
@@ -203,14 +203,14 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
         assert "surtitle_healthy 0.0" in get(address, "/metrics")[1]
         Hanging.may.set()
         until(lambda: health(address)["status"] == "ok")
-        parts.shared.stop.set()
+        parts.resources.stop.set()
 
     assert parts.observers.monitoring is not None
     with parts.observers.monitoring.served() as address, ThreadPoolExecutor(1) as pool:
         seen.append(health(address)["status"])
         parts.observers.observe(RunBegan())
         probing = pool.submit(probe, address)
-        run(dataflow, parts.shared.stop)
+        run(dataflow, parts.resources.stop)
         probing.result()
         seen.append(health(address)["status"])
     assert re.sub(r"\d+", "some", "; ".join(seen)) == "starting; no caption for some s despite speech; over"

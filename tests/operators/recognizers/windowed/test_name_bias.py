@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flows.captions.shared import Shared
+from flows.captions.resources import RunResources
 from flows.settings.loading import load_settings
 from operators.decoding.forward import Logits, Task
 from operators.decoding.pass_cost import PassCosts
@@ -85,7 +85,7 @@ def test_the_recogniser_of_a_run_expects_the_names_of_its_glossary_only(tmp_path
     terms.write_text("Johannes Gutenberg\tJohannes Gutenberg\n")
     for glossary, names in ((str(terms), [b" Gutenberg"]), (None, None)):
         settings = load_settings(None, {"translate": {"glossary": glossary} if glossary else {}})
-        made = Shared(settings, lambda _event: None).recognizer("talk")
+        made = RunResources(settings, lambda _event: None).recognizer("talk")
         assert isinstance(made, MoonshineRecognizer)
         bias = made._bias
         assert (None if bias is None else bias._names) == names

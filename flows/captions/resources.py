@@ -1,7 +1,4 @@
-"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores).
-
-The models translate, and judge where sentences end.
-"""
+"""Shared resources of a process's workers: the stop flag, and models (copies would compete for cores)."""
 
 import atexit
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -38,54 +35,51 @@ Made = TypeVar("Made")
 
 
 class StreamLanguages(Protocol):
-    """The languages of streams that differ in them, or have several."""
+    """The languages of streams that have several or differ in them."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """All that there may be, the usual one first."""
+        """All directions, the usual one first."""
         ...
 
     def directions_of(self, stream: str, /) -> tuple[Direction, ...]:
-        """The languages of a stream, at least one."""
+        """At least one."""
         ...
 
     def direction(self, channel: str, /) -> Direction:
-        """Those of a stream, or of one of its languages (`channel_of`)."""
+        """The direction of a stream, or of one of its languages (`channel_of`)."""
         ...
 
 
 class TalkLanguages:
-    """The same languages for all streams: one that is spoken, and one or several of captions."""
+    """The same languages for all streams."""
 
     def __init__(self, directions: tuple[Direction, ...]) -> None:
         self.directions = directions
 
     def directions_of(self, stream: str) -> tuple[Direction, ...]:  # noqa: ARG002 - as of `StreamLanguages`
-        """All of them."""
         return self.directions
 
     def direction(self, channel: str) -> Direction:
-        """That of the channel's language; the first one where it names none, or none that is known."""
+        """The direction of the channel's language; by default the first one."""
         return direction_to(parted(channel)[1], self.directions)
 
 
-class Shared:
-    """The shared resources: one instance per process and flow, thread-safe."""
+class RunResources:
+    """Models and stop flag shared by the workers of a process: one instance for each flow, thread-safe."""
 
     def __init__(
         self,
         settings: Settings,
         observe: Observe,
         languages: StreamLanguages | None = None,
-        earlier: "Shared | None" = None,
+        earlier: "RunResources | None" = None,
     ) -> None:
         """Load nothing yet.
 
         Args:
-            observe: Called with events of loading and of recognisers.
-            languages: Those of each stream, if streams differ in them.
-            earlier: Of a run that came to its end, with the same settings but for its input and outputs: its
-                models are used.
+            languages: Set if streams differ in their languages.
+            earlier: Resources of a finished run whose models are reused; only input and outputs may differ.
         """
         self._settings = settings
         self._observe = observe
@@ -94,13 +88,13 @@ class Shared:
         self._lock = Lock()
         self._service: Service | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
-        # Of English, or None without one; empty until it is loaded.
+        # Empty until it is loaded; then for English, or None.
         self._judges: list[Judge | None] = [] if earlier is None else earlier._judges
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load what translates and what judges, if anything does; otherwise that happens on first use."""
+        """Load the translation and boundary models now instead of on first use."""
         if self._directions:
             self.service()
         is_english = any(one.source == ENGLISH for one in self._languages.directions)
@@ -108,7 +102,7 @@ class Shared:
             self._judge()
 
     def service(self) -> Service:
-        """What translates, loaded on first use."""
+        """Loaded on first use."""
         with self._lock:
             if self._service is None:
                 with self._opened() as engines:
@@ -116,11 +110,10 @@ class Shared:
             return self._service
 
     def recognizer(self, stream: str) -> Recognizer:
-        """A recogniser for one stream."""
         settings: RecognizerSettings = self._settings.recognize
         observe = self._observe
         if self._settings.finals_only and not self._settings.is_live:
-            # Live, updates also tell that a sentence goes on.
+            # Live updates also show that a sentence goes on.
             settings = finals_of(settings)
         if self._settings.input.rooms:
             # The other rooms do not wait for this one.
@@ -134,12 +127,12 @@ class Shared:
 
     @cached_property
     def _expected(self) -> Set[str]:
-        """The words of all glossaries, which are for the language that is spoken first."""
+        """The words of all glossaries; they are in the first spoken language."""
         files = dict.fromkeys(file for _, file in parted_files(self._settings.translate.glossary))
         return frozenset[str]().union(*(read_glossary(Path(file).expanduser()).words for file in files))
 
     def sentences(self) -> MakeSentences | None:
-        """Makes what joins a stream's segments into sentences; None if segments are not joined."""
+        """Makes the joiner of a stream's segments; None if segments are not joined."""
         settings, languages = self._settings.sentences, self._languages
         if settings.method == "off":
             return None
@@ -155,11 +148,10 @@ class Shared:
 
     @property
     def _directions(self) -> list[Direction]:
-        """The languages to translate."""
         return [one for one in self._languages.directions if one.translates]
 
     def _judge(self) -> Judge | None:
-        """What judges English sentences, loaded on first use, after what translates."""
+        """The scorer of English sentence boundaries, loaded on first use, after the translation models."""
         if self._directions:
             self.service()
         with self._lock:
@@ -189,7 +181,6 @@ class Shared:
         return service
 
     def _translators(self, engine: Engine, decoder: Decoder) -> dict[str, SegmentTranslator]:
-        """The translators of an engine, by the codes of their directions."""
         settings = self._settings.translate
         return {
             one.code: engine.translator(to_direction(settings, one), decoder)
@@ -198,12 +189,12 @@ class Shared:
         }
 
     def _by_language(self, made: Mapping[str, Made]) -> Callable[[str], Made]:
-        """Gives what was ``made`` for the direction of a stream, or of one of its languages."""
+        """Selects by the direction of a stream, or of one of its languages."""
         return lambda channel: made[self._languages.direction(channel).code]
 
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:
-        """The engines for all languages, and report them as loaded afterwards."""
+        """Open the engines for all languages, and report them as loaded afterwards."""
         with self._loading():
             settings = self._settings.translate
             if self._settings.translates_together:
@@ -227,11 +218,10 @@ class Shared:
 
 
 #: Makes the resources of a run.
-MakeShared = Callable[[Settings, Observe, StreamLanguages | None], Shared]
+MakeResources = Callable[[Settings, Observe, StreamLanguages | None], RunResources]
 
 
 def _usage(engines: Sequence[Engine]) -> Usage:
-    """What the sessions of all models hold."""
     first = [engine.first for engine in engines if engine.first is not None]
     each = [engine.pool.usage for engine in (*engines, *first)]
     return Usage(*(sum(numbers) for numbers in zip(*each, strict=True)))

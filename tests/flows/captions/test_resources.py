@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from flows.captions import shared
-from flows.captions.shared import Shared
+from flows.captions import resources
+from flows.captions.resources import RunResources
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
 from operators.decoding.drive import Decoder, OneAtATime
@@ -56,9 +56,9 @@ def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.Monk
         progress("loading the model", 0.5)
         return [_Engine("en-de")]
 
-    monkeypatch.setattr(shared, "open_engines", open_engines)
+    monkeypatch.setattr(resources, "open_engines", open_engines)
     told: list[Observed] = []
-    one = Shared(load_settings(None), told.append)
+    one = RunResources(load_settings(None), told.append)
     assert one.service() is one.service()
     *loading, loaded = told
     assert loading == [LoadingBegan(), LoadingAt("loading the model", 0.5), LoadingEnded()]
@@ -66,7 +66,7 @@ def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.Monk
     assert loaded.usage() == Usage(1, 4, 10)
     # The next recording needs no loading.
     told.clear()
-    Shared(load_settings(None), told.append, earlier=one).service()
+    RunResources(load_settings(None), told.append, earlier=one).service()
     assert [*map(type, told)] == [LoadingBegan, LoadingEnded, ModelLoaded]
 
 
@@ -74,10 +74,10 @@ def test_a_model_that_cannot_be_loaded_is_not_being_loaded_any_more(monkeypatch:
     def open_engines(*_given: Any) -> Any:
         raise InputError("it is damaged")
 
-    monkeypatch.setattr(shared, "open_engines", open_engines)
+    monkeypatch.setattr(resources, "open_engines", open_engines)
     told: list[Observed] = []
     with pytest.raises(InputError, match="it is damaged"):
-        Shared(load_settings(None), told.append).service()
+        RunResources(load_settings(None), told.append).service()
     assert told == [LoadingBegan(), LoadingEnded()]
 
 
@@ -100,9 +100,9 @@ def test_a_stream_is_translated_by_the_engine_for_its_languages(
     settings = load_settings(None, given | {"translate": translate, "sentences": {"method": "off"}})
     for stream in ("German", "Italian", "Spanish"):
         engines = [_Engine("en-de", "en-it"), _Engine("en-es")]
-        monkeypatch.setattr(shared, "open_engines", lambda *_given, engines=engines: engines)
+        monkeypatch.setattr(resources, "open_engines", lambda *_given, engines=engines: engines)
         told: list[Observed] = []
-        one = Shared(settings, told.append, languages)
+        one = RunResources(settings, told.append, languages)
         one.load()
         service, streams = one.service(), Streams()
         assert isinstance(service, kind)
@@ -128,11 +128,11 @@ def test_only_english_is_judged_whatever_translates(monkeypatch: pytest.MonkeyPa
         opened.append(list(models))
         return judge
 
-    monkeypatch.setattr(shared, "open_judge", open_judge)
+    monkeypatch.setattr(resources, "open_judge", open_judge)
     finals = {}
     for spoken in ("English", "German"):
         settings = load_settings(None, {"translate": {"from": spoken, "to": spoken}})
-        make = Shared(settings, lambda _event: None).sentences()
+        make = RunResources(settings, lambda _event: None).sentences()
         assert make is not None
         joined = make(SentencesState("a"))
         for segment, text in enumerate(("It was late.", "Nobody came any more.")):

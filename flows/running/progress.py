@@ -1,4 +1,4 @@
-"""Tells the user the reason for a wait: loading a model, or processing a recording."""
+"""The progress line: shows why the user waits, such as for a model or a recording."""
 
 import logging
 import sys
@@ -6,19 +6,19 @@ import sys
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from connectors.messages import tell
+from connectors.messages import log_event
 from operators.errors import printable
 from operators.notifications import LoadingAt, Observed, RecordingAt
 
 
-class Waiting:
+class ProgressLine:
     """A progress line on stderr. It is silent if stderr is not a terminal or the user asked for quiet."""
 
     def __init__(self, *, quiet: bool, captions: bool) -> None:
         """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
         console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
-        # What is printed is drawn above the line, so not if it goes into a file.
+        # Standard output is redirected above the line, unless it goes into a file.
         self._progress = Progress(
             *columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()
         )
@@ -26,17 +26,17 @@ class Waiting:
         self._task: TaskID | None = None
         self._what = ""
 
-    def __enter__(self) -> "Waiting":
+    def __enter__(self) -> "ProgressLine":
         return self
 
     def __exit__(self, *_error: object) -> None:
         self.end()
 
     def doing(self, what: str, fraction: float | None) -> None:
-        """Show the current step, and the fraction that is done (0 to 1; None if unknown)."""
+        """``fraction`` is the part that is done, 0 to 1; None if unknown."""
         if what != self._what:
             self.end()
-            tell("progress", what, level=logging.INFO)
+            log_event("progress", what, level=logging.INFO)
             self._progress.start()
             self._task = self._progress.add_task(printable(what), total=None if fraction is None else 1.0)
             self._what = what
@@ -46,7 +46,6 @@ class Waiting:
                 self.end()
 
     def observe(self, event: Observed) -> None:
-        """Show the progress of loading a model, or of a recording."""
         match event:
             case LoadingAt(what, fraction):
                 self.doing(what, fraction)
@@ -56,7 +55,6 @@ class Waiting:
                 self.doing("translating the recording", position_s / duration_s)
 
     def end(self) -> None:
-        """Remove the line."""
         if self._task is not None:
             self._progress.remove_task(self._task)
             self._progress.stop()
