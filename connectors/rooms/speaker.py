@@ -11,7 +11,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
+from connectors.rooms.messages import (
+    AudioAck,
+    End,
+    Notice,
+    OpenRequest,
+    OpenResponse,
+    Refusal,
+    decoded,
+    encoded,
+    frames,
+)
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
 from connectors.rooms.room import BYTES_PER_SECOND, Room
 from connectors.web.hub import Client, Hub
@@ -84,7 +94,7 @@ class RoomSpeakers:
         except WebSocketDisconnect:
             pass
 
-    async def _opening(self, socket: WebSocket) -> Open:
+    async def _opening(self, socket: WebSocket) -> OpenRequest:
         limits = self._rooms.limits
         try:
             async with asyncio.timeout(limits.opening_s):
@@ -94,13 +104,13 @@ class RoomSpeakers:
                 f"no room was opened within {limits.opening_s:g} seconds; send an opening message first"
             ) from None
         opening = decoded(message) if isinstance(message, str) else None
-        if not isinstance(opening, Open):
+        if not isinstance(opening, OpenRequest):
             raise _Rejection(
                 'the first message must open a room, such as {"type": "open", "room": "hall", "to": "German"}'
             )
         return opening
 
-    def _room(self, opening: Open) -> Room:
+    def _room(self, opening: OpenRequest) -> Room:
         if self._hub.is_full:
             raise _Rejection("this server has no free connection; try again later", _LATER)
         known = None if opening.key is None else self._rooms.known(opening.key)
@@ -163,7 +173,7 @@ def _told(language: Language) -> dict[str, str]:
 
 async def _tell(socket: WebSocket, room: Room, client: Client) -> None:
     """Send captions until the room is over or the server ends."""
-    opened = Opened(
+    opened = OpenResponse(
         stream=room.stream,
         key=room.key,
         view=room.view,
@@ -235,7 +245,7 @@ class _Speaker:
 
     async def _confirm(self) -> None:
         self._confirmed_s = monotonic()
-        message = Received(received=self._room.received, at_s=self._room.end_s)
+        message = AudioAck(received=self._room.received, at_s=self._room.end_s)
         await self._socket.send_text(encoded(message))
 
     async def _keep_pace(self, count: int) -> None:
