@@ -20,8 +20,8 @@ from operators.errors import ClusterError, InputError, OutputError, SurtitleErro
 from operators.events import Event
 
 #: A message as it is read, and as it is written.
-Received: TypeAlias = KafkaSourceMessage[bytes | None, bytes | None]
-Sent: TypeAlias = KafkaSinkMessage[bytes | None, bytes | None]
+SourceMessage: TypeAlias = KafkaSourceMessage[bytes | None, bytes | None]
+SinkMessage: TypeAlias = KafkaSinkMessage[bytes | None, bytes | None]
 
 #: Seconds to wait for a broker's answer.
 ANSWER_S = 10.0
@@ -250,14 +250,14 @@ class DeadLetter(NamedTuple):
     """A message that cannot be used, and the reason in plain words."""
 
     reason: str
-    message: Received
+    message: SourceMessage
 
     @property
     def place(self) -> str:
         """Where it came from, for the user."""
         return f"message {self.message.offset} of {self.message.topic}, partition {self.message.partition}"
 
-    def sent(self) -> Sent:
+    def sent(self) -> SinkMessage:
         """The message for the topic of dead letters: its own key and bytes; the headers tell the rest."""
         key, value = self.message.key, self.message.value
         told = {
@@ -268,7 +268,7 @@ class DeadLetter(NamedTuple):
         return KafkaSinkMessage(key, value and value[:_KEPT_BYTES], headers=headers)
 
 
-def event_of(decoder: LineDecoder[E], message: Received) -> E | DeadLetter:
+def event_of(decoder: LineDecoder[E], message: SourceMessage) -> E | DeadLetter:
     """The event of a message, or why there is none."""
     if message.value is None:
         return DeadLetter("the message is empty; expected a JSON object", message)
@@ -286,6 +286,6 @@ def event_of(decoder: LineDecoder[E], message: Received) -> E | DeadLetter:
     return event
 
 
-def message_of(event: Event) -> Sent:
+def message_of(event: Event) -> SinkMessage:
     """The message of an event: what a line of a file holds, with the stream as the key."""
     return KafkaSinkMessage(event.stream.encode(errors="replace"), msgspec.json.encode(event))
