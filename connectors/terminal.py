@@ -21,16 +21,7 @@ from typing_extensions import override
 
 from connectors.files.output import WriteError
 from connectors.messages import tell
-from connectors.view import (
-    COLUMNS,
-    ROWS,
-    CaptionRow,
-    Status,
-    encodable,
-    roll_up,
-    row_width,
-    status_text,
-)
+from connectors.view import COLUMNS, ROWS, CaptionRow, Status, encodable, roll_up, row_width, status_text
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text import cleaned, settled, wrap
