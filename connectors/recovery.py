@@ -104,7 +104,6 @@ class RecoveryFolder:
 
     @property
     def config(self) -> RecoveryConfig:
-        """The configuration for Bytewax."""
         return RecoveryConfig(self.path)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
 
     def __enter__(self) -> Self:

@@ -42,7 +42,6 @@ class Screen:
     as text, never as control sequences.
 
     Args:
-        out: Where to.
         is_logged: Log everything that is not a caption.
     """
 
@@ -91,8 +90,6 @@ class Screen:
 
 
 class _OpenCaption(NamedTuple):
-    """A caption waiting for its final."""
-
     text: str
     language: str
     #: Number of its characters that were already in the previous caption.

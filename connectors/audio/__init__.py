@@ -1,1 +1,0 @@
-"""Recordings: a source that reads them and a sink that writes them."""

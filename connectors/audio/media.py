@@ -49,7 +49,6 @@ class TrackChoice(NamedTuple):
     spoken: str = ""
 
 
-#: The default track.
 DEFAULT_TRACK = TrackChoice()
 
 
@@ -64,7 +63,6 @@ class MediaDecoder:
         stop: When set, nothing is waited for, and the blocks end.
         is_live: Whether it is a broadcast.
         heard_s: How much of a broadcast was heard before, by its own clock in seconds.
-        choice: Which audio track.
 
     Raises:
         InputError: when it cannot be decoded.
@@ -227,7 +225,7 @@ def _url(recording: str) -> str:
 
 
 def _find_track(header: Header, choice: TrackChoice) -> Stream:
-    """The track that is asked for, or the one in the spoken language, or the default one."""
+    """The chosen track, or the one in the spoken language, or the default one."""
     if not (tracks := header.of("Audio")):
         raise MediaError("it has no audio track", "give a recording with sound")
     if choice.track.isdecimal():

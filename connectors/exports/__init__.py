@@ -1,1 +1,0 @@
-"""Captions in formats for other programs."""

@@ -39,7 +39,7 @@ _NO_GLYPH = "failed to find any fallback with glyph 0x"
 
 
 class Subtitles(NamedTuple):
-    """A SubRip file, and the language that it is in."""
+    """A SubRip file and its language."""
 
     path: Path
     language: Language
@@ -151,7 +151,7 @@ def _arguments(
     recording: Path, header: Header, container: str, tracks: Sequence[Subtitles], burnt: Subtitles | None,
     folder: Path,
 ) -> list[str]:  # fmt: skip
-    """What to say to FFmpeg, but for the file to write."""
+    """FFmpeg's arguments, except for the output file."""
     if not (header.of("Audio") or header.of("Video")):
         raise MediaError("it has neither sound nor pictures", "give a recording")
     pictures = next((one for one in header.of("Video") if not one.is_cover), None)

@@ -40,7 +40,6 @@ class RoomFiles:
     """
 
     def __init__(self, folder: Path, watch: OutputWatch) -> None:
-        """Prepare files in ``folder``; ``watch`` is told of what is lost."""
         self._folder = folder
         self._watch = watch
         self._lock = Lock()
@@ -62,13 +61,13 @@ class RoomFiles:
             file.write(caption)
 
     def end(self, stream: str) -> None:
-        """A room is over: write what is left of it, and close its files."""
+        """Write what is left of a room that is over, and close its files."""
         with self._lock:
             for channel in [one for one in self._open if parted(one)[0] == stream]:
                 self._open.pop(channel).close()
 
     def close(self) -> None:
-        """All rooms are over."""
+        """End all rooms."""
         for stream in {parted(one)[0] for one in self._open}:
             self.end(stream)
 
@@ -82,8 +81,6 @@ def file_name(stream: str) -> str:
 
 
 class _RoomFile:
-    """The two files of a room."""
-
     def __init__(self, path: Path, direction: Direction, began_s: float, watch: OutputWatch) -> None:
         self._began_s = began_s
         columns = Columns(direction.source.columns, direction.target.columns)

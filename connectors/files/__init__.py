@@ -1,1 +1,0 @@
-"""Files that are read and written with care: whole, locked, bounded, and missed when they fail."""

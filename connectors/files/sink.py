@@ -39,7 +39,7 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         encode: Returns the bytes of a record, given its number from 1; empty for a record that is left out.
         header: What precedes the first record.
         state: How much of the file is kept.
-        watch: Told of records that cannot be written. Without it, the first error ends the flow.
+        watch: Notified of records that cannot be written. Without it, the first error ends the flow.
     """
 
     def __init__(

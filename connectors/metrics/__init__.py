@@ -1,1 +1,0 @@
-"""The metrics of a run, and the server for metrics and health checks."""

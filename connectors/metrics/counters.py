@@ -88,7 +88,6 @@ class RunMetrics(logging.Handler):
         Gauge(f"surtitle_{name}", text, registry=self.registry).set_function(value)
 
     def record(self, record: ErasureRecord) -> None:
-        """Count a caption and its cost."""
         self._captions.labels("final" if record.is_final else "partial").inc()
         segment = record.channel, record.segment
         if segment not in self._open:

@@ -37,8 +37,6 @@ _open_streams: set["InputStream"] = set()
 
 
 class InputDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """An input device."""
-
     #: PortAudio's number, which changes when devices are plugged in or removed; monitors have later ones.
     index: int
     name: str

@@ -1,1 +1,0 @@
-"""Model files: find, fetch, check, assemble and write them."""

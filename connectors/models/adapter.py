@@ -145,7 +145,6 @@ def adapter_file(adapter: Adapter, architecture: str, entries: Mapping[str, Entr
     """The content of a GGUF file for an adapter.
 
     Args:
-        adapter: the adapter.
         architecture: GGUF's name of the base model's architecture.
         entries: further header entries, such as ``surtitle.templates`` and the training data.
     """

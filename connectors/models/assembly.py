@@ -124,8 +124,6 @@ def _entries(file: GgufFile, kept: NDArray[np.intp], size: int, path: Path) -> d
 
 
 class Parts(NamedTuple):
-    """The parts from which a model is assembled."""
-
     base: Path
     adapter: Path
     #: The list of kept tokens; None for all of them.
@@ -212,9 +210,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     """The path of a captions model, which is assembled if it is not in the cache.
 
     Args:
-        base: the file of the base model.
         folder: the folder of the adapter and the list of tokens; its name is that of the direction.
-        progress: gets each step and its progress.
 
     Raises:
         InputError: a part is missing or damaged.

@@ -69,7 +69,6 @@ def firefox_languages() -> list[str]:
 
 
 def has_firefox(direction: Direction) -> bool:
-    """Whether there is a model for a direction."""
     source, target = direction.source.code, direction.target.code
     return (target == "en" and source in _SOURCES) or (source == "en" and target in _TARGETS)
 
@@ -109,8 +108,6 @@ def fetch_firefox(direction: Direction, progress: Progress = silent, *, registry
 
     Args:
         direction: from or into English.
-        progress: gets each step and its progress.
-        registry: its address.
 
     Raises:
         UsageError: there is no model for the direction.

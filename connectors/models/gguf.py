@@ -80,7 +80,6 @@ class GgufFile(NamedTuple):
 
 
 def decode(entry: Entry) -> Value:
-    """The value of an entry."""
     if entry.kind == _STRING:
         return entry.data[8:].decode("utf-8", "replace")
     if entry.kind != _ARRAY:

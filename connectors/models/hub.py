@@ -29,8 +29,6 @@ def fetch_model(name: str, progress: Progress, sha256: str | None = None) -> Pat
 
     Args:
         name: ``hub:OWNER/REPO:FILE.gguf``; the file may be in a folder of the repository.
-        progress: gets each step and its progress.
-        sha256: the checksum of its content, if it is known.
 
     Raises:
         UsageError: the name has another form.
@@ -72,7 +70,6 @@ def fetch_folder(repo: str, files: Sequence[str], optional: Sequence[str], progr
         repo: ``OWNER/REPO``.
         files: those to fetch; the first one is in no folder of the repository.
         optional: those to fetch if there are such.
-        progress: gets each step and its progress.
 
     Raises:
         InputError: a file does not exist, is unreachable or arrived damaged.

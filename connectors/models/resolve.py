@@ -110,7 +110,7 @@ def firefox_model(direction: Direction) -> str:
     return FIREFOX if ENGLISH in direction else f"{FIREFOX}+{FIREFOX}"
 
 
-#: What this process has tried in vain, and said.
+#: What this process failed to download, and has logged.
 _failed = set[tuple[Direction, str]]()
 
 
@@ -122,7 +122,7 @@ def default_model(direction: Direction) -> str:
 
 
 def fetch_default(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> None:
-    """Download what ``default`` should be for a direction; if that fails, say what it is instead, once.
+    """Download what ``default`` should be for a direction; if that fails, log what it is instead, once.
 
     Raises the errors of `fetch_firefox` if no language model translates the direction either.
     """

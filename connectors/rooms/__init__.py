@@ -1,1 +1,0 @@
-"""Rooms whose speakers send their sound over the network, and get its captions back."""

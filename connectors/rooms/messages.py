@@ -66,7 +66,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     sentence: str
 
 
-#: All that a speaker may say.
+#: Messages from a speaker, and to one.
 FromSpeaker = OpenRequest | End
 ToSpeaker = OpenResponse | AudioAck | Notice | Refusal
 
@@ -91,7 +91,6 @@ def said_by_server(text: str | bytes) -> ToSpeaker | Message | None:
 
 
 def encoded(message: ToSpeaker) -> str:
-    """A message for a speaker."""
     return msgspec.json.encode(message).decode()
 
 

@@ -27,8 +27,6 @@ _IN_FLIGHT_S = 2.0
 
 
 class RoomLimits(NamedTuple):
-    """The limits of one server of rooms."""
-
     #: Maximum number of rooms at the same time.
     rooms: int = 4
     #: Seconds without audible sound after which a room ends, and the peak level below which sound is silence.
@@ -152,5 +150,4 @@ class Room:
             yield chunk
 
     def processed(self, chunk: AudioChunk) -> None:
-        """The recogniser has processed a chunk."""
         self._in_flight -= len(chunk.pcm)

@@ -68,14 +68,13 @@ class RoomSpeakers:
         self._ends: dict[str, asyncio.TimerHandle] = {}
 
     def routes(self) -> list[BaseRoute]:
-        """What is offered, and the WebSockets."""
         return [Route("/rooms.json", self._offer), WebSocketRoute("/rooms", self._answer)]
 
     async def _offer(self, _request: Request) -> Response:
         rooms = self._rooms
         offered = {
-            "from": [_told(one) for one in rooms.spoken],
-            "to": [_told(one) for one in rooms.written],
+            "from": [_language_fields(one) for one in rooms.spoken],
+            "to": [_language_fields(one) for one in rooms.written],
             "free": max(0, rooms.limits.rooms - len(rooms)),
             "kept": rooms.keys is not None,
         }
@@ -134,7 +133,7 @@ class RoomSpeakers:
             self._ends.pop(room.stream).cancel()
         tasks = [
             asyncio.create_task(_Speaker(socket, room, self._rooms).listen()),
-            asyncio.create_task(_tell(socket, room, client)),
+            asyncio.create_task(_send_captions(socket, room, client)),
             asyncio.create_task(moved.wait()),
         ]
         try:
@@ -167,11 +166,11 @@ class RoomSpeakers:
         room.end()
 
 
-def _told(language: Language) -> dict[str, str]:
+def _language_fields(language: Language) -> dict[str, str]:
     return {"name": language.name, "code": language.code}
 
 
-async def _tell(socket: WebSocket, room: Room, client: Client) -> None:
+async def _send_captions(socket: WebSocket, room: Room, client: Client) -> None:
     """Send captions until the room is over or the server ends."""
     opened = OpenResponse(
         stream=room.stream,
@@ -199,7 +198,7 @@ class _Speaker:
         # Bytes that may come at once by now, and when that was.
         self._left, self._at_s = _BURST_S * BYTES_PER_SECOND, monotonic()
         self._confirmed_s = 0.0
-        self._was_told = False
+        self._has_warned = False
         # A pause of the connection is no silence of the room.
         room.heard_s = rooms.now()
 
@@ -255,8 +254,8 @@ class _Speaker:
         self._left, self._at_s = filled - max(count, _MIN_CHARGED_BYTES), now_s
         if self._left >= 0:
             return
-        if not self._was_told:
-            self._was_told = True
+        if not self._has_warned:
+            self._has_warned = True
             sentence = (
                 f"sound comes faster than {rate} bytes a second and is taken at "
                 f"that rate; send it as it is spoken, in messages of {_MIN_CHARGED_BYTES} bytes or more"

@@ -1,1 +1,0 @@
-"""Files that a run can write, a module each."""

@@ -1,6 +1,6 @@
 """Sends captions to OBS, which puts them into its stream for viewers to turn on (CEA-608), as on Twitch.
 
-OBS is asked by the protocol of obs-websocket 5. It shows each text at once in the place of the one before,
+The protocol is obs-websocket 5. OBS shows each text at once in the place of the one before,
 in rows of 32 columns, and cuts it off after 128 bytes. So a text has two rows, and stays as long as reading
 it takes.
 """
@@ -101,11 +101,8 @@ def _hashed(text: str) -> str:
 
 def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
     with needs_extra("web", "output.obs"):
-        import websockets  # noqa: F401 - told before the run begins
+        import websockets  # noqa: F401 - missing packages are reported before the run begins
     return PostSink(url, _Obs(url.reveal()), watch=watch, useful_s=_USEFUL_S, schemes=("ws", "wss"))
 
 
-obs = SinkPart(
-    "obs", _sink, "captions",
-    is_address=True, in_one_language=True,
-)  # fmt: skip
+obs = SinkPart("obs", _sink, "captions", is_address=True, in_one_language=True)

@@ -1,8 +1,8 @@
 """Sends finals to another machine over HTTP, one request each, in order, on a thread of its own.
 
 A machine that does not answer must not delay captions. So finals wait here, at most `MAX_WAITING` of them,
-and each is sent again after a growing wait until it is taken. A request that is repeated has the same number,
-so that the receiver can tell.
+and each is sent again after a growing wait until it is taken. A repeated request has the same number,
+by which the receiver knows it.
 """
 
 import re
@@ -39,8 +39,6 @@ _REFUSED = (400, 413, 415, 422)
 
 
 class NumberedFinal(msgspec.Struct, frozen=True):
-    """A final that is sent."""
-
     number: int
     caption: Caption
     #: When it was said, as seconds since 1970.
@@ -65,7 +63,7 @@ class PostState(msgspec.Struct, frozen=True):
     waiting: tuple[NumberedFinal, ...] = ()
 
 
-class _Direct(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect: it would turn a POST into a GET, and take a secret elsewhere."""
 
     @override
@@ -73,7 +71,7 @@ class _Direct(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_opener = urllib.request.build_opener(_Direct)
+_opener = urllib.request.build_opener(_NoRedirect)
 
 
 def post(url: str, body: bytes, headers: dict[str, str]) -> int:
@@ -137,8 +135,6 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
 
 
 class PostPartition(StatefulSinkPartition[Caption, PostState]):
-    """The partition, and its thread."""
-
     def __init__(self, sink: PostSink, state: PostState) -> None:
         self._sink, self._address = sink, shown(sink.url)
         self._run, self._next = state.run, state.next_number

@@ -81,15 +81,12 @@ _TYPES = {
 
 
 class Asset(NamedTuple):
-    """One file."""
-
     content: bytes
     media_type: str
     etag: str
 
 
 def load_assets() -> dict[str, Asset]:
-    """All files of the page by name."""
     assets = {}
     for entry in files("connectors.web").joinpath("static").iterdir():
         media_type = _TYPES.get(entry.name.rpartition(".")[2])
@@ -163,7 +160,6 @@ def web_app(
 
     Args:
         front: The file of the page at ``/``.
-        more: Further routes.
     """
     pages = _Pages(hub, front)
 

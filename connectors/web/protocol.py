@@ -44,7 +44,6 @@ class StreamLog:
     def __init__(self, run: str, language: Languages, bounds: Bounds | None = None) -> None:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
-        #: The languages that it tells.
         self.language = language
         # Otherwise the source would say the same as the text.
         self._translates = language.source != language.target

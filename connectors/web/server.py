@@ -76,7 +76,6 @@ class WebServer:
 
     @property
     def needs_token(self) -> bool:
-        """Whether viewers need a token."""
         return self._token is not None
 
     def start(self) -> str:
