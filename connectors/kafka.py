@@ -49,7 +49,6 @@ class Cluster(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The brokers, for messages."""
         return ", ".join(self.brokers)
 
     def config(self, kind: type[SurtitleError], ours: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,7 +251,6 @@ class DeadLetter(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it came from, for the user."""
         return f"message {self.message.offset} of {self.message.topic}, partition {self.message.partition}"
 
     def sent(self) -> SinkMessage:

@@ -114,11 +114,11 @@ def begin_messages(format: Format) -> None:
         logging.getLogger(ours).setLevel(logging.INFO)
     if format == "json":
         logging.captureWarnings(True)
-        threading.excepthook = _tell_of_thread
+        threading.excepthook = _log_thread_error
     root.addHandler(Messages(format))
 
 
-def _tell_of_thread(what: threading.ExceptHookArgs) -> None:
+def _log_thread_error(what: threading.ExceptHookArgs) -> None:
     if what.exc_type is SystemExit or what.exc_value is None:
         return
     thread = what.thread.name if what.thread else "?"

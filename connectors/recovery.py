@@ -62,8 +62,6 @@ _NAME = "run.json"
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """What a folder belongs to."""
-
     schema: int
     settings: dict[str, dict[str, Any]] = {}
 

@@ -47,8 +47,6 @@ class MediaError(Exception):
 
 
 class Stream(NamedTuple):
-    """A track of a recording."""
-
     number: int
     #: ``Audio``, ``Video``, ``Subtitle``, ``Attachment`` or ``Data``.
     kind: str
@@ -160,11 +158,10 @@ class Ffmpeg:
         return status
 
     def end(self) -> None:
-        """End it; may be called more than once."""
         end(self.process)
 
     def reason(self) -> MediaError:
-        """Why it ended without a result, by its last message."""
+        """The error for an end without a result, from the last message."""
         last = self.remarks[-1].rpartition(": ")[2] if self.remarks else "FFmpeg failed"
         if last.startswith("Invalid data found"):
             return MediaError(

@@ -41,8 +41,6 @@ _PIPED_MP4 = " (or an MP4 in a pipe whose index is at its end: give the file its
 
 
 class TrackChoice(NamedTuple):
-    """Which audio track of a recording to decode."""
-
     #: Its number, from 1, or the code of its language; empty for the one in the spoken language.
     track: str = ""
     #: The code of the spoken language; empty if it is not known.

@@ -25,9 +25,9 @@ def write_chapters(recording: Path, into: Path) -> bool:
     if not ffmpeg.is_there():
         return False
     arguments = [*ffmpeg.opening(f"file:{recording.absolute()}"), "-f", "ffmetadata", "-"]
-    told = ffmpeg.Ffmpeg(arguments).output(_WAIT_S).decode(errors="replace")
+    metadata = ffmpeg.Ffmpeg(arguments).output(_WAIT_S).decode(errors="replace")
     cues = []
-    for number, chapter in enumerate(told.split("\n[CHAPTER]\n")[1:], 1):
+    for number, chapter in enumerate(metadata.split("\n[CHAPTER]\n")[1:], 1):
         about = {name.lower(): re.sub(r"\\(.)", r"\1", value) for name, value in _VALUE.findall(chapter)}
         base = Fraction(about["timebase"]) * 1000
         start_ms, end_ms = (round(int(about[name]) * base) for name in ("start", "end"))

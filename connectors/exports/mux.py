@@ -151,7 +151,6 @@ def _arguments(
     recording: Path, header: Header, container: str, tracks: Sequence[Subtitles], burnt: Subtitles | None,
     folder: Path,
 ) -> list[str]:  # fmt: skip
-    """FFmpeg's arguments, except for the output file."""
     if not (header.of("Audio") or header.of("Video")):
         raise MediaError("it has neither sound nor pictures", "give a recording")
     pictures = next((one for one in header.of("Video") if not one.is_cover), None)

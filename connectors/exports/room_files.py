@@ -29,7 +29,7 @@ _TIMES = ("start_s", "end_s", "arrival_s", "started_s", "ready_s", "shown_s")
 
 
 class RoomFiles:
-    """Writes what rooms said, each language of captions into files of its own. Thread-safe.
+    """Writes the captions of rooms, each language of captions into files of its own. Thread-safe.
 
     A final is in its room's ``.jsonl`` before `write` returns; the ``.vtt`` follows with the next caption, or
     when the room ends. Times count from the beginning of the room. What cannot be written is counted as lost,
@@ -67,7 +67,6 @@ class RoomFiles:
                 self._open.pop(channel).close()
 
     def close(self) -> None:
-        """End all rooms."""
         for stream in {parted(one)[0] for one in self._open}:
             self.end(stream)
 
@@ -104,7 +103,6 @@ class _RoomFile:
 
 
 def _since(caption: Caption, began_s: float) -> Caption:
-    """A caption whose times count from a later moment."""
     times: dict[str, Any] = {name: getattr(caption, name) for name in _TIMES}
     later = {name: max(0.0, round(at_s - began_s, 6)) for name, at_s in times.items() if at_s is not None}
     return msgspec.structs.replace(caption, **later)

@@ -191,7 +191,6 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._source.begin(self._clock_s)
 
     def _read(self) -> E | None:
-        """The next event that can be used."""
         while True:
             try:
                 return self._lines.read()

@@ -105,7 +105,7 @@ class RunMetrics(logging.Handler):
         if record.trouble is not None:
             self._troubles.labels(record.trouble.value).inc()
         self._from_partial.observe(record.latency_from_arrival_s)
-        # Negative for a hypothesis that claims to cover more than was said, as some recognisers round.
+        # Negative for a hypothesis that claims to cover more than was spoken, as some recognisers round.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
     @override

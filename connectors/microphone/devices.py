@@ -214,7 +214,6 @@ class MonitorStream:
         threading.Thread(target=self._read, name="monitor", daemon=True).start()
 
     def close(self) -> None:
-        """Stop recording; may be called more than once."""
         self._process.kill()
 
     def _read(self) -> None:

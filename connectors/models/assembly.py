@@ -73,12 +73,12 @@ def _read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.intp]:
 
 
 def _notice(file: GgufFile, what: str) -> Entry:
-    """Says how a model was changed, as licences of weights require."""
-    said = f"Changed by surtitle: {what}."
+    """How a model was changed, which licences of weights require."""
+    text = f"Changed by surtitle: {what}."
     if file.text("general.license") == "gemma":
-        said += " Gemma is provided under and subject to the Gemma Terms of Use found at "
-        said += "ai.google.dev/gemma/terms"
-    return encode(said)
+        text += " Gemma is provided under and subject to the Gemma Terms of Use found at "
+        text += "ai.google.dev/gemma/terms"
+    return encode(text)
 
 
 def prune(file: GgufFile, kept: NDArray[np.intp], path: Path) -> GgufFile:

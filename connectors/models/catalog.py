@@ -47,7 +47,7 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     #: Whether that allows commercial use, and within what terms.
     commercial: bool
     terms: str = ""
-    #: What the licence asks for in return; it bars no use.
+    #: What the licence requires in return; it bars no use.
     asks: str = ""
     #: Whether it was trained to translate unfinished speech.
     is_for_captions: bool = False

@@ -64,7 +64,7 @@ def _parts(name: str) -> tuple[str, str]:
 def fetch_folder(repo: str, files: Sequence[str], optional: Sequence[str], progress: Progress) -> Path:
     """Return a folder with files of one revision of a repository, fetched if the cache lacks some.
 
-    Once it has all, the hub is not asked any more.
+    Once it has all, no request goes to the hub.
 
     Args:
         repo: ``OWNER/REPO``.
@@ -94,7 +94,7 @@ def fetched_folder(repo: str, files: Sequence[str], optional: Sequence[str]) -> 
     from huggingface_hub import try_to_load_from_cache
 
     found = [try_to_load_from_cache(repo, one) for one in files]
-    # None if that is not known; another object if the hub said that it has no such file.
+    # None if that is not known; another object if the hub has no such file.
     if None in (try_to_load_from_cache(repo, one) for one in optional):
         return None
     return Path(str(found[0])).parent if all(isinstance(one, str) for one in found) else None

@@ -106,7 +106,6 @@ def _over_english(name: str) -> tuple[str, str] | None:
 
 
 def firefox_model(direction: Direction) -> str:
-    """The name of Firefox's model for a direction, or of two over English."""
     return FIREFOX if ENGLISH in direction else f"{FIREFOX}+{FIREFOX}"
 
 
@@ -130,7 +129,7 @@ def fetch_default(direction: Direction, progress: Progress = silent, *, registry
         return
     halves = [half for _, (half,) in steps(firefox_model(direction), [direction])]
     try:
-        # One that there is none for comes first: the other would be downloaded for nothing.
+        # A direction without a model comes first: the other would be downloaded for nothing.
         for half in sorted(halves, key=has_firefox):
             firefox_folder(half, progress, registry=registry)
     except (InputError, OutputError, UsageError) as error:

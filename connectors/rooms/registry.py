@@ -48,7 +48,7 @@ class RoomRegistry:
         self.clock = LagClock(self.now)
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
-        # These, and the last ones that have left: the flow may still ask for their languages.
+        # These, and the last ones that have left: the flow may still need their languages.
         self._known: dict[str, Room] = {}
         self._is_closed = False
 

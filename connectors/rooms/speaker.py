@@ -81,7 +81,6 @@ class RoomSpeakers:
         return JSONResponse(offered, headers={"cache-control": "no-store"})
 
     async def _answer(self, socket: WebSocket) -> None:
-        """Serve one speaker until either side closes the connection."""
         await socket.accept()
         try:
             opening = await self._opening(socket)
@@ -153,7 +152,7 @@ class RoomSpeakers:
                 self._detach(room)
 
     def _detach(self, room: Room) -> None:
-        """The connection is gone: what was said is finished at once, and the room a little later."""
+        """Finish the sound of a lost connection at once, and the room a little later."""
         del self._cuts[room.stream]
         if room.is_ending:
             return
@@ -275,7 +274,7 @@ async def _next(socket: WebSocket) -> str | bytes:
 
 
 async def _close(socket: WebSocket, code: int, sentence: str = "") -> None:
-    """Close the connection, and say why: in a message, and in the close frame as far as it fits."""
+    """Close the connection; the reason is in a message, and in the close frame as far as it fits."""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
         if sentence:
             await socket.send_text(encoded(Refusal(sentence=sentence)))

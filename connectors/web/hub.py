@@ -34,11 +34,11 @@ class _Stream:
         self.logs = {one.target: StreamLog(secrets.token_hex(4), one, bounds) for one in languages}
         #: That of the first language.
         self.log = next(iter(self.logs.values()))
-        #: What was said, if there are several languages and none of them is the spoken one.
+        #: The transcript, if there are several languages and none of them is the spoken one.
         self.original: StreamLog | None = None
         if len(self.logs) > 1 and (spoken := self.log.language.source) not in self.logs:
-            said = msgspec.structs.replace(self.log.language, target=spoken, target_dir="auto")
-            self.original = self.logs[spoken] = StreamLog(secrets.token_hex(4), said, bounds)
+            original = msgspec.structs.replace(self.log.language, target=spoken, target_dir="auto")
+            self.original = self.logs[spoken] = StreamLog(secrets.token_hex(4), original, bounds)
         self.clients: set[Client] = set()
         #: Whether anything was published, as opposed to only requested.
         self.is_real = False
@@ -52,7 +52,7 @@ class _Stream:
         return self.logs.get(language or "", self.log)
 
     def caption(self, caption: Caption) -> None:
-        """Publish a caption; with those of the first language, also what was said."""
+        """Publish a caption; with those of the first language, also the transcript."""
         log = self.log_of(caption.language)
         log.caption(caption)
         if log is self.log and self.original is not None:
@@ -89,7 +89,6 @@ class Client:
         return self._log.is_over and self._position == self._log.position
 
     def wake(self) -> None:
-        """Make it check for news."""
         self._news.set()
 
     def cut(self) -> None:
