@@ -106,9 +106,6 @@ class KafkaEventSource(FixedPartitionedSource[Any, int | None]):
     Delivery: exactly once with recovery, for what is in the topic once: the positions are part of the
     snapshot. What a producer sent twice comes twice.
 
-    Args:
-        stop: When set, the source ends.
-
     Raises:
         InputError: while the flow runs, when the brokers refuse to be read.
         ClusterError: when the topic has more partitions than before, or was created again.

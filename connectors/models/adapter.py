@@ -140,12 +140,7 @@ def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, d
 
 
 def adapter_file(adapter: Adapter, architecture: str, entries: Mapping[str, Entry]) -> GgufFile:
-    """The content of a GGUF file for an adapter.
-
-    Args:
-        architecture: GGUF's name of the base model's architecture.
-        entries: further header entries, such as ``surtitle.templates`` and the training data.
-    """
+    """The content of a GGUF file for an adapter; ``entries`` are added to its header."""
     tensors = {}
     for name, low in adapter.added.items():
         for suffix, matrix in ((".lora_a", low.a), (".lora_b", low.b)):

@@ -210,7 +210,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     """The path of a captions model, which is assembled if it is not in the cache.
 
     Args:
-        folder: the folder of the adapter and the list of tokens; its name is that of the direction.
+        folder: holds the adapter and the list of tokens, and is named by the direction.
 
     Raises:
         InputError: a part is missing or damaged.

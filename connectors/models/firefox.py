@@ -106,9 +106,6 @@ def packaged_firefox(direction: Direction) -> Path | None:
 def fetch_firefox(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> Path:
     """The folder of the newest model for a direction, downloaded if the cache lacks it.
 
-    Args:
-        direction: from or into English.
-
     Raises:
         UsageError: there is no model for the direction.
         InputError: downloads are forbidden, the registry does not answer, or what it sends is unusable.

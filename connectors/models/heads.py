@@ -26,8 +26,6 @@ def heads_file(
     Args:
         heads: in the order of the positions that they predict.
         tokens: the ids that they can predict, the most frequent ones first.
-        model: the model that they were trained for.
-        entries: further header entries, such as the training data.
     """
     tensors = {}
     for place, head in enumerate(heads, start=1):

@@ -37,7 +37,6 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         name: ``default`` (a language model), a name of the catalogue, ``hub:OWNER/REPO:FILE.gguf``, or the
             path of a ``.gguf`` file (``~`` is the home folder).
         direction: the direction to translate; without one, ``default`` is ``base``.
-        progress: notified of work that takes more than an instant.
 
     Raises:
         InputError: there is no such model, or its file is damaged.

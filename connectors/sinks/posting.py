@@ -91,11 +91,9 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
     Delivery: at least once with recovery, in order; a request that is repeated has the same number.
 
     Args:
-        url: The address.
         send: Sends a final, by `post` for example.
         watch: Notified while the receiver does not answer.
         useful_s: Seconds after which a final is of no use to the receiver; None for never.
-        schemes: Those of valid addresses.
 
     Raises:
         UsageError: for another address.

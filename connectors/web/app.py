@@ -156,11 +156,7 @@ class _Pages:
 def web_app(
     hub: Hub, access: Access, *, front: str = "index.html", more: Sequence[BaseRoute] = ()
 ) -> Starlette:
-    """The application that shows the content of ``hub`` to clients that ``access`` admits.
-
-    Args:
-        front: The file of the page at ``/``.
-    """
+    """The application that shows the content of ``hub``; ``front`` is the file of the page at ``/``."""
     pages = _Pages(hub, front)
 
     @asynccontextmanager
