@@ -1,0 +1,1 @@
+"""Captions in formats for other programs."""

@@ -1,0 +1,1 @@
+"""HTTP servers on threads of their own: who is admitted, request limits and timeouts."""

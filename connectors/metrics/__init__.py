@@ -1,0 +1,1 @@
+"""The metrics of a run, and the server for metrics and health checks."""

@@ -1,0 +1,1 @@
+"""Microphones and broadcasts as a source of live sound, with true times after every loss."""

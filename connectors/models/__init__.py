@@ -1,0 +1,1 @@
+"""Model files: find, fetch, check, assemble and write them."""
