@@ -19,14 +19,14 @@ from connectors.messages import log_event
 from operators.errors import ClusterError, InputError, OutputError, SurtitleError, UsageError
 from operators.events import Event
 
-#: A message as it is read, and as it is written.
-Received: TypeAlias = KafkaSourceMessage[bytes | None, bytes | None]
-Sent: TypeAlias = KafkaSinkMessage[bytes | None, bytes | None]
+#: Messages as Bytewax reads and writes them.
+SourceMessage: TypeAlias = KafkaSourceMessage[bytes | None, bytes | None]
+SinkMessage: TypeAlias = KafkaSinkMessage[bytes | None, bytes | None]
 
 #: Seconds to wait for a broker's answer.
 ANSWER_S = 10.0
-# Seconds between two sentences that no broker answers, and until a message that cannot be sent ends the run.
-_TELL_S, _SEND_S = 60.0, 60.0
+# Seconds between two messages that no broker answers, and until a message that cannot be sent ends the run.
+_LOG_S, _SEND_S = 60.0, 60.0
 # Messages of a partition that are read between two snapshots: a killed job repeats them.
 _MAX_AHEAD = 10_000
 # Bytes of an unusable message that its dead letter keeps, which every topic takes.
@@ -39,35 +39,32 @@ _LASTING = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.UNSUPPORTED_SASL_MECHANISM,
 )  # fmt: skip
-# When the user was told last that no broker answers, by cluster.
-_told_s: dict[str, float] = {}
+# When it was last logged that no broker answers, by cluster.
+_logged_s: dict[str, float] = {}
 
 
 class Cluster(NamedTuple):
-    """A Kafka cluster and the properties of its clients."""
-
     brokers: tuple[str, ...]
     properties: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
-        """The brokers, for messages."""
         return ", ".join(self.brokers)
 
     def config(self, kind: type[SurtitleError], ours: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration of a client whose lasting errors are of this ``kind``; ``ours`` counts."""
+        """The configuration of a client: lasting errors are of this ``kind``, and ``ours`` overrides."""
         # librdkafka would write on standard error by itself.
         own = {"log_level": 0, "error_cb": partial(self.check, kind)}
         return {"client.id": "surtitle", **self.properties, **own, **ours}
 
     def check(self, kind: type[SurtitleError], error: KafkaError) -> None:
-        """Tell the user that no broker answers; raise an error that waiting does not heal."""
+        """Log that no broker answers; raise an error that waiting does not heal."""
         if error.fatal() or error.code() in _LASTING:
             raise kind(f"Kafka at {self.name} cannot be used: {error.str()}; check the client's properties")
         now_s = time.monotonic()
         is_down = error.code() == KafkaError._ALL_BROKERS_DOWN
-        if is_down and now_s - _told_s.get(self.name, -_TELL_S) >= _TELL_S:
-            _told_s[self.name] = now_s
+        if is_down and now_s - _logged_s.get(self.name, -_LOG_S) >= _LOG_S:
+            _logged_s[self.name] = now_s
             log_event("kafka_unreachable", f"no broker of Kafka answers at {self.name}; trying again")
 
 
@@ -77,7 +74,7 @@ def partitions_of(cluster: Cluster, topic: str, kind: type[SurtitleError]) -> li
     Raises an error of this ``kind`` if no broker answers or has it, and `UsageError` for properties that
     librdkafka does not know.
     """
-    # Of a wrong password, librdkafka only tells its callback, and goes on trying.
+    # librdkafka reports a wrong password only to its callback, and goes on trying.
     errors: list[KafkaError] = []
     ours = {"bootstrap.servers": ",".join(cluster.brokers), "error_cb": errors.append}
     try:
@@ -109,12 +106,9 @@ class KafkaEventSource(FixedPartitionedSource[Any, int | None]):
     Delivery: exactly once with recovery, for what is in the topic once: the positions are part of the
     snapshot. What a producer sent twice comes twice.
 
-    Args:
-        stop: When set, the source ends.
-
     Raises:
         InputError: while the flow runs, when the brokers refuse to be read.
-        ClusterError: when the topic has more partitions than before, or was made anew.
+        ClusterError: when the topic has more partitions than before, or was created again.
     """
 
     def __init__(self, cluster: Cluster, topic: str, stop: Flag) -> None:
@@ -250,26 +244,24 @@ class DeadLetter(NamedTuple):
     """A message that cannot be used, and the reason in plain words."""
 
     reason: str
-    message: Received
+    message: SourceMessage
 
     @property
     def place(self) -> str:
-        """Where it came from, for the user."""
         return f"message {self.message.offset} of {self.message.topic}, partition {self.message.partition}"
 
-    def sent(self) -> Sent:
-        """The message for the topic of dead letters: its own key and bytes; the headers tell the rest."""
+    def sent(self) -> SinkMessage:
+        """The message for the topic of dead letters: its own key and bytes; the headers hold the rest."""
         key, value = self.message.key, self.message.value
-        told = {
+        origin = {
             "reason": self.reason, "topic": self.message.topic, "partition": self.message.partition,
             "offset": self.message.offset, "size": -1 if value is None else len(value),
         }  # fmt: skip
-        headers = [(name, str(one).encode(errors="replace")) for name, one in told.items()]
+        headers = [(name, str(one).encode(errors="replace")) for name, one in origin.items()]
         return KafkaSinkMessage(key, value and value[:_KEPT_BYTES], headers=headers)
 
 
-def event_of(decoder: LineDecoder[E], message: Received) -> E | DeadLetter:
-    """The event of a message, or why there is none."""
+def event_of(decoder: LineDecoder[E], message: SourceMessage) -> E | DeadLetter:
     if message.value is None:
         return DeadLetter("the message is empty; expected a JSON object", message)
     try:
@@ -286,6 +278,6 @@ def event_of(decoder: LineDecoder[E], message: Received) -> E | DeadLetter:
     return event
 
 
-def message_of(event: Event) -> Sent:
+def message_of(event: Event) -> SinkMessage:
     """The message of an event: what a line of a file holds, with the stream as the key."""
     return KafkaSinkMessage(event.stream.encode(errors="replace"), msgspec.json.encode(event))

@@ -35,7 +35,6 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 
 def _object_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The object to write for a record: time, level, event, message, and its fields."""
     at = datetime.fromtimestamp(record.created, UTC)
     event = getattr(record, "event", "message") if _is_ours(record) else "library_message"
     made: dict[str, Any] = {
@@ -95,7 +94,7 @@ _log = logging.getLogger(__name__)
 def log_event(
     event: str, sentence: str, *, level: int = NOTICE, error: BaseException | None = None, **fields: Any
 ) -> None:
-    """Log an event with a sentence for the user.
+    """Log a sentence for the user.
 
     Args:
         event: Stable name of the event, in snake case; for machines.
@@ -128,16 +127,11 @@ def _log_thread_error(what: threading.ExceptHookArgs) -> None:
 
 
 def print_sentence(sentence: str) -> None:
-    """Print a sentence for a person on standard error."""
     print(f"surtitle: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
 class Messages(logging.Handler):
-    """Writes messages on standard error: sentences for people, or a line of JSON in ASCII for each.
-
-    Args:
-        format: What is written.
-    """
+    """Writes messages on standard error: sentences for people, or a line of JSON in ASCII for each."""
 
     def __init__(self, format: Format) -> None:
         super().__init__(logging.INFO if format == "json" else NOTICE)

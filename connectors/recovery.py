@@ -62,8 +62,6 @@ _NAME = "run.json"
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """What a folder belongs to."""
-
     schema: int
     settings: dict[str, dict[str, Any]] = {}
 
@@ -104,7 +102,6 @@ class RecoveryFolder:
 
     @property
     def config(self) -> RecoveryConfig:
-        """The configuration for Bytewax."""
         return RecoveryConfig(self.path)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
 
     def __enter__(self) -> Self:

@@ -121,7 +121,6 @@ class Journal:
             raise self._error(error) from None
 
     def remove(self) -> None:
-        """Remove the file: the run is over."""
         self.path.unlink(missing_ok=True)
 
     def _read(self, result_type: type) -> list[Any]:

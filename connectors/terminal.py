@@ -21,16 +21,7 @@ from typing_extensions import override
 
 from connectors.files.output import WriteError
 from connectors.messages import log_event
-from connectors.view import (
-    COLUMNS,
-    ROWS,
-    CaptionRow,
-    Status,
-    encodable,
-    roll_up,
-    row_width,
-    status_text,
-)
+from connectors.view import COLUMNS, ROWS, CaptionRow, Status, encodable, roll_up, row_width, status_text
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text import cleaned, settled, wrap
@@ -51,7 +42,6 @@ class Screen:
     as text, never as control sequences.
 
     Args:
-        out: Where to.
         is_logged: Log everything that is not a caption.
     """
 
@@ -100,8 +90,6 @@ class Screen:
 
 
 class _OpenCaption(NamedTuple):
-    """A caption waiting for its final."""
-
     text: str
     language: str
     #: Number of its characters that were already in the previous caption.

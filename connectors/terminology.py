@@ -17,7 +17,6 @@ def read_glossary(path: Path, without: str = "") -> Glossary:
     """The glossary in a file; empty lines and columns after the second are ignored.
 
     Args:
-        path: The file.
         without: Stands for the translation where a line has none; if empty, such a line is refused.
 
     Raises:

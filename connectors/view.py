@@ -58,7 +58,6 @@ def _start(line: str, count: int) -> str:
 
 
 def row_width(row: CaptionRow) -> int:
-    """Number of columns of a row."""
     return width(row.plain) + width(row.dim)
 
 

@@ -1,1 +1,1 @@
-"""Recordings: a source that reads them and a sink that writes them."""
+"""Recordings: what names them, how they are decoded, and a source that reads them."""

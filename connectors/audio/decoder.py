@@ -118,7 +118,6 @@ def open_audio(
         recording: The path of a file, an address, or ``-`` for standard input.
         position: Where to begin, in 16 kHz samples.
         stop: When set, the blocks end instead of waiting for more of them.
-        choice: Which audio track, if there are several.
 
     Raises:
         InputError: when it is missing, is not a file, cannot be read or contains no audio.

@@ -47,8 +47,6 @@ class MediaError(Exception):
 
 
 class Stream(NamedTuple):
-    """A track of a recording."""
-
     number: int
     #: ``Audio``, ``Video``, ``Subtitle``, ``Attachment`` or ``Data``.
     kind: str
@@ -78,11 +76,10 @@ class Header:
     channels: int = 1
 
     def of(self, kind: str) -> list[Stream]:
-        """The tracks of a kind."""
         return [one for one in self.streams if one.kind == kind]
 
     def read(self, line: str) -> None:
-        """Parse a line of the description."""
+        """Parse a line of FFmpeg's description of its input."""
         if found := _INPUT.match(line):
             self.format = found[1].rstrip(",")
         elif found := _DURATION.match(line):
@@ -105,27 +102,23 @@ class Ffmpeg:
     """A running FFmpeg process, whose messages are parsed on a thread.
 
     Args:
-        arguments: Those after the general ones.
         stdin: What to write to its standard input, or what to connect it with: see `subprocess.Popen`.
         limit: Bytes that it may allocate; None for any number.
-        folder: Its working directory.
     """
 
     def __init__(
         self, arguments: Sequence[str], stdin: bytes | int | None = DEVNULL,
         *, limit: int | None = MEMORY_LIMIT, folder: str | None = None,
     ) -> None:  # fmt: skip
+        general = ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "repeat+level+info"]
         self.process = subprocess.Popen(
-            [
-                program(), "-hide_banner", "-nostdin", "-nostats", "-loglevel", "repeat+level+info",
-                *arguments,
-            ],
+            [program(), *general, *arguments],
             stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
             start_new_session=True,  # Ctrl-C is for this process, which then ends that one
-        )  # fmt: skip
+        )
         if limit is not None and hasattr(resource, "prlimit"):
             with suppress(OSError):
                 resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (limit, limit))
@@ -165,11 +158,10 @@ class Ffmpeg:
         return status
 
     def end(self) -> None:
-        """End it; may be called more than once."""
         end(self.process)
 
     def reason(self) -> MediaError:
-        """Why it ended without a result, by its last message."""
+        """The error for an end without a result, from the last message."""
         last = self.remarks[-1].rpartition(": ")[2] if self.remarks else "FFmpeg failed"
         if last.startswith("Invalid data found"):
             return MediaError(
@@ -222,7 +214,6 @@ def program() -> str:
 
 
 def is_there() -> bool:
-    """Whether FFmpeg is installed."""
     return shutil.which("ffmpeg") is not None or not missing(EXTRAS["media"])
 
 

@@ -41,15 +41,12 @@ _PIPED_MP4 = " (or an MP4 in a pipe whose index is at its end: give the file its
 
 
 class TrackChoice(NamedTuple):
-    """Which audio track of a recording to decode."""
-
     #: Its number, from 1, or the code of its language; empty for the one in the spoken language.
     track: str = ""
     #: The code of the spoken language; empty if it is not known.
     spoken: str = ""
 
 
-#: The default track.
 DEFAULT_TRACK = TrackChoice()
 
 
@@ -64,7 +61,6 @@ class MediaDecoder:
         stop: When set, nothing is waited for, and the blocks end.
         is_live: Whether it is a broadcast.
         heard_s: How much of a broadcast was heard before, by its own clock in seconds.
-        choice: Which audio track.
 
     Raises:
         InputError: when it cannot be decoded.
@@ -227,7 +223,7 @@ def _url(recording: str) -> str:
 
 
 def _find_track(header: Header, choice: TrackChoice) -> Stream:
-    """The track that is asked for, or the one in the spoken language, or the default one."""
+    """The chosen track, or the one in the spoken language, or the default one."""
     if not (tracks := header.of("Audio")):
         raise MediaError("it has no audio track", "give a recording with sound")
     if choice.track.isdecimal():

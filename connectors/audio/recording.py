@@ -9,7 +9,6 @@ STANDARD_INPUT = "-"
 
 
 def is_file(recording: str) -> bool:
-    """Whether it is the path of a file."""
     return recording != STANDARD_INPUT and not is_address(recording)
 
 

@@ -232,7 +232,6 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
 
 
 def _defects(recording: str, decoder: AudioDecoder) -> Iterator[str]:
-    """A sentence for damaged packets and for a missing end of a recording that was read."""
     if count := decoder.damaged:
         packets = "1 damaged packet was" if count == 1 else f"{count} damaged packets were"
         yield f"{packets} left out of {shown(recording)}; the others were translated"

@@ -1,10 +1,11 @@
-"""Writes a recording again with subtitles: as tracks that a player turns on and off, or in the pictures."""
+"""Writes a recording again with subtitles, as tracks or in the pictures, and its chapters as WebVTT."""
 
 import os
 import re
 import subprocess
 import unicodedata
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event as Flag
@@ -12,10 +13,14 @@ from typing import NamedTuple
 
 from connectors.audio import ffmpeg
 from connectors.audio.ffmpeg import MEMORY_LIMIT, Ffmpeg, Header, MediaError, Stream
+from connectors.files.atomic import write_atomically
 from connectors.files.output import WriteError, unfinished
+from connectors.sinks.subtitles import VTT_HEADER, vtt
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Language
 from operators.notifications import Progress, silent
+from operators.subtitles.timing import Cue
+from operators.text import cleaned
 
 #: FFmpeg's names of the containers that take subtitles, by suffix.
 CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mkv": "matroska"}
@@ -34,12 +39,14 @@ _ENCODED = {
 _STYLE = (
     "FontName={},FontSize=16,BorderStyle=4,Outline=0.8,Shadow=0,BackColour=&H60000000,MarginV=13,Encoding=-1"
 )
+# FFmpeg's metadata: a value goes to the end of its line, unless a backslash is before that.
+_VALUE = re.compile(r"^(\w+)=((?:\\.|[^\\\n])*)", re.DOTALL | re.MULTILINE)
 _NO_PLACE = re.compile(r"Could not find tag for codec (\w+)")
 _NO_GLYPH = "failed to find any fallback with glyph 0x"
 
 
 class Subtitles(NamedTuple):
-    """A SubRip file, and the language that it is in."""
+    """A SubRip file and its language."""
 
     path: Path
     language: Language
@@ -151,7 +158,6 @@ def _arguments(
     recording: Path, header: Header, container: str, tracks: Sequence[Subtitles], burnt: Subtitles | None,
     folder: Path,
 ) -> list[str]:  # fmt: skip
-    """What to say to FFmpeg, but for the file to write."""
     if not (header.of("Audio") or header.of("Video")):
         raise MediaError("it has neither sound nor pictures", "give a recording")
     pictures = next((one for one in header.of("Video") if not one.is_cover), None)
@@ -259,3 +265,25 @@ def _check(command: Ffmpeg) -> None:
             )
         if "No space left" in remark:
             raise MediaError("the system says: No space left on device", "check the disk")
+
+
+def write_chapters(recording: Path, into: Path) -> bool:
+    """Write the chapters of a recording for ``<track kind="chapters">``, each a cue; whether there are any.
+
+    Raises:
+        OutputError: when the file cannot be written.
+    """
+    if not ffmpeg.is_there():
+        return False
+    arguments = [*ffmpeg.opening(f"file:{recording.absolute()}"), "-f", "ffmetadata", "-"]
+    metadata = ffmpeg.Ffmpeg(arguments).output(_READ_S).decode(errors="replace")
+    cues = []
+    for number, chapter in enumerate(metadata.split("\n[CHAPTER]\n")[1:], 1):
+        about = {name.lower(): re.sub(r"\\(.)", r"\1", value) for name, value in _VALUE.findall(chapter)}
+        base = Fraction(about["timebase"]) * 1000
+        start_ms, end_ms = (round(int(about[name]) * base) for name in ("start", "end"))
+        if end_ms > start_ms >= 0:
+            cues.append(vtt(Cue(start_ms, end_ms, (cleaned(about.get("title", "")).strip() or str(number),))))
+    if cues:
+        write_atomically(into, (VTT_HEADER + "".join(cues)).encode())
+    return bool(cues)

@@ -29,7 +29,7 @@ _TIMES = ("start_s", "end_s", "arrival_s", "started_s", "ready_s", "shown_s")
 
 
 class RoomFiles:
-    """Writes what rooms said, each language of captions into files of its own. Thread-safe.
+    """Writes the captions of rooms, each language of captions into files of its own. Thread-safe.
 
     A final is in its room's ``.jsonl`` before `write` returns; the ``.vtt`` follows with the next caption, or
     when the room ends. Times count from the beginning of the room. What cannot be written is counted as lost,
@@ -40,7 +40,6 @@ class RoomFiles:
     """
 
     def __init__(self, folder: Path, watch: OutputWatch) -> None:
-        """Prepare files in ``folder``; ``watch`` is told of what is lost."""
         self._folder = folder
         self._watch = watch
         self._lock = Lock()
@@ -62,13 +61,12 @@ class RoomFiles:
             file.write(caption)
 
     def end(self, stream: str) -> None:
-        """A room is over: write what is left of it, and close its files."""
+        """Write what is left of a room that is over, and close its files."""
         with self._lock:
             for channel in [one for one in self._open if parted(one)[0] == stream]:
                 self._open.pop(channel).close()
 
     def close(self) -> None:
-        """All rooms are over."""
         for stream in {parted(one)[0] for one in self._open}:
             self.end(stream)
 
@@ -82,8 +80,6 @@ def file_name(stream: str) -> str:
 
 
 class _RoomFile:
-    """The two files of a room."""
-
     def __init__(self, path: Path, direction: Direction, began_s: float, watch: OutputWatch) -> None:
         self._began_s = began_s
         columns = Columns(direction.source.columns, direction.target.columns)
@@ -107,7 +103,6 @@ class _RoomFile:
 
 
 def _since(caption: Caption, began_s: float) -> Caption:
-    """A caption whose times count from a later moment."""
     times: dict[str, Any] = {name: getattr(caption, name) for name in _TIMES}
     later = {name: max(0.0, round(at_s - began_s, 6)) for name, at_s in times.items() if at_s is not None}
     return msgspec.structs.replace(caption, **later)

@@ -48,11 +48,9 @@ class _Stream:
 
 
 def log_lines(captions: Iterable[Caption], tokenize: Tokenizer) -> Iterator[dict[str, object]]:
-    """The lines of a log; raises `InputError` when two streams cannot be distinguished in this format.
+    """The lines of a log, of captions in the order in which they were shown.
 
-    Args:
-        captions: The captions in the order in which they were shown.
-        tokenize: Splits the text of captions into words or characters.
+    Raises `InputError` when two streams cannot be distinguished in this format.
     """
     streams: dict[str, _Stream] = {}
     recordings: dict[str, str] = {}

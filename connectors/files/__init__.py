@@ -1,1 +1,1 @@
-"""Files that are read and written with care: whole, locked, bounded, and missed when they fail."""
+"""Files that are read and written with care: whole, locked and bounded; what they lack is counted."""

@@ -39,7 +39,6 @@ def open_regular(path: Path, what: str) -> BinaryIO:
 
 
 def unpacked(raw: BinaryIO) -> BinaryIO:
-    """A file's content without the compression of gzip, if it has that."""
     is_packed = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)
     return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw

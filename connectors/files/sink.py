@@ -35,11 +35,7 @@ class FileState(msgspec.Struct, frozen=True):
 class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
     """Writes records to the end of a file, which is opened with the first of them or by `open`.
 
-    Args:
-        encode: Returns the bytes of a record, given its number from 1; empty for a record that is left out.
-        header: What precedes the first record.
-        state: How much of the file is kept.
-        watch: Told of records that cannot be written. Without it, the first error ends the flow.
+    ``state`` says how much of the file is kept; the other arguments are those of `FileSink`.
     """
 
     def __init__(

@@ -83,5 +83,4 @@ class OutputWatch:
             self.observe(OutputChanged(path, sentence, is_late=True))
 
     def missing(self) -> list[Missing]:
-        """What the files lack by now."""
         return list(self._missing.values())

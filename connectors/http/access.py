@@ -22,8 +22,6 @@ class Rejection(Exception):  # noqa: N818 - it is an answer, and no error of our
 
 
 class Access:
-    """Decides on requests."""
-
     def __init__(self, host: str, port: int, token: str | None = None, names: Iterable[str] = ()) -> None:
         """``host`` is the address that the server is bound to, ``names`` are its other names."""
         self.token = token

@@ -42,7 +42,6 @@ class BackgroundServer(Server):
                 closed; if none is idle, the new one is refused.
             backlog: Connections that may wait to be accepted.
             stop_s: Seconds that connections get to end.
-            has_sockets: Whether the application answers WebSockets.
 
         Raises:
             OutputError: when the server does not start.

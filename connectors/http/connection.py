@@ -116,6 +116,6 @@ class Socket(WebSocketsSansIOProtocol):
 
     @override
     def shutdown(self) -> None:
-        """Let the application say its last words; it knows that the server stops."""
+        """Leave time for the application's last messages; it knows that the server stops."""
         self.stop_keepalive()
         self.loop.call_later(self.shutdown_timeout_s, self.transport.abort)

@@ -119,11 +119,9 @@ class EventReader(Generic[E]):
                 return event
 
     def error(self, bad: BadLine) -> InputError:
-        """The error about the last line."""
         return InputError(f"{self.path}, line {self.number}: {bad}; correct that line, or remove it")
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _check(self, event: Event) -> None:

@@ -20,7 +20,7 @@ from operators.events import happened_s
 
 # In real time, a file whose first event is due later than this was cut from a longer one.
 _MAX_LEAD_S = 10.0
-# Longer waits for the next event are told to the user.
+# Longer waits for the next event are logged.
 _MAX_SILENT_S = 60.0
 
 
@@ -129,8 +129,8 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._ahead: E | None = None
         self._awake: datetime | None = None
         self._has_begun = False
-        # Where the user was told of a wait.
-        self._told_line = 0
+        # Line of the last wait that was logged.
+        self._logged_line = 0
         source.rejected = 0
         if source.skip_bad:
             source.rejected_path.unlink(missing_ok=True)
@@ -173,8 +173,8 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         if wait_s <= 0:
             return False
         self._awake = ALWAYS_DUE
-        if wait_s > _MAX_SILENT_S and self._told_line != self._lines.number:
-            self._told_line = self._lines.number
+        if wait_s > _MAX_SILENT_S and self._logged_line != self._lines.number:
+            self._logged_line = self._lines.number
             sentence = f"the next event of {self._source.path} comes in {wait_s:,.0f} s, as in its recording"
             log_event("replay_waits", sentence, seconds=round(wait_s))
         return True
@@ -191,7 +191,6 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._source.begin(self._clock_s)
 
     def _read(self) -> E | None:
-        """The next event that can be used."""
         while True:
             try:
                 return self._lines.read()

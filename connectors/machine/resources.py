@@ -60,18 +60,17 @@ def cpu_name() -> str:
 
 
 def _cpu_entry(name: str) -> str:
-    """An entry about the first processor."""
     entries = (line.partition(":") for line in _lines(Path("/proc/cpuinfo")))
     return next((value.strip() for key, _, value in entries if key.strip() == name), "")
 
 
 def resident_mb() -> float | None:
-    """Resident memory of this process in megabytes; None if the system does not report it as Linux does."""
+    """Resident memory of this process in megabytes; None if the system does not report it."""
     return _megabytes(Path("/proc/self/status"), "VmRSS:")
 
 
 def available_mb() -> float | None:
-    """Megabytes that can be allocated without swapping; None if the system does not tell as Linux does."""
+    """Megabytes that can be allocated without swapping; None if the system does not report it."""
     return _megabytes(Path("/proc/meminfo"), "MemAvailable:")
 
 

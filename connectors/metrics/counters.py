@@ -88,7 +88,6 @@ class RunMetrics(logging.Handler):
         Gauge(f"surtitle_{name}", text, registry=self.registry).set_function(value)
 
     def record(self, record: ErasureRecord) -> None:
-        """Count a caption and its cost."""
         self._captions.labels("final" if record.is_final else "partial").inc()
         segment = record.channel, record.segment
         if segment not in self._open:
@@ -106,7 +105,7 @@ class RunMetrics(logging.Handler):
         if record.trouble is not None:
             self._troubles.labels(record.trouble.value).inc()
         self._from_partial.observe(record.latency_from_arrival_s)
-        # Negative for a hypothesis that claims to cover more than was said, as some recognisers round.
+        # Negative for a hypothesis that claims to cover more than was spoken, as some recognisers round.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
     @override

@@ -25,9 +25,6 @@ class Broadcast(LiveInput):
 
     HLS has time stamps: after a lost connection nothing is heard twice, and segments that are still offered
     are heard late. Of others, what came meanwhile is lost.
-
-    Args:
-        address: Of http, https or rtmp.
     """
 
     longest_wait_s = 30.0

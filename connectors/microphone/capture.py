@@ -39,8 +39,6 @@ class LiveInput(ABC):
         """Open it, and record until it is lost or ``stop`` is set.
 
         Args:
-            buffer: Receives the sound.
-            stop: Ends the recording.
             on_sound: Called on this thread after sound has come, at least once.
             is_again: Whether it was lost before.
 

@@ -37,8 +37,6 @@ _open_streams: set["InputStream"] = set()
 
 
 class InputDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """An input device."""
-
     #: PortAudio's number, which changes when devices are plugged in or removed; monitors have later ones.
     index: int
     name: str
@@ -216,7 +214,6 @@ class MonitorStream:
         threading.Thread(target=self._read, name="monitor", daemon=True).start()
 
     def close(self) -> None:
-        """Stop recording; may be called more than once."""
         self._process.kill()
 
     def _read(self) -> None:

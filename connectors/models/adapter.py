@@ -60,8 +60,6 @@ class Adapter(NamedTuple):
 
 
 class _Settings(msgspec.Struct):
-    """The relevant part of an ``adapter_config.json``."""
-
     lora_alpha: float
     peft_type: str = "LORA"
     use_rslora: bool = False
@@ -81,8 +79,8 @@ def _from_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     beside = path.with_suffix(".json")
     place = beside if is_visible(beside) else path.with_name("adapter_config.json")
     remedy = f"give the file that was saved with {path.name}"
-    said = read_json(place, _Settings, "the configuration of an adapter", remedy)
-    if said.peft_type != "LORA" or said.use_rslora or said.use_dora or said.alpha_pattern:
+    config = read_json(place, _Settings, "the configuration of an adapter", remedy)
+    if config.peft_type != "LORA" or config.use_rslora or config.use_dora or config.alpha_pattern:
         raise InputError(f"{place}: train a plain LoRA, without rslora, DoRA or an alpha for each matrix")
     try:
         tensors = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
@@ -105,7 +103,7 @@ def _from_peft(path: Path, architecture: str, blocks: int) -> Adapter:
             numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
         matrix = numbers.astype(np.float32).reshape(tensor["shape"])
         halves.setdefault(f"{known}.weight", {})[match[2]] = matrix
-    return Adapter(said.lora_alpha, _pairs(path, halves))
+    return Adapter(config.lora_alpha, _pairs(path, halves))
 
 
 def _pairs(path: Path, halves: Mapping[str, Mapping[str, Matrix]]) -> dict[str, LowRank]:
@@ -142,13 +140,7 @@ def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, d
 
 
 def adapter_file(adapter: Adapter, architecture: str, entries: Mapping[str, Entry]) -> GgufFile:
-    """The content of a GGUF file for an adapter.
-
-    Args:
-        adapter: the adapter.
-        architecture: GGUF's name of the base model's architecture.
-        entries: further header entries, such as ``surtitle.templates`` and the training data.
-    """
+    """The content of a GGUF file for an adapter; ``entries`` are added to its header."""
     tensors = {}
     for name, low in adapter.added.items():
         for suffix, matrix in ((".lora_a", low.a), (".lora_b", low.b)):

@@ -73,12 +73,12 @@ def _read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.intp]:
 
 
 def _notice(file: GgufFile, what: str) -> Entry:
-    """Says how a model was changed, as licences of weights require."""
-    said = f"Changed by surtitle: {what}."
+    """How a model was changed, which licences of weights require."""
+    text = f"Changed by surtitle: {what}."
     if file.text("general.license") == "gemma":
-        said += " Gemma is provided under and subject to the Gemma Terms of Use found at "
-        said += "ai.google.dev/gemma/terms"
-    return encode(said)
+        text += " Gemma is provided under and subject to the Gemma Terms of Use found at "
+        text += "ai.google.dev/gemma/terms"
+    return encode(text)
 
 
 def prune(file: GgufFile, kept: NDArray[np.intp], path: Path) -> GgufFile:
@@ -124,8 +124,6 @@ def _entries(file: GgufFile, kept: NDArray[np.intp], size: int, path: Path) -> d
 
 
 class Parts(NamedTuple):
-    """The parts from which a model is assembled."""
-
     base: Path
     adapter: Path
     #: The list of kept tokens; None for all of them.
@@ -212,9 +210,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     """The path of a captions model, which is assembled if it is not in the cache.
 
     Args:
-        base: the file of the base model.
-        folder: the folder of the adapter and the list of tokens; its name is that of the direction.
-        progress: gets each step and its progress.
+        folder: holds the adapter and the list of tokens, and is named by the direction.
 
     Raises:
         InputError: a part is missing or damaged.

@@ -28,8 +28,6 @@ FLOWS_MS = 500.0
 
 
 class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A model that can be named."""
-
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     #: What it is, in a few words.
     what: str
@@ -40,7 +38,6 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     file: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+\.gguf$")] | None = None
     #: Checksum of the file; absent where it is not known.
     sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")] | None = None
-    #: Size of the file.
     megabytes: Annotated[int, msgspec.Meta(gt=0)]
     #: Weights that a pass reads, in billions.
     weights: Annotated[float, msgspec.Meta(gt=0)]
@@ -50,7 +47,7 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     #: Whether that allows commercial use, and within what terms.
     commercial: bool
     terms: str = ""
-    #: What the licence asks for in return; it bars no use.
+    #: What the licence requires in return; it bars no use.
     asks: str = ""
     #: Whether it was trained to translate unfinished speech.
     is_for_captions: bool = False
@@ -62,7 +59,6 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def comes_with_surtitle(self) -> bool:
-        """Whether it needs no download."""
         return self.repository is None and not self.is_per_pair
 
     @property
@@ -122,12 +118,10 @@ def captions_folder() -> Traversable:
 
 
 def has_captions(direction: Direction) -> bool:
-    """Whether there is a captions model for this direction."""
     return (captions_folder() / direction.code / ADAPTER).is_file()
 
 
 def captions_directions() -> list[Direction]:
-    """The directions that have a captions model."""
     folder = captions_folder()
     names = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
     return [Direction.of(*name.split("-", 1)) for name in names if (folder / name / ADAPTER).is_file()]

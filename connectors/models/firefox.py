@@ -69,7 +69,6 @@ def firefox_languages() -> list[str]:
 
 
 def has_firefox(direction: Direction) -> bool:
-    """Whether there is a model for a direction."""
     source, target = direction.source.code, direction.target.code
     return (target == "en" and source in _SOURCES) or (source == "en" and target in _TARGETS)
 
@@ -106,11 +105,6 @@ def packaged_firefox(direction: Direction) -> Path | None:
 
 def fetch_firefox(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> Path:
     """The folder of the newest model for a direction, downloaded if the cache lacks it.
-
-    Args:
-        direction: from or into English.
-        progress: gets each step and its progress.
-        registry: its address.
 
     Raises:
         UsageError: there is no model for the direction.
@@ -214,7 +208,7 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
 
 
 def _complete(file: _File, base: str, target: Path, progress: Progress) -> None:
-    """Download and unpack a file, as far as that was not done before."""
+    """Download and unpack a file; resumes a download that was interrupted."""
     packed = target.with_name(f"{target.name}.gz")
     while not target.exists():
         before = packed.stat().st_size if packed.exists() else 0
@@ -232,7 +226,7 @@ def _append(url: str, packed: Path, before: int, what: str, progress: Progress) 
     # From the last byte on, as a server refuses to send nothing.
     start = max(before - 1, 0)
     with _opened(url, start) as answer, packed.open("ab") as file:
-        file.truncate(start if answer.status == 206 else 0)  # 206: only what was asked for
+        file.truncate(start if answer.status == 206 else 0)  # 206: only the requested range
         size = None if answer.length is None else file.tell() + answer.length
         while block := answer.read1(_BLOCK_BYTES):
             file.write(block)
@@ -268,22 +262,22 @@ def _host(address: str) -> str:
 
 
 def _opened(url: str, start: int = 0) -> HTTPResponse:
-    """The answer to a request for what is behind ``start`` bytes."""
+    """The response to a request for the bytes from ``start`` on."""
     parts = parts_of(url)
     if parts is None or parts.scheme not in ("http", "https"):
         raise _RegistryError(f"names no address of the web ({shown(url)[:100]})")
     url, user = without_user(url)
     # Google's storage unpacks files for who does not take them packed.
     headers = {"Accept-Encoding": "gzip" if url.endswith(".gz") else "identity"}
-    asked = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={start}-"} if start else {}))
+    request = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={start}-"} if start else {}))
     for name, value in user.items():
-        asked.add_unredirected_header(name, value)  # another server is not to have it
-    answer: HTTPResponse = urllib.request.urlopen(asked, timeout=_ANSWER_S)
+        request.add_unredirected_header(name, value)  # another server is not to have it
+    answer: HTTPResponse = urllib.request.urlopen(request, timeout=_ANSWER_S)
     return answer
 
 
 def _in_words(error: Exception) -> str:
-    """What the registry did, behind its name."""
+    """The rest of a sentence that begins with the name of the registry."""
     if isinstance(error, _RegistryError):
         return str(error)
     if isinstance(error, msgspec.MsgspecError):
@@ -295,5 +289,5 @@ def _in_words(error: Exception) -> str:
     if isinstance(reason, TimeoutError):
         return "does not answer"
     # Texts of others quote the address.
-    told = " ".join(str(reason).split())[:120] if isinstance(error, OSError) else ""
-    return f"cannot be reached ({told or type(error).__name__})"
+    quoted = " ".join(str(reason).split())[:120] if isinstance(error, OSError) else ""
+    return f"cannot be reached ({quoted or type(error).__name__})"

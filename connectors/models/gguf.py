@@ -43,8 +43,6 @@ _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 
 
 class Entry(NamedTuple):
-    """One value of the header as stored in the file."""
-
     #: GGUF's type number.
     kind: int
     #: The value itself, without the preceding type.
@@ -52,8 +50,6 @@ class Entry(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """One tensor as stored in the file."""
-
     #: ggml's number of its type.
     kind: int
     #: Elements along each axis, starting with the one that is contiguous in memory.
@@ -69,7 +65,6 @@ class GgufFile(NamedTuple):
     tensors: dict[str, Tensor]
 
     def value(self, key: str) -> Value | None:
-        """The value of an entry; None if there is none."""
         entry = self.entries.get(key)
         return None if entry is None else decode(entry)
 
@@ -80,7 +75,6 @@ class GgufFile(NamedTuple):
 
 
 def decode(entry: Entry) -> Value:
-    """The value of an entry."""
     if entry.kind == _STRING:
         return entry.data[8:].decode("utf-8", "replace")
     if entry.kind != _ARRAY:

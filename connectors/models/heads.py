@@ -7,15 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.models.gguf import (
-    Entry,
-    GgufFile,
-    Tensor,
-    count_of,
-    encode,
-    matrix_of,
-    read_gguf,
-)
+from connectors.models.gguf import Entry, GgufFile, Tensor, count_of, encode, matrix_of, read_gguf
 from operators.errors import InputError
 from operators.models.quantize import F16, quantize
 from operators.research.heads import Head, Heads, Matrix
@@ -27,18 +19,13 @@ _WIDTH, _VOCABULARY, _TOKENS = (f"surtitle.heads.{name}" for name in ("width", "
 
 
 def heads_file(
-    heads: Sequence[Head],
-    tokens: NDArray[np.int32],
-    model: GgufFile,
-    entries: Mapping[str, Entry],
+    heads: Sequence[Head], tokens: NDArray[np.int32], model: GgufFile, entries: Mapping[str, Entry]
 ) -> GgufFile:
     """The content of a GGUF file for heads.
 
     Args:
         heads: in the order of the positions that they predict.
         tokens: the ids that they can predict, the most frequent ones first.
-        model: the model that they were trained for.
-        entries: further header entries, such as the training data.
     """
     tensors = {}
     for place, head in enumerate(heads, start=1):

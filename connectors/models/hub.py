@@ -29,8 +29,6 @@ def fetch_model(name: str, progress: Progress, sha256: str | None = None) -> Pat
 
     Args:
         name: ``hub:OWNER/REPO:FILE.gguf``; the file may be in a folder of the repository.
-        progress: gets each step and its progress.
-        sha256: the checksum of its content, if it is known.
 
     Raises:
         UsageError: the name has another form.
@@ -66,13 +64,12 @@ def _parts(name: str) -> tuple[str, str]:
 def fetch_folder(repo: str, files: Sequence[str], optional: Sequence[str], progress: Progress) -> Path:
     """Return a folder with files of one revision of a repository, fetched if the cache lacks some.
 
-    Once it has all, the hub is not asked any more.
+    Once it has all, no request goes to the hub.
 
     Args:
         repo: ``OWNER/REPO``.
         files: those to fetch; the first one is in no folder of the repository.
         optional: those to fetch if there are such.
-        progress: gets each step and its progress.
 
     Raises:
         InputError: a file does not exist, is unreachable or arrived damaged.
@@ -97,7 +94,7 @@ def fetched_folder(repo: str, files: Sequence[str], optional: Sequence[str]) -> 
     from huggingface_hub import try_to_load_from_cache
 
     found = [try_to_load_from_cache(repo, one) for one in files]
-    # None if that is not known; another object if the hub said that it has no such file.
+    # None if that is not known; another object if the hub has no such file.
     if None in (try_to_load_from_cache(repo, one) for one in optional):
         return None
     return Path(str(found[0])).parent if all(isinstance(one, str) for one in found) else None

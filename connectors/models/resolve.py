@@ -37,7 +37,6 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         name: ``default`` (a language model), a name of the catalogue, ``hub:OWNER/REPO:FILE.gguf``, or the
             path of a ``.gguf`` file (``~`` is the home folder).
         direction: the direction to translate; without one, ``default`` is ``base``.
-        progress: notified of work that takes more than an instant.
 
     Raises:
         InputError: there is no such model, or its file is damaged.
@@ -106,11 +105,10 @@ def _over_english(name: str) -> tuple[str, str] | None:
 
 
 def firefox_model(direction: Direction) -> str:
-    """The name of Firefox's model for a direction, or of two over English."""
     return FIREFOX if ENGLISH in direction else f"{FIREFOX}+{FIREFOX}"
 
 
-#: What this process has tried in vain, and said.
+#: What this process failed to download, and has logged.
 _failed = set[tuple[Direction, str]]()
 
 
@@ -122,7 +120,7 @@ def default_model(direction: Direction) -> str:
 
 
 def fetch_default(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> None:
-    """Download what ``default`` should be for a direction; if that fails, say what it is instead, once.
+    """Download what ``default`` should be for a direction; if that fails, log what it is instead, once.
 
     Raises the errors of `fetch_firefox` if no language model translates the direction either.
     """
@@ -130,7 +128,7 @@ def fetch_default(direction: Direction, progress: Progress = silent, *, registry
         return
     halves = [half for _, (half,) in steps(firefox_model(direction), [direction])]
     try:
-        # One that there is none for comes first: the other would be downloaded for nothing.
+        # A direction without a model comes first: the other would be downloaded for nothing.
         for half in sorted(halves, key=has_firefox):
             firefox_folder(half, progress, registry=registry)
     except (InputError, OutputError, UsageError) as error:

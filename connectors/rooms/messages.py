@@ -15,7 +15,7 @@ MAX_NAME = 80
 _Short = Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
 
 
-class Open(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="open"):
+class OpenRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="open"):
     """The first message of a speaker: opens a room, or continues the one with this key."""
 
     room: _Short = ""
@@ -31,7 +31,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="end"
     """The speaker has finished: the room ends after its last caption."""
 
 
-class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="opened"):
+class OpenResponse(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="opened"):
     """The room is open: sound may be sent."""
 
     #: Name of the room's stream of captions.
@@ -45,7 +45,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="o
     received: int
 
 
-class Received(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="received"):
+class AudioAck(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="received"):
     """All sound up to here was received and will be captioned."""
 
     #: Bytes of sound so far.
@@ -66,9 +66,9 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     sentence: str
 
 
-#: All that a speaker may say.
-FromSpeaker = Open | End
-ToSpeaker = Opened | Received | Notice | Refusal
+#: Messages from a speaker, and to one.
+FromSpeaker = OpenRequest | End
+ToSpeaker = OpenResponse | AudioAck | Notice | Refusal
 
 
 def _decoded(text: str | bytes, kind: Any) -> Any:
@@ -91,7 +91,6 @@ def said_by_server(text: str | bytes) -> ToSpeaker | Message | None:
 
 
 def encoded(message: ToSpeaker) -> str:
-    """A message for a speaker."""
     return msgspec.json.encode(message).decode()
 
 

@@ -44,11 +44,11 @@ class RoomRegistry:
         """
         self.limits, self.spoken, self.written, self.keys = limits, spoken, written, keys
         self._now, self._began_s = now, now()
-        #: Says what time it is on the stream of each room.
+        #: The time on the stream of each room.
         self.clock = LagClock(self.now)
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
-        # These, and the last ones that have left: the flow may still ask for their languages.
+        # These, and the last ones that have left: the flow may still need their languages.
         self._known: dict[str, Room] = {}
         self._is_closed = False
 
@@ -131,7 +131,6 @@ class RoomRegistry:
         return self.take()
 
     def processed(self, chunk: AudioChunk) -> None:
-        """A recogniser has processed a chunk."""
         with self._lock:
             if (room := self._rooms.get(chunk.stream)) is not None:
                 room.processed(chunk)
@@ -158,7 +157,6 @@ class RoomRegistry:
         return True
 
     def has_left(self, channel: str) -> bool:
-        """Whether there is no such room any more."""
         return parted(channel)[0] not in self._rooms
 
     def directions_of(self, stream: str) -> tuple[Direction, ...]:
@@ -167,7 +165,7 @@ class RoomRegistry:
         return self.directions[:1] if room is None else room.directions
 
     def direction(self, channel: str) -> Direction:
-        """Those of a room, or of one of its languages of captions."""
+        """The direction of a channel: that of a room, or of one of its caption languages."""
         stream, code = parted(channel)
         return direction_to(code, self.directions_of(stream))
 

@@ -27,8 +27,6 @@ _IN_FLIGHT_S = 2.0
 
 
 class RoomLimits(NamedTuple):
-    """The limits of one server of rooms."""
-
     #: Maximum number of rooms at the same time.
     rooms: int = 4
     #: Seconds without audible sound after which a room ends, and the peak level below which sound is silence.
@@ -92,7 +90,7 @@ class Room:
 
     @property
     def is_over(self) -> bool:
-        """Whether all that was said has its last caption in each language, and no more will come."""
+        """Whether each sentence has its final in each language, and no more will come."""
         return self.sentences is not None and self.finals >= self.sentences * len(self.directions)
 
     def accept(self, pcm: bytes, came_s: float) -> bool:
@@ -127,7 +125,7 @@ class Room:
         self.end_s = start_s
 
     def pause(self) -> None:
-        """Finish what was said so far; the speaker may come back."""
+        """Finish the sound so far; the speaker may come back."""
         with self._lock:
             # A second pause says nothing new, and a speaker may come and go any number of times.
             is_pausing = bool(self._waiting) and self._waiting[-1].pauses
@@ -135,7 +133,7 @@ class Room:
                 self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", pauses=True))
 
     def end(self) -> None:
-        """Finish what was said; the room ends after its last caption."""
+        """Finish the sound; the room ends after its last caption."""
         with self._lock:
             if not self.is_ending:
                 self.is_ending = True
@@ -152,5 +150,4 @@ class Room:
             yield chunk
 
     def processed(self, chunk: AudioChunk) -> None:
-        """The recogniser has processed a chunk."""
         self._in_flight -= len(chunk.pcm)

@@ -11,7 +11,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
+from connectors.rooms.messages import (
+    AudioAck,
+    End,
+    Notice,
+    OpenRequest,
+    OpenResponse,
+    Refusal,
+    decoded,
+    encoded,
+    frames,
+)
 from connectors.rooms.registry import RoomRegistry, RoomsFullError
 from connectors.rooms.room import BYTES_PER_SECOND, Room
 from connectors.web.hub import Client, Hub
@@ -58,21 +68,19 @@ class RoomSpeakers:
         self._ends: dict[str, asyncio.TimerHandle] = {}
 
     def routes(self) -> list[BaseRoute]:
-        """What is offered, and the WebSockets."""
         return [Route("/rooms.json", self._offer), WebSocketRoute("/rooms", self._answer)]
 
     async def _offer(self, _request: Request) -> Response:
         rooms = self._rooms
         offered = {
-            "from": [_told(one) for one in rooms.spoken],
-            "to": [_told(one) for one in rooms.written],
+            "from": [_language_fields(one) for one in rooms.spoken],
+            "to": [_language_fields(one) for one in rooms.written],
             "free": max(0, rooms.limits.rooms - len(rooms)),
             "kept": rooms.keys is not None,
         }
         return JSONResponse(offered, headers={"cache-control": "no-store"})
 
     async def _answer(self, socket: WebSocket) -> None:
-        """Serve one speaker until either side closes the connection."""
         await socket.accept()
         try:
             opening = await self._opening(socket)
@@ -84,7 +92,7 @@ class RoomSpeakers:
         except WebSocketDisconnect:
             pass
 
-    async def _opening(self, socket: WebSocket) -> Open:
+    async def _opening(self, socket: WebSocket) -> OpenRequest:
         limits = self._rooms.limits
         try:
             async with asyncio.timeout(limits.opening_s):
@@ -94,13 +102,13 @@ class RoomSpeakers:
                 f"no room was opened within {limits.opening_s:g} seconds; send an opening message first"
             ) from None
         opening = decoded(message) if isinstance(message, str) else None
-        if not isinstance(opening, Open):
+        if not isinstance(opening, OpenRequest):
             raise _Rejection(
                 'the first message must open a room, such as {"type": "open", "room": "hall", "to": "German"}'
             )
         return opening
 
-    def _room(self, opening: Open) -> Room:
+    def _room(self, opening: OpenRequest) -> Room:
         if self._hub.is_full:
             raise _Rejection("this server has no free connection; try again later", _LATER)
         known = None if opening.key is None else self._rooms.known(opening.key)
@@ -124,7 +132,7 @@ class RoomSpeakers:
             self._ends.pop(room.stream).cancel()
         tasks = [
             asyncio.create_task(_Speaker(socket, room, self._rooms).listen()),
-            asyncio.create_task(_tell(socket, room, client)),
+            asyncio.create_task(_send_captions(socket, room, client)),
             asyncio.create_task(moved.wait()),
         ]
         try:
@@ -144,7 +152,7 @@ class RoomSpeakers:
                 self._detach(room)
 
     def _detach(self, room: Room) -> None:
-        """The connection is gone: what was said is finished at once, and the room a little later."""
+        """Finish the sound of a lost connection at once, and the room a little later."""
         del self._cuts[room.stream]
         if room.is_ending:
             return
@@ -157,13 +165,13 @@ class RoomSpeakers:
         room.end()
 
 
-def _told(language: Language) -> dict[str, str]:
+def _language_fields(language: Language) -> dict[str, str]:
     return {"name": language.name, "code": language.code}
 
 
-async def _tell(socket: WebSocket, room: Room, client: Client) -> None:
+async def _send_captions(socket: WebSocket, room: Room, client: Client) -> None:
     """Send captions until the room is over or the server ends."""
-    opened = Opened(
+    opened = OpenResponse(
         stream=room.stream,
         key=room.key,
         view=room.view,
@@ -189,7 +197,7 @@ class _Speaker:
         # Bytes that may come at once by now, and when that was.
         self._left, self._at_s = _BURST_S * BYTES_PER_SECOND, monotonic()
         self._confirmed_s = 0.0
-        self._was_told = False
+        self._has_warned = False
         # A pause of the connection is no silence of the room.
         room.heard_s = rooms.now()
 
@@ -235,7 +243,7 @@ class _Speaker:
 
     async def _confirm(self) -> None:
         self._confirmed_s = monotonic()
-        message = Received(received=self._room.received, at_s=self._room.end_s)
+        message = AudioAck(received=self._room.received, at_s=self._room.end_s)
         await self._socket.send_text(encoded(message))
 
     async def _keep_pace(self, count: int) -> None:
@@ -245,8 +253,8 @@ class _Speaker:
         self._left, self._at_s = filled - max(count, _MIN_CHARGED_BYTES), now_s
         if self._left >= 0:
             return
-        if not self._was_told:
-            self._was_told = True
+        if not self._has_warned:
+            self._has_warned = True
             sentence = (
                 f"sound comes faster than {rate} bytes a second and is taken at "
                 f"that rate; send it as it is spoken, in messages of {_MIN_CHARGED_BYTES} bytes or more"
@@ -266,7 +274,7 @@ async def _next(socket: WebSocket) -> str | bytes:
 
 
 async def _close(socket: WebSocket, code: int, sentence: str = "") -> None:
-    """Close the connection, and say why: in a message, and in the close frame as far as it fits."""
+    """Close the connection; the reason is in a message, and in the close frame as far as it fits."""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
         if sentence:
             await socket.send_text(encoded(Refusal(sentence=sentence)))

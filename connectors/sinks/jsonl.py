@@ -13,7 +13,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 def json_line(event: Event, _number: int) -> bytes:
-    """The line of an event."""
     return _encode(event) + b"\n"
 
 

@@ -1,6 +1,6 @@
 """Sends captions to OBS, which puts them into its stream for viewers to turn on (CEA-608), as on Twitch.
 
-OBS is asked by the protocol of obs-websocket 5. It shows each text at once in the place of the one before,
+The protocol is obs-websocket 5. OBS shows each text at once in the place of the one before,
 in rows of 32 columns, and cuts it off after 128 bytes. So a text has two rows, and stays as long as reading
 it takes.
 """
@@ -34,7 +34,7 @@ _USEFUL_S = 30.0
 
 
 class _Obs:
-    """A connection, made when there is something to say."""
+    """A connection, made with the first caption."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -43,7 +43,7 @@ class _Obs:
         self._is_read_at = 0.0
 
     def __call__(self, _url: str, final: NumberedFinal, _run: str) -> int:
-        """Show a text; raises OSError if it cannot be."""
+        """Show a final; raises `OSError` if that fails."""
         from websockets.exceptions import ConnectionClosed, WebSocketException
 
         try:
@@ -64,8 +64,8 @@ class _Obs:
         if self._socket is None:
             self._connect()
         time.sleep(max(0.0, self._is_read_at - time.monotonic()))
-        asked = {"requestType": "SendStreamCaption", "requestId": "", "requestData": {"captionText": text}}
-        status = self._ask(_REQUEST, asked, _ANSWER)["requestStatus"]
+        request = {"requestType": "SendStreamCaption", "requestId": "", "requestData": {"captionText": text}}
+        status = self._request(_REQUEST, request, _ANSWER)["requestStatus"]
         if not status["result"]:
             code = status["code"]
             why = "no stream runs there" if code == _NOT_STREAMING else f"it refuses with code {code}"
@@ -78,13 +78,13 @@ class _Obs:
         opening = connect(self._url, open_timeout=_ANSWER_S, close_timeout=1, proxy=None)
         self._socket = self._open.enter_context(opening)
         hello = self._next(_HELLO).get("authentication")
-        asked: dict[str, Any] = {"rpcVersion": 1, "eventSubscriptions": 0}
+        identity: dict[str, Any] = {"rpcVersion": 1, "eventSubscriptions": 0}
         if hello is not None:
             secret = _hashed(os.environ.get(PASSWORD_VARIABLE, "") + hello["salt"])
-            asked["authentication"] = _hashed(secret + hello["challenge"])
-        self._ask(_IDENTIFY, asked, _IDENTIFIED)
+            identity["authentication"] = _hashed(secret + hello["challenge"])
+        self._request(_IDENTIFY, identity, _IDENTIFIED)
 
-    def _ask(self, op: int, data: Mapping[str, Any], answer: int) -> dict[str, Any]:
+    def _request(self, op: int, data: Mapping[str, Any], answer: int) -> dict[str, Any]:
         self._socket.send(json.dumps({"op": op, "d": data}))
         return self._next(answer)
 
@@ -101,11 +101,8 @@ def _hashed(text: str) -> str:
 
 def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
     with needs_extra("web", "output.obs"):
-        import websockets  # noqa: F401 - told before the run begins
+        import websockets  # noqa: F401 - missing packages are reported before the run begins
     return PostSink(url, _Obs(url.reveal()), watch=watch, useful_s=_USEFUL_S, schemes=("ws", "wss"))
 
 
-obs = SinkPart(
-    "obs", _sink, "captions",
-    is_address=True, in_one_language=True,
-)  # fmt: skip
+obs = SinkPart("obs", _sink, "captions", is_address=True, in_one_language=True)

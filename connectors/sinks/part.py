@@ -29,7 +29,7 @@ class SinkPart(NamedTuple):
     extra: Extra | None = None
     #: Whether there may be several such files, which differ in ``shown``.
     shows: bool = False
-    #: What else may be asked before the name of such a file: arguments of ``make``, as in ``times=talk.txt``.
+    #: Switches before the name of such a file: arguments of ``make``, as in ``times=talk.txt``.
     switches: tuple[str, ...] = ()
     #: Whether it names an address, which may hold a secret, and not a file: ``make(address, watch=watch)``.
     is_address: bool = False
@@ -71,7 +71,7 @@ def in_language(path: Path, code: str) -> Path:
 
 
 def asked_in(given: str, one: SinkPart) -> tuple[SinkPart, Path]:
-    """The sink as a file asks for it by words before its name, and the file's path.
+    """The sink with the switches before a file's name, and the path of the file.
 
     >>> one = SinkPart("txt", dict, "captions", shows=True, switches=("times",))
     >>> [(asked.shown, asked.make(), str(path)) for asked, path in (

@@ -1,8 +1,8 @@
 """Sends finals to another machine over HTTP, one request each, in order, on a thread of its own.
 
 A machine that does not answer must not delay captions. So finals wait here, at most `MAX_WAITING` of them,
-and each is sent again after a growing wait until it is taken. A request that is repeated has the same number,
-so that the receiver can tell.
+and each is sent again after a growing wait until it is taken. A repeated request has the same number,
+by which the receiver knows it.
 """
 
 import re
@@ -39,16 +39,14 @@ _REFUSED = (400, 413, 415, 422)
 
 
 class NumberedFinal(msgspec.Struct, frozen=True):
-    """A final that is sent."""
-
     number: int
     caption: Caption
-    #: When it was said, as seconds since 1970.
+    #: When it was spoken, in seconds since 1970.
     said_at: float
 
     @property
     def said(self) -> datetime:
-        """When it was said, in UTC."""
+        """When it was spoken, in UTC."""
         return datetime.fromtimestamp(self.said_at, UTC)
 
 
@@ -58,14 +56,12 @@ Send = Callable[[str, NumberedFinal, str], int]
 
 
 class PostState(msgspec.Struct, frozen=True):
-    """The resume state."""
-
     run: str
     next_number: int = 1
     waiting: tuple[NumberedFinal, ...] = ()
 
 
-class _Direct(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect: it would turn a POST into a GET, and take a secret elsewhere."""
 
     @override
@@ -73,15 +69,15 @@ class _Direct(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_opener = urllib.request.build_opener(_Direct)
+_opener = urllib.request.build_opener(_NoRedirect)
 
 
 def post(url: str, body: bytes, headers: dict[str, str]) -> int:
     """Send a request, and return the status of the answer; a user in the address is sent as a header."""
     url, user = without_user(url)
-    asked = urllib.request.Request(url, body, user | headers, method="POST")
+    request = urllib.request.Request(url, body, user | headers, method="POST")
     try:
-        with _opener.open(asked, timeout=_ANSWER_S) as answer:
+        with _opener.open(request, timeout=_ANSWER_S) as answer:
             answer.read(4096)
             return int(answer.status)
     except urllib.error.HTTPError as error:
@@ -95,11 +91,9 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
     Delivery: at least once with recovery, in order; a request that is repeated has the same number.
 
     Args:
-        url: The address.
         send: Sends a final, by `post` for example.
         watch: Notified while the receiver does not answer.
         useful_s: Seconds after which a final is of no use to the receiver; None for never.
-        schemes: Those of valid addresses.
 
     Raises:
         UsageError: for another address.
@@ -137,8 +131,6 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
 
 
 class PostPartition(StatefulSinkPartition[Caption, PostState]):
-    """The partition, and its thread."""
-
     def __init__(self, sink: PostSink, state: PostState) -> None:
         self._sink, self._address = sink, shown(sink.url)
         self._run, self._next = state.run, state.next_number
@@ -152,7 +144,7 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
 
     @override
     def write_batch(self, values: list[Caption]) -> None:
-        """Let finals be sent; returns at once."""
+        """Queue finals; returns at once."""
         with self._changed:
             for caption in values:
                 if caption.is_final and caption.text.strip():
@@ -196,13 +188,13 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
                 wait_s = _FIRST_WAIT_S
 
     def _first(self) -> NumberedFinal | None:
-        """What is to be sent next; None at the end."""
+        """The next one to send; None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ends.is_set())
             return self._waiting[0] if self._waiting and time.monotonic() < self._end_s else None
 
     def _attempt(self, final: NumberedFinal) -> str:
-        """Send a final; returns why it is given up, if it is. Raises if it should be sent again."""
+        """Send a final; returns why it is dropped, or an empty text. Raises if it should be sent again."""
         sink = self._sink
         if sink.useful_s is not None and time.time() - final.said_at > sink.useful_s:
             return self._trouble or "it answered too late"

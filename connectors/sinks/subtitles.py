@@ -30,7 +30,6 @@ def vtt(cue: Cue) -> str:
 
 
 def vtt_cue(cue: Cue, _number: int) -> bytes:
-    """The same as bytes."""
     return vtt(cue).encode()
 
 
@@ -76,7 +75,4 @@ class SubtitleSink(FileSink[Cue]):
 
 
 srt_part = SinkPart("srt", partial(SubtitleSink, kind="srt"), "cues", shows=True)
-vtt_part = SinkPart(
-    "vtt", partial(SubtitleSink, kind="vtt"), "cues",
-    header=VTT_HEADER, shows=True,
-)  # fmt: skip
+vtt_part = SinkPart("vtt", partial(SubtitleSink, kind="vtt"), "cues", header=VTT_HEADER, shows=True)

@@ -22,10 +22,7 @@ class TextSink(FileSink[Caption]):
     Delivery: exactly once with recovery into a regular file, as of `FileSink`.
 
     Args:
-        path: The file.
-        shown: What it shows.
         times: Whether each sentence begins with the time of its speech: ``[00:12:31]``.
-        watch: As of `FileSink`.
     """
 
     def __init__(
@@ -57,7 +54,4 @@ def _escaped(obeyed: re.Match[str]) -> str:
     return f"{obeyed[0]}\\" if obeyed[0].isdigit() else f"\\{obeyed[0]}"
 
 
-txt = SinkPart(
-    "txt", TextSink, "captions",
-    shows=True, switches=("times",),
-)  # fmt: skip
+txt = SinkPart("txt", TextSink, "captions", shows=True, switches=("times",))

@@ -10,7 +10,7 @@ from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import NumberedFinal, PostSink, post
 from operators.secret import Secret, sendable
 
-#: Holds what the receiver is to know us by; it is sent as a bearer token.
+#: Holds the secret by which the receiver knows us; it is sent as a bearer token.
 SECRET_VARIABLE = "SURTITLE_WEBHOOK_SECRET"
 
 

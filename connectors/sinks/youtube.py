@@ -27,7 +27,5 @@ def _send(url: str, final: NumberedFinal, _run: str) -> int:
     )
 
 
-youtube = SinkPart(
-    "youtube", partial(PostSink, send=_send, useful_s=_USEFUL_S), "captions",
-    is_address=True, in_one_language=True,
-)  # fmt: skip
+_sink = partial(PostSink, send=_send, useful_s=_USEFUL_S)
+youtube = SinkPart("youtube", _sink, "captions", is_address=True, in_one_language=True)

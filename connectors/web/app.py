@@ -81,15 +81,12 @@ _TYPES = {
 
 
 class Asset(NamedTuple):
-    """One file."""
-
     content: bytes
     media_type: str
     etag: str
 
 
 def load_assets() -> dict[str, Asset]:
-    """All files of the page by name."""
     assets = {}
     for entry in files("connectors.web").joinpath("static").iterdir():
         media_type = _TYPES.get(entry.name.rpartition(".")[2])
@@ -159,12 +156,7 @@ class _Pages:
 def web_app(
     hub: Hub, access: Access, *, front: str = "index.html", more: Sequence[BaseRoute] = ()
 ) -> Starlette:
-    """The application that shows the content of ``hub`` to clients that ``access`` admits.
-
-    Args:
-        front: The file of the page at ``/``.
-        more: Further routes.
-    """
+    """The application that shows the content of ``hub``; ``front`` is the file of the page at ``/``."""
     pages = _Pages(hub, front)
 
     @asynccontextmanager

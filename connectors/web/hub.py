@@ -15,7 +15,7 @@ from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
 from operators.events import Caption, ErasureRecord
 
-#: Maximum number of clients of a server, unless it is told otherwise.
+#: Default maximum number of clients of a server.
 MAX_CLIENTS = 2000
 #: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
 #: that is over before any that goes on. One that goes on and has readers is kept in any case.
@@ -29,18 +29,16 @@ _MAX_WANTED = 20
 
 
 class _Stream:
-    """A stream and its clients."""
-
     def __init__(self, languages: Sequence[Languages], bounds: Bounds | None) -> None:
         #: What is published in each language of captions, by its code.
         self.logs = {one.target: StreamLog(secrets.token_hex(4), one, bounds) for one in languages}
         #: That of the first language.
         self.log = next(iter(self.logs.values()))
-        #: What was said, if there are several languages and none of them is the spoken one.
+        #: The transcript, if there are several languages and none of them is the spoken one.
         self.original: StreamLog | None = None
         if len(self.logs) > 1 and (spoken := self.log.language.source) not in self.logs:
-            said = msgspec.structs.replace(self.log.language, target=spoken, target_dir="auto")
-            self.original = self.logs[spoken] = StreamLog(secrets.token_hex(4), said, bounds)
+            original = msgspec.structs.replace(self.log.language, target=spoken, target_dir="auto")
+            self.original = self.logs[spoken] = StreamLog(secrets.token_hex(4), original, bounds)
         self.clients: set[Client] = set()
         #: Whether anything was published, as opposed to only requested.
         self.is_real = False
@@ -54,7 +52,7 @@ class _Stream:
         return self.logs.get(language or "", self.log)
 
     def caption(self, caption: Caption) -> None:
-        """Publish a caption; with those of the first language, also what was said."""
+        """Publish a caption; with those of the first language, also the transcript."""
         log = self.log_of(caption.language)
         log.caption(caption)
         if log is self.log and self.original is not None:
@@ -91,7 +89,6 @@ class Client:
         return self._log.is_over and self._position == self._log.position
 
     def wake(self) -> None:
-        """Make it check for news."""
         self._news.set()
 
     def cut(self) -> None:
@@ -145,10 +142,8 @@ class Hub:
 
         Args:
             languages: Those of a stream, one for each language of captions, unless it is opened with others.
-            max_streams: Maximum number of remembered streams.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
-            bounds: How much of a stream is remembered.
         """
         self._languages, self._bounds = languages, bounds
         self._max_clients, self._max_streams = max_clients, max_streams
@@ -159,7 +154,6 @@ class Hub:
         self._streams: dict[str, _Stream] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
-        #: Number of clients.
         self.clients = 0
         for name in streams:
             self._publishing(name)
@@ -167,7 +161,6 @@ class Hub:
     # Methods for the flow, on any thread.
 
     def caption(self, caption: Caption) -> None:
-        """Publish a caption."""
         with self.lock:
             stream = self._publishing(caption.stream)
             stream.caption(caption)
@@ -252,7 +245,6 @@ class Hub:
 
     @property
     def is_full(self) -> bool:
-        """Whether no client may join."""
         return self.clients >= self._max_clients
 
     @contextlib.contextmanager

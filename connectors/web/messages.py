@@ -69,7 +69,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="update"):
-    """A change of one segment: its text becomes ``text[:keep] + append``; the source likewise."""
+    """A change of one segment: its text becomes ``text[:keep] + append``, and so does the source."""
 
     segment: int
     keep: int
@@ -136,7 +136,6 @@ def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) 
 
 
 def state_of(status: Status, sentence: str | None) -> RunState:
-    """The message for a status."""
     level = status.level_dbfs
     heard = round(level, 1) if level is not None and math.isfinite(level) else None
     return RunState(state=status.state, sentence=sentence, level_dbfs=heard)

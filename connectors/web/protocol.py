@@ -44,7 +44,6 @@ class StreamLog:
     def __init__(self, run: str, language: Languages, bounds: Bounds | None = None) -> None:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
-        #: The languages that it tells.
         self.language = language
         # Otherwise the source would say the same as the text.
         self._translates = language.source != language.target
@@ -145,12 +144,12 @@ class StreamLog:
 
     def standing(self) -> bytes:
         """The present state, as messages without numbers: status, figures, whether the stream is over."""
-        said: list[Message] = [self.state]
+        messages: list[Message] = [self.state]
         if self.figures is not None:
-            said.append(self.figures)
+            messages.append(self.figures)
         if self.is_over:
-            said.append(End())
-        return b"".join(self._event(message) for message in said)
+            messages.append(End())
+        return b"".join(self._event(message) for message in messages)
 
     def _say(self, message: Message) -> None:
         self.position += 1

@@ -11,7 +11,7 @@ def svg_of(address: str) -> bytes | None:
     """The code of an address as an SVG picture with its margin; None if it is no address, or too long."""
     if not address.startswith(("http://", "https://")) or len(address) > _MAX_CHARACTERS:
         return None
-    # Here, as most servers are never asked for one.
+    # Imported here, as few servers need one.
     import segno
 
     picture = BytesIO()

@@ -52,7 +52,6 @@ class WebServer:
             names: Names under which the server is reached, in addition to ``host``.
             max_clients: Maximum number of clients; some connections for pages are added.
             front: The file of the page at ``/``.
-            more: Further routes, WebSockets included.
             room_files: Maximum number of files that rooms write at the same time.
 
         Raises:
@@ -76,7 +75,6 @@ class WebServer:
 
     @property
     def needs_token(self) -> bool:
-        """Whether viewers need a token."""
         return self._token is not None
 
     def start(self) -> str:

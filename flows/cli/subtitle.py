@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from connectors.audio import ffmpeg
 from connectors.audio.recording import is_file, shown, stream_of
-from connectors.exports.chapters import write_chapters
-from connectors.exports.mux import Subtitles, container_of, font_for, mux, suffix_for
+from connectors.exports.mux import Subtitles, container_of, font_for, mux, suffix_for, write_chapters
 from connectors.files.atomic import write_atomically
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import log_event

@@ -10,7 +10,14 @@ import pytest
 from confluent_kafka import KafkaError
 
 from connectors import kafka
-from connectors.kafka import Cluster, DeadLetter, KafkaEventSink, KafkaEventSource, Received, partitions_of
+from connectors.kafka import (
+    Cluster,
+    DeadLetter,
+    KafkaEventSink,
+    KafkaEventSource,
+    SourceMessage,
+    partitions_of,
+)
 from operators.errors import ClusterError, InputError, OutputError, UsageError
 from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker
 from tests.connectors.jsonl.partials import partial
@@ -146,9 +153,9 @@ def test_a_message_that_cannot_be_written_ends_the_job(
     monkeypatch.setattr(kafka, "_SEND_S", 0.5)
     part = KafkaEventSink(NOWHERE, "out").build("out", 0, 1)
     with pytest.raises(OutputError, match=r"the topic out at 127\.0\.0\.1:1 cannot be written: .*timed out"):
-        part.write_batch([DeadLetter("", Received(b"talk", b"x")).sent()])
+        part.write_batch([DeadLetter("", SourceMessage(b"talk", b"x")).sent()])
     topic = broker.topic("letters", 1)
-    letter = DeadLetter("too large", Received(b"talk", b"x" * 300_000, "in", offset=7, partition=3))
+    letter = DeadLetter("too large", SourceMessage(b"talk", b"x" * 300_000, "in", offset=7, partition=3))
     KafkaEventSink(Cluster((broker.address,)), topic).build("out", 0, 1).write_batch([letter.sent()])
     (kept,) = broker.messages(topic)
     assert kept.value == b"x" * 65_536

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlunsplit
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
-from connectors.rooms.messages import Opened, Received, Refusal, said_by_server
+from connectors.rooms.messages import AudioAck, OpenResponse, Refusal, said_by_server
 from connectors.rooms.room import BYTES_PER_SECOND
 from connectors.web.messages import End, Figures, SegmentUpdate
 from flows.measuring.load.rooms import PIECE_S, Load, Meter, begin_s, pieces
@@ -124,7 +124,7 @@ class _Room:
                             raise InputError(
                                 f"{where} does not answer as a server of rooms does; check --server"
                             )
-                        case Opened() if sending is None:
+                        case OpenResponse() if sending is None:
                             self.is_open = True
                             limit.reschedule(now_s() + self._load.seconds + _LAST_CAPTIONS_S)
                             sending = asyncio.create_task(self._send(socket))
@@ -157,7 +157,7 @@ class _Room:
 
     def _count(self, message: object) -> None:
         match message:
-            case Received(received=received, at_s=at_s) if self._offset_s is None:
+            case AudioAck(received=received, at_s=at_s) if self._offset_s is None:
                 self._offset_s = at_s - received / BYTES_PER_SECOND
             case Figures(overtaken=overtaken):
                 self._dropped = overtaken

@@ -11,8 +11,7 @@ import pytest
 import webvtt
 from av.stream import Disposition
 
-from connectors.exports.chapters import write_chapters
-from connectors.exports.mux import MuxReport, Subtitles, mux, suffix_for
+from connectors.exports.mux import MuxReport, Subtitles, mux, suffix_for, write_chapters
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.languages import language
 from tests.recordings import write
