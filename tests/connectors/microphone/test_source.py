@@ -3,7 +3,6 @@
 import sys
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +14,7 @@ from operators.errors import InputError
 from operators.events import AudioChunk
 from operators.notifications import SoundLost, SourceChanged
 from tests.fake_sound import FakeSound, device
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -45,14 +45,6 @@ class Microphone:
         """Stop, and give what still comes."""
         self.stop.set()
         return self.partition.next_batch()
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for another thread, for five seconds at most."""
-    deadline = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def test_what_waits_is_handed_over_at_once_in_chunks_of_100_ms(sound: FakeSound) -> None:
@@ -123,8 +115,5 @@ def test_losses_are_told_when_there_are_more_of_them(sound: FakeSound) -> None:
     microphone.partition.next_batch()
     microphone.partition.next_batch()
 
-    (lost,) = told
-    assert isinstance(lost, SoundLost)
-    assert lost.lost_s == pytest.approx(0.5)
-    assert lost.absent_s == 0
+    assert told == [SoundLost(lost_s=pytest.approx(0.5), absent_s=0)]
     microphone.end()
