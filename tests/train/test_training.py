@@ -44,10 +44,9 @@ def run(*arguments: object) -> str:
 
 
 def examples(path: Path) -> list[Tokens]:
+    prompts = TrainedPrompts((labels_of("English", "German"),))
     with closing(LlamaModel(path)) as model:
-        prompt = few_shot_prompt(
-            model, TrainedPrompts((labels_of("English", "German"),)).find("English", "German")
-        )
+        prompt = few_shot_prompt(model, prompts.find("English", "German"))
         return [asked(prompt, Example(*pair, is_final=True)) for pair in PAIRS]
 
 

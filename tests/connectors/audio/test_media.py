@@ -63,7 +63,6 @@ def test_a_resumed_run_gets_the_same_samples_also_in_the_second_recording(tmp_pa
     whole = run(AudioFileSource(paths, stream="talk"))
     assert sum(len(one.pcm) for one in whole) == 2 * sum(len(decoded(path)) for path in paths)
     assert AudioFileSource(paths, stream="talk").duration_s == pytest.approx(2.4, abs=0.05)
-
     first = AudioFileSource(paths, stream="talk").build_part("in", "talk", None)
     begun = [chunk for _ in range(17) for chunk in first.next_batch()]
     position = first.snapshot()

@@ -101,7 +101,6 @@ def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path, rate: int,
     before = [chunk for _ in range(8) for chunk in first.next_batch()]
     second = source.build_part("in", "talk", first.snapshot())
     expected, resumed = first.next_batch()[0], second.next_batch()[0]
-
     assert resumed.start_s == expected.start_s == pytest.approx(before[-1].start_s + 0.3)
     difference = samples_of([resumed]).astype(int) - samples_of([expected])
     assert np.abs(difference).max() <= (rate != SAMPLE_RATE)
@@ -112,7 +111,6 @@ def test_in_real_time_chunks_that_waited_come_together(tmp_path: Path) -> None:
     present = [100.0]
     source = AudioFileSource(tmp_path / "talk.wav", stream="talk", realtime=True, clock=lambda: present[0])
     partition = source.build_part("in", "talk", None)
-
     assert partition.next_batch() == []
     present[0] += 0.35
     assert [chunk.start_s for chunk in partition.next_batch()] == pytest.approx([0.0, 0.1, 0.2])
@@ -150,7 +148,6 @@ WHOLE = wav_bytes(tone(1)[:, 0])
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "talk.wav"
     path.write_bytes(content[:4] + struct.pack("<I", len(content) - 8) + content[8:] if content else b"")
-
     with pytest.raises(InputError, match=reason) as refused:
         open_audio(path)
     assert str(path) in str(refused.value)
@@ -186,9 +183,7 @@ def test_what_a_truncated_wav_holds_is_heard_and_then_reported(tmp_path: Path) -
     samples = noise(10 * SAMPLE_RATE)
     path = tmp_path / "talk.wav"
     path.write_bytes(wav_bytes(samples)[: 44 + 2 * 51_200])
-
     sound, [report] = heard(path)
-
     assert np.array_equal(sound, samples[:51_200])
     assert report == f"{path} is truncated: its header promises more than the 3.2 s that were translated"
 
@@ -202,9 +197,7 @@ def test_what_comes_before_the_damage_in_a_flac_is_heard_and_then_reported(
     soundfile.write(path, samples, SAMPLE_RATE)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2] + (bytes(9000) if damage == "overwritten" else b""))
-
     sound, [report] = heard(path)
-
     # A FLAC frame is 4096 samples; only the damaged one is lost.
     assert len(sound) > 5 * SAMPLE_RATE - 2 * 4096
     assert np.array_equal(sound, samples[: len(sound)])
@@ -222,9 +215,7 @@ def test_a_wav_from_a_pipe_is_whole_whatever_its_header_says(tmp_path: Path, rif
     content[4:8], content[40:44] = struct.pack("<I", riff), struct.pack("<I", data)
     path = tmp_path / "talk.wav"
     path.write_bytes(content)
-
     sound, reports = heard(path)
-
     assert np.array_equal(sound, samples)
     assert reports == []
 

@@ -52,7 +52,6 @@ def test_a_loss_that_nobody_reports_is_found_by_the_wall_clock() -> None:
     device.speak(1.0)
     device.present += 0.5
     device.speak(5.0)
-
     assert device.gaps() == [0.5]
     assert device.buffer.lost_s == pytest.approx(0.5)
 
@@ -65,7 +64,6 @@ def test_a_burst_after_a_pause_is_no_loss(pause_s: float, times: int) -> None:
         device.present += pause_s
         device.speak(pause_s, takes_s=0.01)
     device.speak(5.0)
-
     assert device.gaps() == []
     assert device.buffer.lost_s == 0
 
@@ -90,7 +88,6 @@ def test_no_sample_comes_before_it_was_spoken() -> None:
     # The first block was late, or the device's clock is fast.
     device = Device(capacity_s=600)
     device.speak(100.0, takes_s=99.0)
-
     spans = device.spans()
     assert [start for start, _ in spans] == pytest.approx([number / 10 for number in range(1000)])
     assert device.buffer.now() >= spans[-1][1] - 1e-9
@@ -99,7 +96,6 @@ def test_no_sample_comes_before_it_was_spoken() -> None:
 def test_a_buffer_that_is_full_keeps_the_newest_and_counts_the_rest() -> None:
     device = Device(capacity_s=1.0)
     device.speak(3.0)
-
     spans = device.spans()
     assert (spans[0][0], spans[-1][1]) == pytest.approx((2.0, 3.0))
     assert device.buffer.lost_s == pytest.approx(2.0)
@@ -116,7 +112,6 @@ def test_a_device_that_comes_back_goes_on_at_the_time_it_is(rates: tuple[int, in
     device.buffer.opened(rates[1], 1)
     assert device.buffer.last is None
     device.speak(1.0)
-
     assert device.buffer.now() == pytest.approx(62)
     assert device.buffer.absent_s == pytest.approx(60)
     assert device.gaps() == [60.0]

@@ -71,7 +71,6 @@ def test_a_device_that_is_not_there_or_not_the_only_one_is_refused(
     sound: FakeSound, devices: int, wanted: str | None, reason: str
 ) -> None:
     sound.devices = sound.devices[:devices]
-
     with pytest.raises(UsageError, match=reason):
         find_device(wanted)
 
@@ -88,13 +87,11 @@ def test_a_device_that_refuses_16_khz_mono_is_recorded_as_it_likes(
     sound: FakeSound, allowed: set[tuple[int, int]], layout: tuple[int, int]
 ) -> None:
     sound.allows = lambda rate, channels: (rate, channels) in allowed
-
     assert opened(sound, "laptop") == layout
 
 
 def test_a_device_that_cannot_be_opened_says_why_and_is_let_go(sound: FakeSound) -> None:
     sound.fails = "Device unavailable."
-
     with pytest.raises(InputError, match=r"Laptop Mic cannot be recorded from \(Device unavailable\)"):
         opened(sound, "laptop")
     assert sound.calls == ["close"]

@@ -104,7 +104,6 @@ def test_a_driver_that_hangs_keeps_nobody_from_leaving(
         listening.heard(0.2)
         virtual_microphone.freeze()
         chunks = listening.stop()
-
     assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
     assert open_audio(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
 

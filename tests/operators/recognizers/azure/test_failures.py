@@ -71,7 +71,6 @@ def test_a_connection_lost_again_and_again_loses_and_repeats_nothing() -> None:
         listener = Listener(server)
         listener.hear(chunks(TALK), pace_s=0.03)
         segments(listener.finish())
-
     assert listener.finals == SAID
     assert len(server.sessions) == 6
 
@@ -120,7 +119,6 @@ def test_a_key_that_is_revoked_keeps_what_was_said_before() -> None:
         with pytest.raises(InputError, match="refused the key"):
             listener.hear(talk[37:], pace_s=0.05)
         listener.recognizer.close()
-
     assert listener.finals[0] == SAID[0]
 
 
@@ -230,7 +228,6 @@ def test_rubbish_harms_nothing() -> None:
         listener = Listener(server)
         listener.hear(chunks(TALK))
         heard = listener.finish()
-
     assert listener.finals[-3:] == SAID
     assert len(server.sessions) == 1
     assert all(0 <= one.start_s <= one.end_s <= len(TALK) / 2 / SAMPLE_RATE for one in heard)

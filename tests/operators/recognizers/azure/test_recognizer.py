@@ -53,7 +53,6 @@ def test_times_are_on_the_clock_of_the_chunks_gaps_included() -> None:
         listener = Listener(server)
         listener.hear(chunks(say([1, 2]), start_s=100.0) + chunks(say([3]), start_s=200.0))
         first, second = (updates[-1] for updates in segments(listener.finish()).values())
-
     assert (first.start_s, first.end_s) == pytest.approx((100.2, 100.7))
     assert (second.start_s, second.end_s) == pytest.approx((200.2, 200.45))
 
@@ -84,7 +83,6 @@ def test_a_service_of_ones_own_may_want_no_key() -> None:
         listener.hear(chunks(TALK))
         listener.finish()
         [session] = server.sessions
-
     assert listener.finals == SAID
     assert session.path.startswith("/own/path")
     assert not session.headers.get("Ocp-Apim-Subscription-Key")

@@ -48,7 +48,6 @@ def test_what_cannot_be_is_said_in_one_sentence_without_the_key(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         service(AzureSettings(**given), environment)
-
     assert sentence in str(caught.value)
     assert KEY not in str(caught.value)
     assert ". " not in str(caught.value)

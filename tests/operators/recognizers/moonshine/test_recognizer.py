@@ -63,7 +63,6 @@ def test_it_hears_what_is_said_as_segments_in_the_order_of_speech() -> None:
 def test_speech_that_the_audio_cuts_off_is_heard_to_its_last_chunk() -> None:
     # "No matter." from 3.3 s on; the audio ends with it, between two updates.
     heard = hear(moonshine_recognizer(), chunks(pcm("beckett.wav", 4.3)))
-
     assert "matter" in finals(heard)[-1].text.lower()
     assert finals(heard)[-1].end_s == pytest.approx(4.3, abs=0.05)
 
@@ -71,7 +70,6 @@ def test_speech_that_the_audio_cuts_off_is_heard_to_its_last_chunk() -> None:
 def test_unfinished_text_has_no_closing_punctuation_and_finals_have_theirs() -> None:
     heard = hear(moonshine_recognizer(), chunks(pcm("two_cities.wav", 6)))
     partials = [one.text for one in heard if one.text and not one.is_final]
-
     assert len(partials) > 3
     assert not any(text.endswith((".", ",", "!", "?")) for text in partials)
     assert all(final.text.endswith((".", ",")) for final in finals(heard))
@@ -179,7 +177,6 @@ def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:
     vocabulary = '"<unk>": 0, "<s>": 1, "</s>": 2, "▁so": 3, "<0xC3>": 4, "<0xA9>": 5, ".": 6'
     (tmp_path / "tokenizer.json").write_text(f'{{"model": {{"vocab": {{{vocabulary}}}}}}}')
     tokenizer = load_tokenizer(tmp_path)
-
     assert tokenizer.text([1, 3, 4, 5, 6, 2]) == "soé."
     assert tokenizer.text([999]) == ""
     assert Tokenizer([b"<s>", "▁a".encode()]).text([0, 1]) == "a"

@@ -43,7 +43,6 @@ def test_a_pause_ends_an_utterance_and_silence_is_none() -> None:
 def test_windows_grow_at_the_interval_until_the_last() -> None:
     windows = cut(speech((3, 1), (1, 0)))
     lengths = [len(window.samples) / SAMPLE_RATE for window in windows]
-
     assert [window.is_final for window in windows] == [False] * (len(windows) - 1) + [True]
     assert all(longer - shorter == pytest.approx(0.5, abs=0.04) for shorter, longer in pairwise(lengths[:-1]))
 
@@ -63,7 +62,6 @@ def test_a_long_utterance_ends_at_a_pause_too_short_for_others() -> None:
 def test_speech_without_a_pause_is_cut_where_it_is_quietest_and_nothing_is_lost() -> None:
     windows = cut(speech((13, 1), (0.06, 0.6), (20, 1), (1, 0)))
     finals = last(windows)
-
     longest = SegmentRules().longest_s * SAMPLE_RATE + HOP
     assert max(window.end - window.start for window in windows) <= longest
     assert finals[0].end / SAMPLE_RATE == pytest.approx(13.05, abs=0.1)
