@@ -44,9 +44,7 @@ def ending(end: Callable[[Session], None], after_s: float) -> Script:
     ],
     ids=["dropped", "failed", "error", "no json"],
 )
-def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
-    end: Callable[[Session], None],
-) -> None:
+def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(end: Callable[[Session], None]) -> None:
     with running(ending(end, 1.9), Session.recognize) as server:
         listener = Listener(server)
         listener.hear(chunks(TALK, start_s=50.0), pace_s=0.005)
