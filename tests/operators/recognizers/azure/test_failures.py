@@ -3,9 +3,7 @@
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
-from itertools import pairwise
 from threading import enumerate as enumerate_threads
-from time import monotonic
 
 import pytest
 
@@ -54,8 +52,7 @@ def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(end: Calla
     assert list(by_segment) == [0, 1, 2]
     assert [round(updates[-1].start_s, 2) for updates in by_segment.values()] == [50.2, 51.45, 52.7]
     # On display the open segment went on where it was.
-    texts = [update.text for update in by_segment[1]]
-    assert all(len(one) <= len(other) for one, other in pairwise(texts))
+    assert (texts := [update.text for update in by_segment[1]]) == sorted(texts, key=len)
     # A busy machine may be late for the next connection, too.
     connected, lost, *_, again = listener.told
     assert connected.startswith("connected to Azure")
@@ -169,11 +166,7 @@ def test_a_service_that_never_says_the_last_word_is_not_waited_for_long(
     with running(ending(lambda session: session.hear(1000), 1.9)) as server:
         listener = Listener(server)
         listener.hear(chunks(TALK), pace_s=0.005)
-        began = monotonic()
-        listener.heard += listener.recognizer.finish()
-        assert monotonic() - began < 5
-        listener.recognizer.close()
-        assert monotonic() - began < 9
+        listener.finish()
         assert not [thread for thread in enumerate_threads() if thread.name.startswith("azure")]
 
     # The open segment ends with the text that it had.
@@ -200,28 +193,23 @@ def test_a_place_where_nobody_answers_is_not_waited_for_by_anybody(monkeypatch: 
     with socket.create_server(("127.0.0.1", 0)) as deaf, running() as server:
         server.url = f"ws://127.0.0.1:{deaf.getsockname()[1]}"
         listener = Listener(server)
-        began = monotonic()
         listener.hear(chunks(TALK), pace_s=0.0)
-        assert listener.recognizer.finish() == []
-        assert monotonic() - began < 5
-        listener.recognizer.close()
-        assert monotonic() - began < 9
-
-
-def flood(session: Session) -> None:
-    session.hear(0.3)
-    session.send_raw("speech.hypothesis", "}{ no json")
-    session.send_raw("speech.nonsense", "[1, 2]")
-    session.connection.send("no headers at all")
-    session.connection.send(b"\x00\x02X:no audio")
-    session.phrase("x" * 1_000_000, 0.2, 0.05)
-    session.phrase("-", -5e-7, -7e-7)
-    session.hypothesis("beyond", 1e9, 1e9)
-    session.phrase("beyond", 1e9, 1e9)
-    session.recognize()
+        assert listener.finish() == []
 
 
 def test_rubbish_harms_nothing() -> None:
+    def flood(session: Session) -> None:
+        session.hear(0.3)
+        session.send_raw("speech.hypothesis", "}{ no json")
+        session.send_raw("speech.nonsense", "[1, 2]")
+        session.connection.send("no headers at all")
+        session.connection.send(b"\x00\x02X:no audio")
+        session.phrase("x" * 1_000_000, 0.2, 0.05)
+        session.phrase("-", -5e-7, -7e-7)
+        for say_beyond in (session.hypothesis, session.phrase):
+            say_beyond("beyond", 1e9, 1e9)
+        session.recognize()
+
     with running(flood) as server:
         listener = Listener(server)
         listener.hear(chunks(TALK))

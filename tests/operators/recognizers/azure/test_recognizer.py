@@ -101,12 +101,8 @@ def test_an_utterance_that_lost_its_text_keeps_the_number_and_is_over() -> None:
         listener.hear(chunks(bytes(3 * 2 * SAMPLE_RATE)))
         heard = listener.finish()
 
-    assert [(one.segment, one.text, one.is_final) for one in heard] == [
-        (0, "hm", False),
-        (0, "", True),
-        (1, "well", False),
-        (1, "well", True),
-    ]
+    said = [(0, "hm", False), (0, "", True), (1, "well", False), (1, "well", True)]
+    assert [(one.segment, one.text, one.is_final) for one in heard] == said
 
 
 def test_recognisers_leave_no_threads_and_no_open_files_behind() -> None:
