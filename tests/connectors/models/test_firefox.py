@@ -14,7 +14,7 @@ import pytest
 
 from connectors.models import firefox
 from connectors.models.firefox import fetch_firefox, firefox_folder, has_firefox, is_firefox_here
-from connectors.models.resolve import default_model, fetch_default, resolve_model
+from connectors.models.resolve import default_model, fetch_default
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from tests.connectors.models.registry import MODEL, VOCABULARY, Registry, connect
@@ -210,8 +210,6 @@ def test_other_pairs_are_refused_without_a_question(registry: Registry) -> None:
     assert not has_firefox(Direction.of("en", "vi"))
     with pytest.raises(UsageError, match=r"does not translate German to French, but 50 languages to English"):
         firefox_folder(Direction.of("de", "fr"), registry=registry.url)
-    with pytest.raises(UsageError, match="firefox is an encoder-decoder model"):
-        resolve_model("firefox", EN_DE)
     assert registry.requests == []
 
 

@@ -38,7 +38,8 @@ WRITTEN = {
         two to three thousand, one or two hundred people | 2000 to 3000, 100 or 200 people
         five to six hundred thousand, ten or fifteen thousand | 500,000 to 600,000, 10,000 or 15,000
         five to about fifteen; five of fifteen | five to about 15; five of 15
-        between one hundred and one thousand; one hundred and two hundred | between 100 and 1000; 100 and 200""",
+        between one hundred and one thousand | between 100 and 1000
+        one hundred and two hundred | 100 and 200""",
     "counts and measures": """
         Fourteen schools, a hundred and fifty pupils | 14 schools, 150 pupils
         two million three hundred thousand | 2,300,000

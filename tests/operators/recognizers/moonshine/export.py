@@ -114,7 +114,7 @@ def _branch(name: str, *given: str) -> onnx.GraphProto:
     return helper.make_graph(nodes, name, [], [_floats(out, 1, HEADS, "any", HEAD_WIDTH) for out in made])
 
 
-def _node(text: str, **attributes: object) -> onnx.NodeProto:
+def _node(text: str, **attributes: Any) -> onnx.NodeProto:
     """A node: its outputs, ``=``, its operator and its inputs."""
     outputs, (operator, *inputs) = (side.split() for side in text.split("="))
     return helper.make_node(operator, inputs, outputs, **attributes)
