@@ -12,7 +12,6 @@ from operators.decoding.forward import Logits, Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.speech import SpeechMethod, hear
 from operators.recognizers.moonshine import MoonshineRecognizer
-from operators.recognizers.part import unobserved
 from operators.recognizers.windowed import NameBias
 
 PIECES = [b"<s>", b"</s>", b" The", b" G", b"ug", b"ut", b"uten", b"berg", b"den", b" Paris", b"e", b" Gu"]
@@ -85,7 +84,7 @@ def test_the_recogniser_of_a_run_expects_the_names_of_its_glossary_only(tmp_path
     terms = tmp_path / "terms.tsv"
     terms.write_text("Johannes Gutenberg\tJohannes Gutenberg\n")
     for given, names in (({"glossary": str(terms)}, [b" Gutenberg"]), ({}, None)):
-        made = Shared(load_settings(None, {"translate": given}), unobserved).recognizer("talk")
+        made = Shared(load_settings(None, {"translate": given}), lambda _event: None).recognizer("talk")
         assert isinstance(made, MoonshineRecognizer)
         assert (made._bias and made._bias._names) == names
         made.close()
