@@ -1,11 +1,18 @@
-"""Adapters of noise for tiny models."""
+"""Adapters of noise for tiny models, and what a model with one says."""
 
+import ctypes
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import llama_cpp as llama
 import numpy as np
 
 from connectors.models.adapter import Adapter, LowRank, adapter_file
 from connectors.models.gguf import encode, write_gguf
+from operators.decoding.forward import Logits
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.quantize import Matrix
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 
@@ -28,3 +35,16 @@ def write_adapter(path: Path, adapter: Adapter) -> Path:
     file = adapter_file(adapter, "llama", {TEMPLATES_KEY: encode(spell_prompts(prompts))})
     write_gguf(path, file.entries, file.tensors)
     return path
+
+
+def logits(path: Path, tokens: Sequence[int], adapter: Path | None = None) -> Logits:
+    """What a model says behind each token; with an adapter, as llama.cpp lays it over the model."""
+    settings = ContextSettings(cells=256, sequences=1, threads=1)
+    with closing(LlamaModel(path)) as model, closing(LlamaContext(model, settings)) as context:
+        if adapter is not None:
+            laid = llama.llama_adapter_lora_init(model.handle, str(adapter).encode())
+            assert laid
+            adapters = (llama.llama_adapter_lora_p_ctypes * 1)(laid)
+            scales = (ctypes.c_float * 1)(1.0)
+            assert llama.llama_set_adapters_lora(context._context, adapters, 1, scales) == 0
+        return context.evaluate(0, tokens, 0, len(tokens)).copy()

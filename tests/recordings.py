@@ -1,6 +1,12 @@
-"""Recordings in containers that libsndfile cannot read."""
+"""Recordings in containers that libsndfile cannot read, and a server of such."""
 
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Protocol
 
 import av
 import numpy as np
@@ -30,3 +36,39 @@ def write(
                 again.duration, again.time_base, again.stream = packet.duration, packet.time_base, stream
                 container.mux(again)
     return path
+
+
+class Offered(Protocol):
+    """The content of a server, such as a dictionary."""
+
+    def get(self, path: str, /) -> bytes | None:
+        """What is at a path; None where there is nothing."""
+
+
+@contextmanager
+def served(offered: Offered, user: str = "") -> Iterator[str]:
+    """The address of a server on loopback; with a ``user``, paths with "private" are for that one alone."""
+    known = f"Basic {b64encode(user.encode()).decode()}"
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_refused = "private" in self.path and self.headers["Authorization"] != known
+            content = None if is_refused else offered.get(self.path)
+            self.send_response(401 if is_refused else 404 if content is None else 200)
+            if is_refused:
+                self.send_header("WWW-Authenticate", 'Basic realm="talks"')
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{http.server_port}"
+        finally:
+            http.shutdown()
+            thread.join()

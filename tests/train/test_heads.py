@@ -95,9 +95,8 @@ def test_the_model_s_states_are_those_of_pytorch(path: Path) -> None:
     solver = StateSolver(ids, output_rows(read_gguf(path), path, ids))
     with closing(LlamaModel(path)) as model:
         prompt = select_prompt(model, "auto", "English", "German")
-        tasks = [
-            Task(prompt.build(prompt.source(text), is_final=True), (), prompt.stop, 12) for text in WORDS
-        ]
+        sources = [prompt.build(prompt.source(text), is_final=True) for text in WORDS]
+        tasks = [Task(source, (), prompt.stop, 12) for source in sources]
         settings = ContextSettings(cells=1024, sequences=4, threads=1)
         with closing(LlamaContext(model, settings)) as context:
             found = dict(many_answers(context, prompt.head, tasks, solver, 3))

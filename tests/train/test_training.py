@@ -11,11 +11,11 @@ from transformers import Trainer
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.template import TrainedPrompts, few_shot_prompt, labels_of
 from operators.training.examples import Example, Tokens, asked
 from operators.training.lora import batch_of, load, loss_of
+from tests.adapters import logits
 from tests.train.tiny_decoder import write_gemma, write_qwen
 
 # peft asks transformers for what has another name in its next version.
@@ -44,18 +44,10 @@ def run(*arguments: object) -> str:
 
 
 def examples(path: Path) -> list[Tokens]:
+    prompts = TrainedPrompts((labels_of("English", "German"),))
     with closing(LlamaModel(path)) as model:
-        prompt = few_shot_prompt(
-            model, TrainedPrompts((labels_of("English", "German"),)).find("English", "German")
-        )
+        prompt = few_shot_prompt(model, prompts.find("English", "German"))
         return [asked(prompt, Example(*pair, is_final=True)) for pair in PAIRS]
-
-
-def logits(path: Path, tokens: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    with closing(LlamaModel(path)) as model:
-        settings = ContextSettings(cells=256, sequences=1, threads=1)
-        with closing(LlamaContext(model, settings)) as context:
-            return np.array(context.evaluate(0, tokens, 0, len(tokens)))
 
 
 def test_the_model_in_pytorch_says_what_llama_says(path: Path) -> None:

@@ -29,14 +29,12 @@ def write_gemma(path: Path, seed: int = 0, *, line_break: float = 1.0, **header:
         "tokenizer.ggml.add_bos_token": True,
         **{key.replace("_", ".", 1): value for key, value in header.items()},
     }
+    norms = ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
     block = {
         **_matrices(GEMMA_WIDTH),
         "attn_q_norm.weight": (GEMMA_WIDTH,),
         "attn_k_norm.weight": (GEMMA_WIDTH,),
-        **{
-            f"{name}.weight": (HIDDEN,)
-            for name in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
-        },
+        **{f"{name}.weight": (HIDDEN,) for name in norms},
     }
     noise = np.random.default_rng(seed)
 
@@ -68,12 +66,8 @@ def write_qwen(path: Path, architecture: str) -> Path:
     if is_third:
         shapes["output.weight"] = shapes["token_embd.weight"]
     noise = np.random.default_rng(5)
-    return write_gguf(
-        path,
-        _entries(architecture, tokens, width),
-        shapes,
-        lambda name, shape: _sample(noise, name, shape),
-    )
+    entries = _entries(architecture, tokens, width)
+    return write_gguf(path, entries, shapes, lambda name, shape: _sample(noise, name, shape))
 
 
 def _matrices(width: int) -> dict[str, tuple[int, ...]]:

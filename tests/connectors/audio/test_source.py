@@ -4,15 +4,14 @@ import io
 import struct
 import threading
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import bytewax.operators as op
 import numpy as np
 import pytest
 import soundfile
-from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, run_main
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -40,13 +39,13 @@ def wav_bytes(samples: NDArray[np.int16], rate: int = SAMPLE_RATE) -> bytes:
 
 
 def run(path: Path, **kwargs: Any) -> list[AudioChunk]:
-    """The chunks that a dataflow gets from a file."""
+    """The chunks of a file."""
+    part = AudioFileSource(path, stream="talk", **kwargs).build_part("in", "talk", None)
     chunks: list[AudioChunk] = []
-    flow = Dataflow("audio")
-    op.output(
-        "out", op.input("in", flow, AudioFileSource(path, stream="talk", **kwargs)), TestingSink(chunks)
-    )
-    run_main(flow)  # type: ignore[no-untyped-call] # bytewax.testing has no annotations here
+    with suppress(StopIteration):
+        while True:
+            chunks += part.next_batch()
+    part.close()
     return chunks
 
 
@@ -69,19 +68,12 @@ def heard(path: Path) -> tuple[NDArray[np.int16], list[str]]:
     extension=st.sampled_from(["wav", "flac"]),
 )
 def test_any_recording_becomes_contiguous_chunks_of_its_duration(
-    tmp_path_factory: pytest.TempPathFactory,
-    rate: int,
-    channels: int,
-    seconds: float,
-    chunk_s: float,
-    extension: str,
+    rate: int, channels: int, seconds: float, chunk_s: float, extension: str
 ) -> None:
-    path = tmp_path_factory.mktemp("audio") / f"talk.{extension}"
-    soundfile.write(path, tone(seconds, rate, channels), rate)
-    partition = AudioFileSource(path, stream="talk", chunk_s=chunk_s).build_part("in", "talk", None)
-    chunks: list[AudioChunk] = []
-    while not (chunks and chunks[-1].is_last):
-        chunks += partition.next_batch()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"talk.{extension}"
+        soundfile.write(path, tone(seconds, rate, channels), rate)
+        chunks = run(path, chunk_s=chunk_s)
 
     position = 0
     for chunk in chunks:
@@ -92,13 +84,10 @@ def test_any_recording_becomes_contiguous_chunks_of_its_duration(
     assert [chunk.is_last for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
 
 
-@pytest.mark.parametrize("rate", [SAMPLE_RATE, 48_000])
-def test_inverted_channels_are_heard(tmp_path: Path, rate: int) -> None:
-    one = tone(2, rate)
-    soundfile.write(tmp_path / "talk.wav", np.concatenate((one, -one), axis=1), rate)
-
+def test_inverted_channels_are_heard(tmp_path: Path) -> None:
+    one = tone(2, 48_000)
+    soundfile.write(tmp_path / "talk.wav", np.concatenate((one, -one), axis=1), 48_000)
     sound = np.frombuffer(b"".join(open_audio(tmp_path / "talk.wav").blocks()), "<i2")
-
     assert np.abs(sound).max() == pytest.approx(8000, rel=0.01)
 
 
@@ -112,10 +101,9 @@ def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path, rate: int,
     before = [chunk for _ in range(8) for chunk in first.next_batch()]
     second = source.build_part("in", "talk", first.snapshot())
     expected, resumed = first.next_batch()[0], second.next_batch()[0]
-
     assert resumed.start_s == expected.start_s == pytest.approx(before[-1].start_s + 0.3)
     difference = samples_of([resumed]).astype(int) - samples_of([expected])
-    assert np.abs(difference).max() <= (0 if rate == SAMPLE_RATE else 1)
+    assert np.abs(difference).max() <= (rate != SAMPLE_RATE)
 
 
 def test_in_real_time_chunks_that_waited_come_together(tmp_path: Path) -> None:
@@ -123,7 +111,6 @@ def test_in_real_time_chunks_that_waited_come_together(tmp_path: Path) -> None:
     present = [100.0]
     source = AudioFileSource(tmp_path / "talk.wav", stream="talk", realtime=True, clock=lambda: present[0])
     partition = source.build_part("in", "talk", None)
-
     assert partition.next_batch() == []
     present[0] += 0.35
     assert [chunk.start_s for chunk in partition.next_batch()] == pytest.approx([0.0, 0.1, 0.2])
@@ -161,7 +148,6 @@ WHOLE = wav_bytes(tone(1)[:, 0])
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "talk.wav"
     path.write_bytes(content[:4] + struct.pack("<I", len(content) - 8) + content[8:] if content else b"")
-
     with pytest.raises(InputError, match=reason) as refused:
         open_audio(path)
     assert str(path) in str(refused.value)
@@ -197,9 +183,7 @@ def test_what_a_truncated_wav_holds_is_heard_and_then_reported(tmp_path: Path) -
     samples = noise(10 * SAMPLE_RATE)
     path = tmp_path / "talk.wav"
     path.write_bytes(wav_bytes(samples)[: 44 + 2 * 51_200])
-
     sound, [report] = heard(path)
-
     assert np.array_equal(sound, samples[:51_200])
     assert report == f"{path} is truncated: its header promises more than the 3.2 s that were translated"
 
@@ -213,9 +197,7 @@ def test_what_comes_before_the_damage_in_a_flac_is_heard_and_then_reported(
     soundfile.write(path, samples, SAMPLE_RATE)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2] + (bytes(9000) if damage == "overwritten" else b""))
-
     sound, [report] = heard(path)
-
     # A FLAC frame is 4096 samples; only the damaged one is lost.
     assert len(sound) > 5 * SAMPLE_RATE - 2 * 4096
     assert np.array_equal(sound, samples[: len(sound)])
@@ -233,25 +215,18 @@ def test_a_wav_from_a_pipe_is_whole_whatever_its_header_says(tmp_path: Path, rif
     content[4:8], content[40:44] = struct.pack("<I", riff), struct.pack("<I", data)
     path = tmp_path / "talk.wav"
     path.write_bytes(content)
-
     sound, reports = heard(path)
-
     assert np.array_equal(sound, samples)
     assert reports == []
 
 
 def test_a_flac_from_a_pipe_has_no_duration_and_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "talk.flac"
-    samples = noise(3 * SAMPLE_RATE)
+    path, samples = tmp_path / "talk.flac", noise(3 * SAMPLE_RATE)
     soundfile.write(path, samples, SAMPLE_RATE)
     content = bytearray(path.read_bytes())
     # The last 36 bits of these eight bytes of STREAMINFO are the number of samples.
-    fields = int.from_bytes(content[18:26], "big") >> 36 << 36
-    content[18:26] = fields.to_bytes(8, "big")
+    content[18:26] = (int.from_bytes(content[18:26], "big") >> 36 << 36).to_bytes(8, "big")
     path.write_bytes(content)
-
     sound, reports = heard(path)
-
-    assert open_audio(path).duration_s is None
+    assert (open_audio(path).duration_s, reports) == (None, [])
     assert np.array_equal(sound, samples)
-    assert reports == []

@@ -4,9 +4,8 @@ import io
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,21 @@ from connectors.microphone.source import MicrophoneSource
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk
 from operators.notifications import SoundLost, SourceChanged
-from tests.recordings import write
+from tests.recordings import served, write
 from tests.rtmp import playing
 
-LEVELS = [1000 * (1 + at) for at in range(14)]
+
+def put(container: Any, levels: list[int]) -> None:
+    """Write a tone of 200 Hz as AAC, a second of each level."""
+    tone = np.sin(np.arange(48_000) * 2 * np.pi * 200 / 48_000)
+    sound = np.concatenate([level * tone for level in levels]).astype("<i2")
+    stream = container.add_stream("aac", rate=48_000, layout="mono")
+    stream.bit_rate = 128_000
+    for at in range(0, len(sound), 1024):
+        frame = av.AudioFrame.from_ndarray(sound[None, at : at + 1024], format="s16", layout="mono")
+        frame.sample_rate, frame.pts = 48_000, at
+        container.mux(stream.encode(frame))
+    container.mux(stream.encode(None))
 
 
 class Programme:
@@ -35,20 +45,11 @@ class Programme:
 
     def __init__(self, folder: Path, seconds: int, window: int) -> None:
         self._window = window
-        whole = np.concatenate(
-            [level * np.sin(np.arange(48_000) * 2 * np.pi * 200 / 48_000) for level in LEVELS[:seconds]]
-        ).astype("<i2")
         with av.open(
             str(folder / "whole.m3u8"), "w", format="hls",
             options={"hls_time": "1", "hls_list_size": "0", "hls_segment_filename": str(folder / "%d.ts")},
         ) as made:  # fmt: skip
-            stream: Any = made.add_stream("aac", rate=48_000, layout="mono")
-            stream.bit_rate = 128_000
-            for at in range(0, len(whole), 1024):
-                frame = av.AudioFrame.from_ndarray(whole[None, at : at + 1024], format="s16", layout="mono")
-                frame.sample_rate, frame.pts = 48_000, at
-                made.mux(stream.encode(frame))
-            made.mux(stream.encode(None))
+            put(made, [1000 * (1 + at) for at in range(seconds)])
         lines = (folder / "whole.m3u8").read_text().splitlines()
         self._durations = [line for line in lines if line.startswith("#EXTINF")]
         self._segments = [(folder / f"{number}.ts").read_bytes() for number in range(len(self._durations))]
@@ -60,7 +61,7 @@ class Programme:
         self._ready = min(len(self._segments), self._ready + later_s)
         self.is_broken = False
 
-    def answer(self, path: str) -> bytes | None:
+    def get(self, path: str) -> bytes | None:
         """What is at a path now; None where there is nothing."""
         if self.is_broken:
             return None
@@ -68,41 +69,11 @@ class Programme:
         first = max(0, ready - self._window)
         if "m3u8" in path:
             self._ready = min(len(self._segments), ready + 2)
-            lines = [
-                "#EXTM3U",
-                "#EXT-X-VERSION:3",
-                "#EXT-X-TARGETDURATION:1",
-                f"#EXT-X-MEDIA-SEQUENCE:{first}",
-            ]
-            for number in range(first, ready):
-                lines += [self._durations[number], f"{number}.ts"]
-            lines += ["#EXT-X-ENDLIST"] * (ready == len(self._segments))
-            return "\n".join([*lines, ""]).encode()
+            lines = f"#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:{first}\n"
+            lines += "".join(f"{self._durations[one]}\n{one}.ts\n" for one in range(first, ready))
+            return (lines + "#EXT-X-ENDLIST\n" * (ready == len(self._segments))).encode()
         number = int(Path(path).stem)
         return self._segments[number] if number < ready else None
-
-
-@contextmanager
-def served(answer: Callable[[str], bytes | None]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            content = answer(self.path)
-            self.send_response(200 if content is not None else 404)
-            self.send_header("Content-Length", str(len(content or b"")))
-            self.end_headers()
-            self.wfile.write(content or b"")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{http.server_port}"
-        finally:
-            http.shutdown()
-            thread.join()
 
 
 def heard(
@@ -152,7 +123,7 @@ def levels(chunks: list[AudioChunk]) -> list[int]:
 @pytest.mark.usefixtures("_hasty")
 def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_path: Path) -> None:
     programme = Programme(tmp_path, 12, window=9)
-    with served(programme.answer) as where:
+    with served(programme) as where:
         chunks, events = interrupted(programme, f"{where}/live.m3u8?key=secret", 2)
 
     told = [one.sentence for one in events if isinstance(one, SourceChanged)]
@@ -169,32 +140,24 @@ def test_a_broadcast_that_breaks_off_and_comes_back_is_heard_once_and_whole(tmp_
 @pytest.mark.usefixtures("_hasty")
 def test_what_a_broadcast_no_longer_offers_is_a_gap_of_that_length(tmp_path: Path) -> None:
     programme = Programme(tmp_path, 14, window=3)
-    with served(programme.answer) as where:
+    with served(programme) as where:
         chunks, events = interrupted(programme, f"{where}/live.m3u8", 6)
 
-    losses = [one for one in events if isinstance(one, SoundLost)]
-    assert len(losses) == 1
-    lost_s = losses[0].absent_s
+    (loss,) = [one for one in events if isinstance(one, SoundLost)]
     at = levels(chunks)
     assert at == sorted(at)
     missing = set(range(1, 15)) - set(at)
     assert missing
-    assert lost_s == pytest.approx(len(missing), abs=0.3)
+    assert loss.absent_s == pytest.approx(len(missing), abs=0.3)
     end_s = chunks[-1].start_s + chunks[-1].duration_s
     assert end_s == pytest.approx(14, abs=0.3)
 
 
 def _tags(seconds: int) -> list[tuple[int, bytes]]:
-    """A tone of 200 Hz as FLV has it (version 10.1, E.4.1): each tag's time in milliseconds, and its body."""
+    """A tone as FLV has it (version 10.1, E.4.1): each tag's time in milliseconds, and its body."""
     file = io.BytesIO()
     with av.open(file, "w", format="flv") as made:
-        stream: Any = made.add_stream("aac", rate=48_000, layout="mono")
-        for at in range(0, 48_000 * seconds, 1024):
-            tone = 8000 * np.sin((at + np.arange(1024)) * 2 * np.pi * 200 / 48_000)
-            frame = av.AudioFrame.from_ndarray(tone.astype("<i2")[None, :], format="s16", layout="mono")
-            frame.sample_rate, frame.pts = 48_000, at
-            made.mux(stream.encode(frame))
-        made.mux(stream.encode(None))
+        put(made, [8000] * seconds)
     data, at, tags = file.getvalue(), 13, []
     while at < len(data):
         size, time_ms = (int.from_bytes(data[at + begin : at + begin + 3], "big") for begin in (1, 4))
@@ -223,7 +186,7 @@ def test_a_broadcast_that_falls_silent_is_lost_and_asked_again(
     monkeypatch.setattr(media, "_LIVE_TIMEOUT_S", 3.0)
     sound = write(tmp_path / "talk.ts", np.full(8 * 48_000, 5000, "i2")).read_bytes()
 
-    def serve(listener: socket.socket) -> None:
+    def serve() -> None:
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()
@@ -236,29 +199,31 @@ def test_a_broadcast_that_falls_silent_is_lost_and_asked_again(
 
     kept: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        threading.Thread(target=serve, daemon=True).start()
         _, events = heard(f"http://127.0.0.1:{listener.getsockname()[1]}/live.ts", end, 60.0)
         listener.shutdown(socket.SHUT_RDWR)
     for client in kept:
         client.close()
-    told = [one.sentence for one in events if isinstance(one, SourceChanged)]
-    assert "was disconnected; waiting for it" in told[0]
-    assert "is back" in told[1]
+    lost, back = (one.sentence for one in events if isinstance(one, SourceChanged))
+    assert "was disconnected; waiting for it" in lost
+    assert "is back" in back
 
 
 def test_only_what_is_live_is_heard_live_and_nothing_else_is_reached(tmp_path: Path) -> None:
     write(tmp_path / "own.ts", np.zeros(96_000, "i2"))
     playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:2,\nfile://{tmp_path}/own.ts\n"
     ended = playlist.replace(f"file://{tmp_path}/", "") + "#EXT-X-ENDLIST\n"
-    offered = {"/bad.m3u8": playlist.encode(), "/ended.m3u8": ended.encode(), "/page.html": b"<html>" * 99}
-    offered["/own.ts"] = (tmp_path / "own.ts").read_bytes()
+    offered = {
+        "/bad.m3u8": playlist.encode(), "/ended.m3u8": ended.encode(), "/page.html": b"<html>" * 99,
+        "/own.ts": (tmp_path / "own.ts").read_bytes(),
+    }  # fmt: skip
 
     def refused(address: str) -> str:
         with pytest.raises((InputError, UsageError)) as error:
             heard(address, lambda *_: None, 60.0)
         return str(error.value)
 
-    with served(offered.get) as where:
+    with served(offered) as where:
         assert "it is a recording of 2 s, not live; write: surtitle file" in refused(f"{where}/ended.m3u8")
         assert "it cannot be decoded, because" in refused(f"{where}/bad.m3u8")
         assert "it is no sound or video" in refused(f"{where}/page.html")

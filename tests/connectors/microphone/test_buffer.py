@@ -14,10 +14,10 @@ from operators.events import SAMPLE_RATE
 class Device:
     """Gives blocks of 10 ms to a buffer, at the times that a test says."""
 
-    def __init__(self, *, capacity_s: float = 30.0, start: int = 0, rate: int = SAMPLE_RATE) -> None:
+    def __init__(self, *, capacity_s: float = 30.0, rate: int = SAMPLE_RATE) -> None:
         self.present = 100.0
         self.rate = rate
-        self.buffer = CaptureBuffer(capacity_s, start, clock=lambda: self.present)
+        self.buffer = CaptureBuffer(capacity_s, clock=lambda: self.present)
         self.buffer.opened(rate, 1)
 
     def speak(self, seconds: float, *, takes_s: float | None = None) -> None:
@@ -41,10 +41,8 @@ class Device:
 def test_the_clock_begins_with_the_first_sample() -> None:
     device = Device()
     assert device.buffer.now() == 0
-
     device.present += 7
     device.speak(0.05)
-
     assert device.spans() == [(0, 0.05)]
     assert device.buffer.now() == pytest.approx(0.05)
 
@@ -54,29 +52,20 @@ def test_a_loss_that_nobody_reports_is_found_by_the_wall_clock() -> None:
     device.speak(1.0)
     device.present += 0.5
     device.speak(5.0)
-
     assert device.gaps() == [0.5]
     assert device.buffer.lost_s == pytest.approx(0.5)
 
 
-def test_a_burst_after_a_pause_is_no_loss() -> None:
+@pytest.mark.parametrize(("pause_s", "times"), [(3.0, 1), (0.2, 50)])
+def test_a_burst_after_a_pause_is_no_loss(pause_s: float, times: int) -> None:
     device = Device()
     device.speak(5.0)
-    device.present += 3.0
-    device.speak(3.0, takes_s=0.1)
+    for _ in range(times):
+        device.present += pause_s
+        device.speak(pause_s, takes_s=0.01)
     device.speak(5.0)
-
     assert device.gaps() == []
     assert device.buffer.lost_s == 0
-
-
-def test_uneven_callbacks_are_no_loss() -> None:
-    device = Device()
-    for _ in range(50):
-        device.present += 0.2
-        device.speak(0.2, takes_s=0.0)
-
-    assert device.gaps() == []
 
 
 @pytest.mark.parametrize("drift", [-3e-4, 3e-4])
@@ -99,7 +88,6 @@ def test_no_sample_comes_before_it_was_spoken() -> None:
     # The first block was late, or the device's clock is fast.
     device = Device(capacity_s=600)
     device.speak(100.0, takes_s=99.0)
-
     spans = device.spans()
     assert [start for start, _ in spans] == pytest.approx([number / 10 for number in range(1000)])
     assert device.buffer.now() >= spans[-1][1] - 1e-9
@@ -108,7 +96,6 @@ def test_no_sample_comes_before_it_was_spoken() -> None:
 def test_a_buffer_that_is_full_keeps_the_newest_and_counts_the_rest() -> None:
     device = Device(capacity_s=1.0)
     device.speak(3.0)
-
     spans = device.spans()
     assert (spans[0][0], spans[-1][1]) == pytest.approx((2.0, 3.0))
     assert device.buffer.lost_s == pytest.approx(2.0)
@@ -116,36 +103,24 @@ def test_a_buffer_that_is_full_keeps_the_newest_and_counts_the_rest() -> None:
     assert device.spans() == [pytest.approx((3.0, 3.02))]
 
 
-def test_a_device_that_comes_back_goes_on_at_the_time_it_is() -> None:
-    device = Device()
+@pytest.mark.parametrize("rates", [(SAMPLE_RATE, SAMPLE_RATE), (48_000, 44_100)])
+def test_a_device_that_comes_back_goes_on_at_the_time_it_is(rates: tuple[int, int]) -> None:
+    device = Device(rate=rates[0])
     device.speak(1.0)
     device.present += 60
-    device.buffer.opened(SAMPLE_RATE, 1)
+    device.rate = rates[1]
+    device.buffer.opened(rates[1], 1)
     assert device.buffer.last is None
     device.speak(1.0)
-
-    assert device.gaps() == [60.0]
+    assert device.buffer.now() == pytest.approx(62)
     assert device.buffer.absent_s == pytest.approx(60)
-
-
-def test_a_device_may_come_back_at_another_rate() -> None:
-    device = Device(rate=48_000)
-    device.speak(1.0)
-    device.present += 10
-    device.rate = 44_100
-    device.buffer.opened(44_100, 1)
-    device.speak(1.0)
-
-    assert device.buffer.absent_s == pytest.approx(10)
-    starts = [start for start, _ in device.spans()]
-    assert starts[0] == 0
-    assert 11.0 in [pytest.approx(start, abs=1e-3) for start in starts]
-    assert starts[-1] < device.buffer.now() == pytest.approx(12.0)
+    assert device.gaps() == [60.0]
 
 
 def tone(seconds: float, rate: int, channels: int) -> NDArray[np.int16]:
+    """Every second channel is inverted."""
     mono = 8000 * np.sin(2 * np.pi * 220 * np.arange(round(seconds * rate)) / rate)
-    return np.repeat(mono[:, None], channels, axis=1).astype("<i2")
+    return (mono[:, None] * (-1) ** np.arange(channels)).astype("<i2")
 
 
 def heard(samples: NDArray[np.int16], rate: int) -> NDArray[np.int16]:
@@ -166,8 +141,3 @@ def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
     sound = heard(tone(2.0, rate, channels), rate)
     assert len(sound) == pytest.approx(32_000, abs=2)
     assert np.abs(sound[800:31_000].astype(int) - tone(2.0, SAMPLE_RATE, 1)[800:31_000, 0]).max() < 10
-
-
-def test_inverted_channels_are_heard() -> None:
-    one = tone(1.0, 48_000, 1)
-    assert np.abs(heard(np.concatenate((one, -one), axis=1), 48_000)).max() > 0.9 * np.abs(one).max()

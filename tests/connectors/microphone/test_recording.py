@@ -51,31 +51,6 @@ def likeness(played: Path, recorded: Path) -> tuple[float, float]:
     return float(product[at] / (np.linalg.norm(part) * np.linalg.norm(theirs))), at / SAMPLE_RATE
 
 
-def test_what_is_said_is_recorded_at_the_time_it_was_said(
-    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
-) -> None:
-    with Listening(virtual_microphone.environment, tmp_path / "heard.wav") as listening:
-        listening.heard(0.2)
-        virtual_microphone.play(talk)
-        first = listening.loud()
-        listening.heard(first["now_s"] + 2.2)
-        chunks = listening.stop()
-
-    match, at_s = likeness(talk, tmp_path / "heard.wav")
-    assert match > 0.9
-    assert at_s == pytest.approx(first["start_s"], abs=0.4)
-    assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
-    assert chunks[0]["start_s"] == 0
-    for before, after in itertools.pairwise(chunks):
-        assert after["start_s"] == pytest.approx(before["end_s"], abs=1e-6)
-    assert max(chunk["end_s"] - chunk["start_s"] for chunk in chunks) <= 0.1 + 1e-6
-    # It is there soon after it was said, and never before.
-    lags = [chunk["now_s"] - chunk["end_s"] for chunk in chunks]
-    assert min(lags) >= 0
-    assert float(np.median(lags)) < 1
-    assert not [event for event in listening.events if "lost" in event]
-
-
 def test_what_the_computer_plays_is_recorded_by_the_name_of_its_monitor(
     virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
 ) -> None:
@@ -107,18 +82,19 @@ def test_a_microphone_that_vanishes_is_awaited_and_its_times_go_on(
         listening.heard(first["end_s"] + 2.1)
         chunks = listening.stop()
 
-    told = [event["tell"] for event in listening.events if "tell" in event]
-    assert told == [GONE, BACK]
+    assert [event["tell"] for event in listening.events if "tell" in event] == [GONE, BACK]
+    assert chunks[0]["start_s"] == 0
+    # Sound is there soon after it was said, and never before.
+    lags = [chunk["now_s"] - chunk["end_s"] for chunk in chunks]
+    assert 0 <= min(lags) <= float(np.median(lags)) < 1
     gaps = [after["start_s"] - before["end_s"] for before, after in itertools.pairwise(chunks)]
     lost = [event["lost"] for event in listening.events if "lost" in event][-1]
     assert max(gaps) > 0.4
-    assert lost["absent_s"] == pytest.approx(max(gaps), abs=0.01)
-    assert lost["lost_s"] == 0
+    assert lost == {"lost_s": 0, "absent_s": pytest.approx(max(gaps), abs=0.01)}
     match, at_s = likeness(talk, tmp_path / "heard.wav")
     assert match > 0.9
     # The times are those of the wall clock: the file holds silence for the time without a microphone.
     assert at_s == pytest.approx(first["start_s"], abs=0.4)
-    assert 0 <= first["now_s"] - first["end_s"] < 2
 
 
 def test_a_driver_that_hangs_keeps_nobody_from_leaving(
@@ -128,7 +104,6 @@ def test_a_driver_that_hangs_keeps_nobody_from_leaving(
         listening.heard(0.2)
         virtual_microphone.freeze()
         chunks = listening.stop()
-
     assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
     assert open_audio(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
 

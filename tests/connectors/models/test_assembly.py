@@ -1,6 +1,6 @@
 """A model with fewer tokens tokenises the texts as before, and gives the tokens that stay the same logits."""
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from connectors.models.assembly import prune
 from connectors.models.gguf import GgufFile, count_of, encode, read_gguf, write_gguf
-from operators.decoding.forward import Logits
 from operators.errors import InputError
-from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
+from tests.adapters import logits
 from tests.tiny_gguf import CONTROL, pieces, write_model
 
 #: Whatever spells any text, and the words.
@@ -24,8 +23,7 @@ KEPT = np.array([*range(300), *range(310, 350)], np.intp)
 
 def pruned(path: Path, kept: NDArray[np.intp] = KEPT) -> Path:
     """The model with these tokens."""
-    file = read_gguf(path)
-    small = prune(file, kept, path)
+    small = prune(read_gguf(path), kept, path)
     target = path.with_name("small.gguf")
     write_gguf(target, small.entries, small.tensors)
     return target
@@ -33,12 +31,10 @@ def pruned(path: Path, kept: NDArray[np.intp] = KEPT) -> Path:
 
 def test_any_text_can_still_be_spelled(tmp_path: Path) -> None:
     tokens = pieces({})
-    size = len(tokens.texts)
-    kept = np.array([one for one in range(size) if not 270 < one < 275], np.intp)
-    model = LlamaModel(pruned(write_model(tmp_path / "whole.gguf", tokens), kept))
-    for text in ("Größe", "日本 \t\n", "🙂 the", "Ωμ"):
-        assert b"".join(map(model.piece, model.tokenize(text))).decode() == text
-    model.close()
+    kept = np.delete(np.arange(len(tokens.texts)), slice(271, 275))
+    with closing(LlamaModel(pruned(write_model(tmp_path / "whole.gguf", tokens), kept))) as model:
+        for text in ("Größe", "日本 \t\n", "🙂 the", "Ωμ"):
+            assert b"".join(map(model.piece, model.tokenize(text))).decode() == text
 
 
 @pytest.mark.parametrize("untied", [False, True], ids=["tied", "untied"])
@@ -51,22 +47,12 @@ def test_the_tokens_that_stay_have_the_same_logits(untied: bool, tmp_path: Path)
     assert np.allclose(logits(small, prompt), before, atol=1e-4)
 
 
-def logits(path: Path, prompt: list[int]) -> Logits:
-    model = LlamaModel(path)
-    context = LlamaContext(model, ContextSettings(cells=64, sequences=1, threads=1))
-    rows = context.evaluate(0, prompt, 0, len(prompt)).copy()
-    context.close()
-    model.close()
-    return rows
-
-
 def test_special_tokens_are_found_under_their_new_ids(tmp_path: Path) -> None:
     tokens = pieces({"<mark>": CONTROL})
     path = write_model(tmp_path / "whole.gguf", tokens)
     file, mark = read_gguf(path), tokens.texts.index("<mark>")
-    entries = {**file.entries, "tokenizer.ggml.eot_token_id": encode(mark)}
     other = tmp_path / "other.gguf"
-    write_gguf(other, entries, file.tensors)
+    write_gguf(other, {**file.entries, "tokenizer.ggml.eot_token_id": encode(mark)}, file.tensors)
     again = read_gguf(pruned(other, np.array([*KEPT, mark], np.intp)))
     texts = again.value("tokenizer.ggml.tokens")
     assert isinstance(texts, list)
@@ -95,9 +81,8 @@ def test_a_header_with_wrong_bytes_is_pruned_or_refused(seed: int, wrong: int) -
         data = bytearray(path.read_bytes())
         place = np.random.default_rng(seed)
         for _ in range(wrong):
-            data[place.integers(len(data) - 4 * 32 * 900 if place.random() < 0.5 else 12_000)] = (
-                place.integers(256)
-            )
+            end = len(data) - 4 * 32 * 900 if place.random() < 0.5 else 12_000
+            data[place.integers(end)] = place.integers(256)
         path.write_bytes(data)
         with suppress(InputError):
             file = read_gguf(path)

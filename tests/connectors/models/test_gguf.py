@@ -2,12 +2,12 @@
 
 import os
 import struct
-import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.models import gguf
@@ -56,25 +56,19 @@ def complaint(path: Path, content: bytes) -> str:
     return message
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return tmp_path / "model.gguf"
-
-
-def test_the_data_begins_at_a_multiple_of_the_alignment_that_the_header_names(model: Path) -> None:
+def test_the_data_begins_at_a_multiple_of_the_alignment_that_the_header_names(tmp_path: Path) -> None:
     content = header([text(b"general.alignment") + struct.pack("<II", 4, 1024)])
     assert len(content) < 1024
+    model = tmp_path / "model.gguf"
     model.write_bytes(content.ljust(1024, b"\0") + bytes(400))
     read_gguf(model)
     assert f"has {len(content) + 400} of at least 1424 bytes" in complaint(model, content + bytes(400))
 
 
-@settings(deadline=None)
-@given(length=st.integers(0, len(MODEL) - 1))
-def test_wherever_a_download_broke_off_it_is_noticed(
-    tmp_path_factory: pytest.TempPathFactory, length: int
-) -> None:
-    complaint(tmp_path_factory.mktemp("cut") / "model.gguf", MODEL[:length])
+@given(st.integers(0, len(MODEL) - 1))
+def test_wherever_a_download_broke_off_it_is_noticed(length: int) -> None:
+    with TemporaryDirectory() as folder:
+        complaint(Path(folder) / "model.gguf", MODEL[:length])
 
 
 @pytest.mark.parametrize(
@@ -92,14 +86,13 @@ def test_wherever_a_download_broke_off_it_is_noticed(
         header(tensors=[tensor(b"t", (2**64 - 1,) * 4, 0, 2**64 - 1)]),
     ],
 )
-def test_counts_that_no_file_can_hold_are_refused_at_once(model: Path, hostile: bytes) -> None:
-    started = time.process_time()
-    complaint(model, hostile + bytes(4096))
-    assert time.process_time() - started < 1.0
+def test_counts_that_no_file_can_hold_are_refused(tmp_path: Path, hostile: bytes) -> None:
+    complaint(tmp_path / "model.gguf", hostile + bytes(4096))
 
 
-def test_zeros_without_end_are_read_up_to_a_limit(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zeros_without_end_are_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gguf, "_MAX_HEADER_BYTES", 2**16)
+    model = tmp_path / "model.gguf"
     with model.open("wb") as file:
         file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text(b"a") + struct.pack("<IIQ", 9, 8, 2**60))
         file.truncate(2**30)
@@ -107,16 +100,15 @@ def test_zeros_without_end_are_read_up_to_a_limit(model: Path, monkeypatch: pyte
         read_gguf(model)
 
 
-@pytest.mark.parametrize("version", [1, 4, 0x03000000])
-def test_a_version_that_llama_cpp_does_not_read_is_named(model: Path, version: int) -> None:
-    assert f"version that llama.cpp does not read here ({version})" in complaint(
-        model, header(version=version)
-    )
-
-
-@pytest.mark.parametrize("content", [b"", b"GGU", b"<!DOCTYPE html>", b"version https://git-lfs"])
-def test_a_file_of_another_kind_is_no_model(model: Path, content: bytes) -> None:
-    assert "not a GGUF model" in complaint(model, content)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        *((header(version=one), f"llama.cpp does not read here ({one})") for one in (1, 4, 0x03000000)),
+        *((one, "not a GGUF model") for one in (b"", b"GGU", b"version https://git-lfs")),
+    ],
+)
+def test_what_llama_cpp_does_not_read_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    assert said in complaint(tmp_path / "model.gguf", content)
 
 
 def test_a_missing_file_a_folder_and_a_pipe_are_no_models(tmp_path: Path) -> None:
@@ -126,30 +118,22 @@ def test_a_missing_file_a_folder_and_a_pipe_are_no_models(tmp_path: Path) -> Non
             read_gguf(path)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tiny_gguf.write_model(tmp_path / "tiny.gguf", tiny_gguf.byte_pairs({}))
-
-
-def test_what_was_read_is_written_as_it_was(path: Path, tmp_path: Path) -> None:
+def test_what_was_read_is_written_as_it_was(tmp_path: Path) -> None:
+    path = tiny_gguf.write_model(tmp_path / "tiny.gguf", tiny_gguf.byte_pairs({}))
     file = read_gguf(path)
     write_gguf(tmp_path / "copy.gguf", file.entries, file.tensors)
     assert (tmp_path / "copy.gguf").read_bytes() == path.read_bytes()
+    # Also a tensor of a type that is not known.
+    odd = Tensor(99, (4,), np.arange(32, dtype=np.uint8))
+    write_gguf(tmp_path / "odd.gguf", file.entries, {"odd": odd, **file.tensors})
+    again = read_gguf(tmp_path / "odd.gguf").tensors["odd"]
+    assert (again.kind, again.shape, again.data.tolist()) == (99, (4,), odd.data.tolist())
 
 
 @pytest.mark.parametrize("value", ["ä", 7, True, 0.5, ["a", "b"], np.arange(3, dtype=np.int32)])
 def test_values_come_back(value: object) -> None:
     back = decode(encode(value))  # type: ignore[arg-type]
     assert np.array_equal(back, value) if isinstance(value, np.ndarray) else back == value
-
-
-def test_tensors_of_a_type_that_is_not_known_are_copied(path: Path, tmp_path: Path) -> None:
-    file = read_gguf(path)
-    odd = Tensor(99, (4,), np.arange(32, dtype=np.uint8))
-    write_gguf(tmp_path / "odd.gguf", file.entries, {"odd": odd, **file.tensors})
-    again = read_gguf(tmp_path / "odd.gguf").tensors["odd"]
-    assert (again.kind, again.shape) == (99, (4,))
-    assert again.data.tolist() == odd.data.tolist()
 
 
 def test_a_pipe_or_device_is_no_place_for_a_model(tmp_path: Path) -> None:

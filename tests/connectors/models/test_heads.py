@@ -50,28 +50,24 @@ def test_what_are_no_heads_is_refused(model: Path, tmp_path: Path) -> None:
     def choosing(tokens: Value) -> GgufFile:
         return good._replace(entries=good.entries | {"surtitle.heads.tokens": encode(tokens)})
 
-    def changed(**tensors: Tensor) -> GgufFile:
-        return good._replace(tensors={**good.tensors, **tensors})
+    def changed(tensor: Tensor, name: str = "head.1.inner.weight") -> GgufFile:
+        return good._replace(tensors={**good.tensors, name: tensor})
 
-    infinite = inner._replace(data=np.full(len(inner.data) // 2, np.inf, np.float16).view(np.uint8))
-    turned = inner._replace(shape=inner.shape[::-1])
-    wrong = [
-        ("no proposal heads", read_gguf(model)),
-        ("stored in an unsupported type", changed(**{"head.1.inner.weight": inner._replace(kind=12)})),
-        *(
-            ("these heads are damaged", file)
-            for file in (
-                choosing(np.array([1, 358], np.int32)),
-                choosing(np.array([1, 1], np.int32)),
-                choosing("1 2 3"),
-                good._replace(tensors={"head.2.inner.weight": inner}),
-                changed(more=inner),
-                changed(**{"head.1.inner.weight": turned}),
-                changed(**{"head.1.inner.weight": infinite}),
-            )
-        ),
+    infinite = np.full(len(inner.data) // 2, np.inf, np.float16).view(np.uint8)
+    damaged = [
+        choosing(np.array([1, 358], np.int32)),
+        choosing(np.array([1, 1], np.int32)),
+        choosing("1 2 3"),
+        good._replace(tensors={"head.2.inner.weight": inner}),
+        changed(inner, "more"),
+        changed(inner._replace(shape=inner.shape[::-1])),
+        changed(inner._replace(data=infinite)),
     ]
-    for says, file in wrong:
+    for says, file in [
+        ("no proposal heads", read_gguf(model)),
+        ("stored in an unsupported type", changed(inner._replace(kind=12))),
+        *(("these heads are damaged", one) for one in damaged),
+    ]:
         write_gguf(tmp_path / "wrong.gguf", file.entries, file.tensors)
         with pytest.raises(InputError, match=says):
             read_heads(tmp_path / "wrong.gguf", model)

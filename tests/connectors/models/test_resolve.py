@@ -2,8 +2,6 @@
 
 import hashlib
 import os
-import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,12 +18,9 @@ WHOLE = b"".join(PIECES)
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    folder = tmp_path / "cache"
-    monkeypatch.setattr(assembly, "user_cache_path", lambda name: folder / name)
-    yield folder / "surtitle"
-    # pytest keeps the folders of its last runs; a model in each of them is too much.
-    shutil.rmtree(folder, ignore_errors=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(assembly, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    return tmp_path / "cache" / "surtitle"
 
 
 @pytest.fixture
@@ -42,23 +37,14 @@ def pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 @pytest.mark.usefixtures("pieces")
-def test_the_base_model_is_put_together_in_the_cache_folder(cache: Path) -> None:
-    path = resolve_model("base")
-    assert path.parent == cache
-    assert path.suffix == ".gguf"
-    assert path.read_bytes() == WHOLE
-    assert list(cache.glob("[!.]*")) == [path]
-
-
-@pytest.mark.usefixtures("pieces", "cache")
-def test_progress_grows_up_to_one_and_the_second_start_has_nothing_to_do() -> None:
+def test_the_base_model_is_put_together_in_the_cache_folder_with_progress_and_once(cache: Path) -> None:
     seen: list[float | None] = []
-    resolve_model("base", progress=lambda _what, fraction: seen.append(fraction))
+    path = resolve_model("base", progress=lambda _what, fraction: seen.append(fraction))
+    assert (path.parent, path.suffix, path.read_bytes()) == (cache, ".gguf", WHOLE)
+    assert list(cache.glob("[!.]*")) == [path]
     assert seen == sorted(seen, key=lambda fraction: fraction or 0.0)
     assert seen[-1] == 1.0
-    seen.clear()
-    resolve_model("base", progress=lambda _what, fraction: seen.append(fraction))
-    assert seen == []
+    assert resolve_model("base", progress=lambda *_: pytest.fail("there is nothing to do")) == path
 
 
 def test_damaged_pieces_never_become_a_model(pieces: list[Path], cache: Path) -> None:
@@ -76,11 +62,10 @@ def test_missing_pieces_are_named(pieces: list[Path]) -> None:
 
 @pytest.mark.usefixtures("pieces")
 def test_starts_at_the_same_time_make_it_once(cache: Path) -> None:
-    seen: list[float | None] = []
+    seen: list[str] = []
     with ThreadPoolExecutor(4) as pool:
         starts = [
-            pool.submit(resolve_model, "base", progress=lambda _what, fraction: seen.append(fraction))
-            for _ in range(4)
+            pool.submit(resolve_model, "base", progress=lambda what, _: seen.append(what)) for _ in "1234"
         ]
         (path,) = {start.result() for start in starts}
     assert path.read_bytes() == WHOLE

@@ -12,7 +12,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from operators.recognizers.moonshine import bundled_model
-from tests.operators.recognizers.azure.listener import KEY
+from tests.operators.recognizers.azure.server import KEY
 from tests.operators.recognizers.azure.server import running as azure
 from tests.program import SURTITLE, Program, surtitle
 from tests.recordings import write

@@ -1,5 +1,6 @@
 """Erasure as the papers define it, and its running sums."""
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -26,10 +27,6 @@ def captions(*texts: str, segment: int = 0, withheld: str = "") -> list[Caption]
     ]  # fmt: skip
 
 
-def meter() -> ErasureMeter:
-    return ErasureMeter("13a")
-
-
 @given(words, words)
 def test_erasure_is_what_must_go_before_the_new_text_can_be_typed(
     before: tuple[str, ...], after: tuple[str, ...]
@@ -41,30 +38,26 @@ def test_erasure_is_what_must_go_before_the_new_text_can_be_typed(
 
 
 def test_what_was_withheld_erases_nothing_of_what_was_shown() -> None:
-    measure = meter()
-    first, second = captions("Das", "Das ist", withheld=" war")
-    raw = measure.record(first), measure.record(second)
-    assert (raw[1].raw.erased, raw[1].shown.erased) == (1, 0)
+    measure = ErasureMeter("13a")
+    _, second = map(measure.record, captions("Das", "Das ist", withheld=" war"))
+    assert (second.raw.erased, second.shown.erased) == (1, 0)
 
 
 def test_segments_are_pooled_and_averaged() -> None:
-    measure, summary = meter(), SummaryMeter()
+    measure, summary = ErasureMeter("13a"), SummaryMeter()
     for one in captions("a", "b c d e") + captions("a b", "c", segment=1):
         summary.add(measure.record(one))
     result = summary.summary({})
-    assert result.ne_raw == pytest.approx(3 / 5)
-    assert result.ne_raw_mean == pytest.approx((1 / 4 + 2) / 2)
+    assert (result.ne_raw, result.ne_raw_mean) == pytest.approx((3 / 5, (1 / 4 + 2) / 2))
     assert (result.segments, result.updates) == (2, 4)
-    assert (result.latency_ms, result.latency_from_speech_ms) == (
-        Percentiles(250, 250),
-        Percentiles(500, 500),
-    )
+    assert result.latency_ms == Percentiles(250, 250)
+    assert result.latency_from_speech_ms == Percentiles(500, 500)
     assert measure.state.open == {}
 
 
 @given(st.lists(st.lists(st.text("ab ", max_size=8), min_size=1, max_size=4), max_size=4))
 def test_running_figures_end_where_the_summary_ends(segments: list[list[str]]) -> None:
-    measure, summary, last = meter(), SummaryMeter(), None
+    measure, summary, last = ErasureMeter("13a"), SummaryMeter(), None
     for number, texts in enumerate(segments):
         for one in captions(*texts, segment=number):
             last = measure.record(one)
@@ -74,7 +67,7 @@ def test_running_figures_end_where_the_summary_ends(segments: list[list[str]]) -
 
 
 def test_segments_that_never_end_are_counted_as_they_stand_and_forgotten() -> None:
-    measure, last = meter(), None
+    measure, last = ErasureMeter("13a"), None
     for number in range(1200):
         last = measure.record(captions("a b", "c", segment=number)[0])
     assert last is not None
@@ -94,19 +87,12 @@ def test_a_further_room_gets_its_signature_without_a_file(monkeypatch: pytest.Mo
     assert signature.startswith("tok:13a|aggr:pooled|mask:2|sacrebleu:")
 
 
-texts = st.lists(st.lists(st.sampled_from("ab"), max_size=6).map(tuple), min_size=1, max_size=8)
-
-
-def steps(updates: list[tuple[str, ...]]) -> list[Step]:
-    before: list[tuple[str, ...]] = [(), *updates[:-1]]
-    return [Step(len(now), erasure(old, now)) for old, now in zip(before, updates, strict=True)]
-
-
-@given(texts)
+@given(st.lists(st.lists(st.sampled_from("ab"), max_size=6).map(tuple), min_size=1, max_size=8))
 def test_a_settled_token_is_in_every_later_text_and_the_next_one_is_not(
     updates: list[tuple[str, ...]],
 ) -> None:
-    for number, mark in enumerate(marks(steps(updates))):
+    steps = [Step(len(new), erasure(old, new)) for old, new in pairwise([(), *updates])]
+    for number, mark in enumerate(marks(steps)):
         now, later = updates[number], updates[number:]
         assert all(text[: mark.settled] == now[: mark.settled] for text in later)
         if mark.settled < len(now):
@@ -127,23 +113,24 @@ def test_spelled_tokens_are_the_text(text: str) -> None:
     assert "".join(spelled(text, tokens)) == text.rstrip()
 
 
-def test_punctuation_goes_back_to_its_word() -> None:
-    text = "Guten Morgen, Museum."
-    assert spelled(text, tokenizer("13a")(text)) == ["Guten", " Morgen", ",", " Museum", "."]
-
-
-def test_what_a_tokenizer_has_rewritten_stands_as_it_made_it() -> None:
-    text = "Müller &amp; Söhne"
-    assert spelled(text, tokenizer("13a")(text)) == ["Müller", " &", " Söhne"]
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Guten Morgen, Museum.", ["Guten", " Morgen", ",", " Museum", "."]),
+        ("Müller &amp; Söhne", ["Müller", " &", " Söhne"]),
+    ],
+    ids=["punctuation goes back to its word", "what a tokenizer rewrote stands as it made it"],
+)
+def test_tokens_are_spelled_as_in_their_text(text: str, tokens: list[str]) -> None:
+    assert spelled(text, tokenizer("13a")(text)) == tokens
 
 
 WORDS = st.lists(st.sampled_from(["das", "Haus", "haus", "ist", "rot", ".", ",", "–"]), max_size=8)
 
 
 def test_an_invented_ending_is_counted_word_by_word_and_marks_are_none() -> None:
-    partial = ["Wir", "reden", "über", "die", "Art", ",", "wie", "man", "das", "tut", "."]
-    final = ["Wir", "reden", "über", "den", "Bahnhof", ",", "der", "Museum", "wurde", "."]
-    assert support(partial, [final]) == Support(words=9, unsupported=6)
+    partial, final = "Wir reden über die Art , wie man .", "Wir reden über den Bahnhof , der wurde ."
+    assert support(partial.split(), [final.split()]) == Support(words=7, unsupported=4)
 
 
 def test_a_word_that_is_said_twice_is_supported_as_often_as_a_final_has_it() -> None:

@@ -23,6 +23,5 @@ def test_a_model_with_a_broken_file_is_refused(broken: str, tmp_path: Path) -> N
     shutil.copytree(VOSK_MODEL, model, copy_function=lambda source, to: Path(to).symlink_to(source))
     (model / broken).unlink()
     (model / broken).write_bytes(b"not what it should be")
-
     with pytest.raises(InputError, match="cannot be loaded"):
         VoskRecognizer(model_path=model)

@@ -13,61 +13,44 @@ ENGLISH = language("English")
 
 WRITTEN = {
     "years": """
-        of about fourteen fifty five | of about 1455
         of about fourteen, sixty-five, and | of about 1465, and
-        in eighteen hundred and three, or nineteen oh five. | in 1803, or 1905.
         the eighteen sixties, the sixties, the eighteen hundreds | the 1860s, the 60s, the 1800s
         from nineteen, seventy-seven to nineteen eighty-one | from 1977 to 1981
         by nineteen, seventy six, thirty percent of | by 1976, 30 percent of
         the nineteen, ninety-six Games | the 1996 Games
         twenty twenty-five, two thousand and five, in ten sixty six | 2025, 2005, in 1066
-        nineteen eighty-four's | 1984's
         in nineteen o five, in nineteen ten, in nineteen five men | in 1905, in 1910, in 19 five men
         aged nineteen, seventy-five or eighty, sold thirty, fifteen, and | aged 19, 75 or 80, sold 30, 15, and
         aged nineteen, seventy-five and eighty; or nineteen, sixty-six, six | aged 19, 75 and 80; or 19, 66, 6
         in fourteen fifty-five or two thousand | in 1455 or 2000""",
     "lists and numbers in a row": """
-        one, two, three | one, two, three
         nine, ten, eleven. Nine, fourteen, sixty-five | 9, 10, 11. 9, 14, 65
         thirteen, fourteen, fifteen. Sixteen, twenty of them | 13, 14, 15. 16, 20 of them
-        fifteen or twenty | 15 or 20
         five to fifteen; five or six | 5 to 15; five or six
-        in fourteen, fifty five people died | in 14, 55 people died
         in fourteen fifty five, two people | in 1455, two people
         twenty twenty-five year olds | 20 25 year olds
         fifteen sixteen; nineteen eighteen; fifteen sixteen people | 15 16; 1918; 15 16 people
-        between one hundred and two hundred | between 100 and 200
         between one hundred and fifty and two hundred | between 150 and 200
         five thousand and six thousand | 5000 and 6000
-        ten or fifteen thousand, two or three hundred | 10,000 or 15,000, 200 or 300
-        five five five one two three four | 5551234
         fifteen or five or six, three or three hundred | 15 or 5 or 6, 3 or 300
         one to fifteen, one through fifteen | 1 to 15, 1 through 15
         fifteen and one of them, fifteen and two of them | 15 and one of them, 15 and 2 of them
         two to three thousand, one or two hundred people | 2000 to 3000, 100 or 200 people
-        two or three hundred million, five or six thousand three hundred | 200 or 300 million, 5 or 6300
         five to six hundred thousand, ten or fifteen thousand | 500,000 to 600,000, 10,000 or 15,000
         five to about fifteen; five of fifteen | five to about 15; five of 15
-        between one hundred fifty and three hundred | between 150 and 300
-        between one hundred and one thousand; one hundred and two hundred | between 100 and 1000; 100 and 200
-        two thousand. Five hundred | 2000. 500""",
+        between one hundred and one thousand | between 100 and 1000
+        one hundred and two hundred | 100 and 200""",
     "counts and measures": """
         Fourteen schools, a hundred and fifty pupils | 14 schools, 150 pupils
-        the hundred and fifty, a few hundred and one | the 150, a few hundred and one
-        roughly three hundred seventy thousand | roughly 370,000
-        one thousand, five hundred and sixty-two | 1562
         two million three hundred thousand | 2,300,000
-        three point five million, four million | 3.5 million, 4 million
         eighty four point twenty two | 84.22
         zero point oh five, two and a half percent | 0.05, 2.5 percent
         thirty to sixty three percent, one per cent | 30 to 63 percent, 1 per cent
         five dollars, twenty five hundred | 5 dollars, 2500
         Hundred and fifty pupils, two, hundred and many | 150 pupils, two, hundred and many
         a thousand schools, five fifteen hundred pound bombs | 1000 schools, five 1500 pound bombs
-        zero percent, two thousand, one hundred | 0 percent, 2100
-        the forty-two line Bible | the 42 line Bible""",
+        zero percent, two thousand, one hundred | 0 percent, 2100""",
     "ordinals, dates and times": """
-        the twenty first century, the fifteenth | the 21st century, the 15th
         the hundred and twelfth, one hundred and first | the 112th, 101st
         the tenth man, a fifteenth try, an eighteenth of it | the 10th man, a 15th try, an eighteenth of it
         the twenty-third, the one thousand one hundred and first | the 23rd, the 1101st
@@ -76,35 +59,24 @@ WRITTEN = {
         at three thirty, at five oh five, eleven fifteen | at 3:30, at 5:05, 11:15
         a thirty-second clip, three thirty-second clips | a 30-second clip, three 30-second clips""",
     "times of the clock": """
-        We met at half past nine. | We met at 9:30.
         Half-past twelve, or a half past one | 12:30, or 1:30
-        quarter past eight in the morning | 8:15 in the morning
-        It was a quarter to three when he came | It was 2:45 when he came
         a quarter to one, a quarter till eleven | 12:45, 10:45
-        The train leaves at five to eight. | The train leaves at 7:55.
         It's nearly five to eight, and late | It's nearly 7:55, and late
         Five to eight. | 7:55.
         until twenty-five to eight this evening | until 7:35 this evening
-        ten past nine, twenty five past nine | 9:10, 9:25
         twenty minutes to eight, one minute past ten | 7:40, 10:01
         nine oh five, ten oh six | 9:05, 10:06
         at ten thirty students left | at 10:30 students left
-        since ten thirty it has rained | since 10:30 it has rained
         since ten thirty James has been here | since 10:30 James has been here
         ten thirty works for me, half past nine am | 10:30 works for me, 9:30 am
         ten thirty business, ten thirty campus tours | 10:30 business, 10:30 campus tours
         until ten thirty tennis was on | until 10:30 tennis was on
-        at eleven forty-five this morning | at 11:45 this morning
         from ten thirty until twelve fifteen | from 10:30 until 12:15""",
     "numbers that are no times of the clock": """
-        Five to eight people came. | Five to eight people came.
-        at five to eight percent, at five to eight sites | at 5 to 8 percent, at five to eight sites
         from five to eight, about five to eight meters | from five to eight, about 5 to 8 meters
-        it takes twenty to thirty minutes | it takes 20 to 30 minutes
         a quarter to three quarters of them | a quarter to three quarters of them
         a quarter to one half, a quarter to one of us | a quarter to one half, a quarter to one of us
         she gave five minutes to three people | she gave five minutes to three people
-        five past presidents, half past lives | five past presidents, half past lives
         twenty to ten-year-olds, five to ten-year-olds | 20 to 10-year-olds, 5 to 10-year-olds
         room nine oh five, flight ten oh six | room 905, flight 1006
         one oh one, a four oh four error, nine oh five meters | 101, a 404 error, 905 meters
@@ -112,38 +84,20 @@ WRITTEN = {
     "counts and measures that are no years or times": """
         sixteen forty-foot containers | 16 40-foot containers
         sixteen forty foot containers | 16 40 foot containers
-        ten thirty-page reports, by ten thirty-page reports | 10 30-page reports, by 10 30-page reports
         since ten thirty cats have left | since 10 30 cats have left
-        since ten thirty students have left | since 10 30 students have left
         until twelve twenty buses had come | until 12 20 buses had come
-        twelve fifteen-minute talks | 12 15-minute talks
-        at twelve thirty-minute intervals | at 12 30-minute intervals
-        two twenty-minute breaks, five ten-dollar bills | two 20-minute breaks, five 10-dollar bills
-        nineteen fifty-pound bags, twenty twenty-dollar bills | 19 50-pound bags, 20 20-dollar bills
-        eleven twenty-year-olds, eleven forty-hour weeks | 11 20-year-olds, 11 40-hour weeks
-        fifteen sixty‑watt bulbs | 15 60‑watt bulbs
-        in eighteen sixty-seat buses | in 18 60-seat buses
         ten fifteen degree slopes | 10 15 degree slopes
-        one thousand two hundred thirty four point five six | 1234.56
         twelve thousand point five, two thousand and a half | 12,000.5, 2000.5""",
     "years behind which something goes on": """
-        the nineteen ninety-six Games | the 1996 Games
-        in nineteen eighty-four students protested | in 1984 students protested
         in twelve fifteen barons met | in 1215 barons met
         from nineteen fourteen-eighteen | from 1914-18
-        by nineteen oh five cars were common | by 1905 cars were common
-        nineteen eighty-four's Big Brother | 1984's Big Brother""",
+        by nineteen oh five cars were common | by 1905 cars were common""",
     "words that stay words": """
         one of them, no one, that one | one of them, no one, that one
         this one twenty years ago | this one twenty years ago
-        one per person, one meter | one per person, one meter
-        ten men and one of them | 10 men and one of them
-        the first three, half of three | the first three, half of three
         it may first rain in a second | it may first rain in a second
         half a hundred men, three point guards | half a hundred men, three point guards
-        half a million, several hundred thousand | half a million, several hundred thousand
-        two thirds, one tenth of them | two thirds, one tenth of them
-        someone weighs often | someone weighs often""",
+        two thirds, one tenth of them | two thirds, one tenth of them""",
 }
 PAIRS = [
     pytest.param(*(side.strip() for side in line.split("|")), id=f"{group}: {line.split('|')[0].strip()}")
@@ -189,9 +143,8 @@ def test_a_number_is_done_three_words_later(said: str, more: str) -> None:
 
 @given(SPEECH)
 def test_words_that_spell_no_number_keep_their_places(said: str) -> None:
-    kept = [
-        word for word in said.replace(",", " ").split() if word in ("people", "July", "was", "men", "year")
-    ]
+    others = ("people", "July", "was", "men", "year")
+    kept = [word for word in said.replace(",", " ").split() if word in others]
     shown = [word for word in digits(said, ENGLISH).replace(",", " ").split() if word in kept]
     assert shown == kept
 
@@ -207,19 +160,7 @@ def test_other_languages_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        "one",
-        "twenty",
-        "one hundred",
-        "a hundred and",
-        "one,",
-        "five or",
-        "oh",
-        "one thousand,",
-        "five point",
-        "five to",
-    ],
+    "words", ["one", "one hundred", "a hundred and", "one,", "five or", "oh", "five point", "five to"]
 )
 def test_endless_numbers_take_linear_time(words: str) -> None:
     began = thread_time()

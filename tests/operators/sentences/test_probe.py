@@ -4,19 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from flows.engine.marian import open_judge
 from operators.sentences.probe import Encoder, Probe, pooled
-from operators.sentences.seam import Judge, Opinion
-
-
-@pytest.fixture(scope="module")
-def judge() -> Judge:
-    found = open_judge([])
-    assert found is not None
-    return found
+from operators.sentences.seam import Opinion
 
 
 def test_it_sees_the_states_around_the_seam_and_the_means_of_both_sides() -> None:
@@ -45,30 +37,13 @@ def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> Non
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("We visited my grandmother yesterday", "She was very happy"),
-        ("Thank you all for coming today", "My name is Anna"),
-        ("The train was late again", "I do not know why"),
-    ],
-)
-def test_sentences_end_where_the_next_one_begins(judge: Judge, before: str, after: str) -> None:
-    assert judge(before, after).ends > 1
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("Printing in the only sense with which we are at present concerned", "Differs from most"),
-        ("The earliest book printed with movable types", "Has never been"),
-        ("The forms of printed letters", "Should be beautiful"),
-    ],
-)
-def test_sentences_go_on_where_they_lack_a_verb(judge: Judge, before: str, after: str) -> None:
-    assert judge(before, after).ends < -1
-
-
-def test_names_keep_their_capital(judge: Judge) -> None:
+def test_sentences_end_where_the_next_one_begins_and_go_on_where_they_lack_a_verb() -> None:
+    judge = open_judge([])
+    assert judge is not None
+    assert judge("We visited my grandmother yesterday", "She was very happy").ends > 1
+    assert judge("The train was late again", "I do not know why").ends > 1
+    assert judge("The earliest book printed with movable types", "Has never been").ends < -1
+    assert judge("The forms of printed letters", "Should be beautiful").ends < -1
+    # Names keep their capital.
     assert judge("They moved from London to", "Berlin in spring").capital > 0
     assert judge("They moved to another city", "Because rents rose").capital < 0

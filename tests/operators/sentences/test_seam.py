@@ -5,15 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.languages import language
-from operators.sentences.seam import Decision, Opinion, Seam, Verdict, decide
+from operators.sentences.seam import Decision, Judge, Opinion, Seam, Verdict, decide
 from operators.sentences.words import Spellings
 from operators.trouble import ModelTrouble, Trouble
-
-ENGLISH = language("en")
 
 
 def _seam(before: str, after: str, pause_s: float = 0.0, *, is_whole: bool = False, code: str = "en") -> Seam:
     return Seam(before, after, pause_s, language(code), is_whole)
+
+
+def _verdict(seam: Seam, judge: Judge | None) -> Verdict:
+    return decide(seam, judge).verdict
 
 
 class _Says:
@@ -28,47 +30,42 @@ class _Says:
         return self.opinion
 
 
-def _fails(_before: str, _after: str) -> Opinion:
-    raise ModelTrouble(Trouble.FAILED_PASS, "no memory")
-
-
 def test_without_a_judge_small_words_weigh_more() -> None:
-    assert decide(_seam("It came early.", "Which was late", 0.05), None).verdict is Verdict.GOES_ON
-    assert decide(_seam("It came early.", "Which was late", 0.05), _Says(0)).verdict is Verdict.ENDS
+    seam = _seam("It came early.", "Which was late", 0.05)
+    assert (_verdict(seam, None), _verdict(seam, _Says(0))) == (Verdict.GOES_ON, Verdict.ENDS)
 
 
 def test_nothing_is_certain_before_something_follows() -> None:
-    assert decide(_seam("That is all.", "", 0.3), None).verdict is Verdict.UNSURE
+    assert _verdict(_seam("That is all.", "", 0.3), None) is Verdict.UNSURE
 
 
 @pytest.mark.parametrize("before", ["We went to the.", "Not only fast but", "the block-books, which"])
 def test_no_sentence_ends_with_such_a_word(before: str) -> None:
-    assert decide(_seam(before, "House and", 0.2), _Says(20)).verdict is Verdict.GOES_ON
+    assert _verdict(_seam(before, "House and", 0.2), _Says(20)) is Verdict.GOES_ON
 
 
 def test_a_small_letter_in_a_final_goes_on_unless_nothing_has_a_capital() -> None:
-    ends, before = _Says(9), "It was the end."
-    assert decide(_seam(before, "he went home and", is_whole=True), ends).verdict is Verdict.GOES_ON
-    assert decide(_seam(before, "he went home and"), ends).verdict is Verdict.ENDS, "partials may have none"
-    assert decide(_seam(before.lower(), "he went home and", is_whole=True), ends).verdict is Verdict.ENDS
+    ends, before, after = _Says(9), "It was the end.", "he went home and"
+    assert _verdict(_seam(before, after, is_whole=True), ends) is Verdict.GOES_ON
+    assert _verdict(_seam(before, after), ends) is Verdict.ENDS, "partials may have none"
+    assert _verdict(_seam(before.lower(), after, is_whole=True), ends) is Verdict.ENDS
 
 
 def test_the_judge_is_heard_and_outvoted_by_a_question_mark() -> None:
-    assert decide(_seam("It was late.", "Nobody came any", 0.1), _Says(8)).verdict is Verdict.ENDS
-    assert decide(_seam("It was late.", "Nobody came any", 0.0), _Says(-8)).verdict is Verdict.GOES_ON
-    assert decide(_seam("It was late.", "The men came", 0.05), _Says(-8)).verdict is Verdict.GOES_ON
-    assert decide(_seam("It was late.", "Nobody came any"), _Says(0.8)).verdict is Verdict.ENDS, "just so"
-    assert decide(_seam("Was it late?", "Nobody came any", 0.1), _Says(-1)).verdict is Verdict.ENDS
+    late, nobody = "It was late.", "Nobody came any"
+    assert _verdict(_seam(late, nobody, 0.1), _Says(8)) is Verdict.ENDS
+    assert _verdict(_seam(late, nobody, 0.0), _Says(-8)) is Verdict.GOES_ON
+    assert _verdict(_seam(late, "The men came", 0.05), _Says(-8)) is Verdict.GOES_ON
+    assert _verdict(_seam(late, nobody), _Says(0.8)) is Verdict.ENDS, "just so"
+    assert _verdict(_seam("Was it late?", nobody, 0.1), _Says(-1)) is Verdict.ENDS
 
 
 def test_the_fewer_words_are_heard_the_surer_a_decision_must_be() -> None:
-    doubtful = _Says(-2)
-    assert decide(_seam("It was late.", "Nobody", 0.05), _Says(15)).verdict is Verdict.ENDS
-    assert decide(_seam("It was late.", "Nobody", 0.05), doubtful).verdict is Verdict.UNSURE
-    assert (
-        decide(_seam("It was late.", "Nobody", 0.05, is_whole=True), doubtful).verdict is not Verdict.UNSURE
-    )
-    assert decide(_seam("It was late.", "Nobody came any", 0.05), doubtful).verdict is not Verdict.UNSURE
+    seam, doubtful = _seam("It was late.", "Nobody", 0.05), _Says(-2)
+    assert _verdict(seam, _Says(15)) is Verdict.ENDS
+    assert _verdict(seam, doubtful) is Verdict.UNSURE
+    assert _verdict(seam._replace(is_whole=True), doubtful) is not Verdict.UNSURE
+    assert _verdict(seam._replace(after="Nobody came any"), doubtful) is not Verdict.UNSURE
 
 
 def test_clear_cases_cost_no_question_to_the_judge() -> None:
@@ -83,8 +80,11 @@ def test_clear_cases_cost_no_question_to_the_judge() -> None:
 
 
 def test_a_judge_that_fails_leaves_the_decision_to_the_rules() -> None:
+    def fails(_before: str, _after: str) -> Opinion:
+        raise ModelTrouble(Trouble.FAILED_PASS, "no memory")
+
     seam = _seam("by a similar process.", "Produced the", 0.05)
-    assert decide(seam, _fails) == decide(seam, None)
+    assert decide(seam, fails) == decide(seam, None)
 
 
 def test_the_better_spelling_is_chosen() -> None:
@@ -112,8 +112,8 @@ def test_a_word_is_spelled_as_it_was_heard_within_sentences() -> None:
 
 
 def test_languages_without_spaces_end_at_their_full_stop_and_go_on_behind_a_comma() -> None:
-    assert decide(_seam("雨でした。", "明日は", 0.1, code="ja"), None).verdict is Verdict.ENDS
-    assert decide(_seam("昨日は、", "雨でした", 0.1, code="zh"), None).verdict is Verdict.GOES_ON
+    assert _verdict(_seam("雨でした。", "明日は", 0.1, code="ja"), None) is Verdict.ENDS
+    assert _verdict(_seam("昨日は、", "雨でした", 0.1, code="zh"), None) is Verdict.GOES_ON
 
 
 @given(st.text(), st.text(), st.floats(0, 10), st.sampled_from(["en", "de", "ja", "ar"]), st.booleans())

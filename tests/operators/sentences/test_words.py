@@ -25,8 +25,4 @@ def test_the_words_that_were_heard_last_are_remembered() -> None:
     spellings.learn("So " + " ".join(f"w{number}" for number in range(500)))
     assert spellings.is_large("w0") is False, "as many as that"
     spellings.learn("So W0 more")
-    assert (spellings.is_large("w0"), spellings.is_large("w1"), spellings.is_large("w2")) == (
-        True,
-        None,
-        False,
-    )
+    assert [spellings.is_large(word) for word in ("w0", "w1", "w2")] == [True, None, False]

@@ -11,11 +11,6 @@ from operators.subtitles.breaking import Text, split
 from operators.text import cleaned, clusters, width, wrap
 from tests.subtitled import any_text, words
 
-TEXT = (
-    "Die Führung beginnt um zehn Uhr in der großen Halle, und sie dauert etwa eine Stunde. "
-    "Bitte lassen Sie Ihre Taschen und Mäntel an der Garderobe."
-)
-
 
 def lines(*texts: str, columns: int = 42, blocks: int = 1) -> list[tuple[str, ...]]:
     return [block.lines for block in split([Text(text, columns) for text in texts], blocks)]

@@ -1,6 +1,7 @@
 """When subtitles are on the screen."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,6 @@ from operators.subtitles.timing import (
     GAP_MS,
     MAX_CUE_MS,
     MIN_CUE_MS,
-    Cue,
     Speech,
     SpeechProgress,
     needed_ms,
@@ -23,8 +23,8 @@ def blocks(*columns: int) -> list[CueText]:
     return [CueText(("x" * each,), each) for each in columns]
 
 
-def times(cues: list[Cue]) -> list[tuple[int, int]]:
-    return [(cue.start_ms, cue.end_ms) for cue in cues]
+def times(columns: list[int], *given: Any) -> list[tuple[int, int]]:
+    return [(cue.start_ms, cue.end_ms) for cue in place(blocks(*columns), *given)]
 
 
 @pytest.mark.parametrize(
@@ -47,19 +47,16 @@ def times(cues: list[Cue]) -> list[tuple[int, int]]:
 def test_a_cue_stays(
     columns: int, speech: Speech, free_ms: int, next_ms: int | None, cue: tuple[int, int]
 ) -> None:
-    assert times(place(blocks(columns), speech, free_ms, next_ms)) == [cue]
+    assert times([columns], speech, free_ms, next_ms) == [cue]
 
 
 def test_cues_of_one_final_share_its_time_by_their_length() -> None:
-    (first, second) = place(blocks(60, 20), Speech.at(0, 8.08), 0, None)
-    assert (first.start_ms, second.end_ms) == (0, 8080)
-    assert second.start_ms - first.end_ms == GAP_MS
-    assert first.end_ms - first.start_ms == 3 * (second.end_ms - second.start_ms)
+    assert times([60, 20], Speech.at(0, 8.08), 0, None) == [(0, 6000), (6000 + GAP_MS, 8080)]
 
 
 def test_each_cue_stays_until_it_is_read_when_two_speak_at_once() -> None:
-    cues = place(blocks(34, 34), Speech.at(10, 30), 0, 10_500)
-    assert times(cues) == [(10_000, 12_000), (12_000 + GAP_MS, 14_000 + GAP_MS)]
+    cues = times([34, 34], Speech.at(10, 30), 0, 10_500)
+    assert cues == [(10_000, 12_000), (12_000 + GAP_MS, 14_000 + GAP_MS)]
 
 
 def test_a_text_that_was_heard_once_on_the_way_is_timed_by_that() -> None:
@@ -93,6 +90,5 @@ def test_whatever_is_placed_neither_overlaps_nor_flashes_nor_stands(
         assert cues[-1].end_ms <= next_ms - GAP_MS
     needed = sum(map(needed_ms, given_blocks)) + GAP_MS * len(cues)
     if next_ms is None or next_ms >= max(speech.end_ms, cues[0].start_ms + needed):
-        assert all(
-            cue.end_ms - cue.start_ms >= needed_ms(one) for cue, one in zip(cues, given_blocks, strict=True)
-        )
+        for cue, block in zip(cues, given_blocks, strict=True):
+            assert cue.end_ms - cue.start_ms >= needed_ms(block)

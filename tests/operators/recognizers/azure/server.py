@@ -1,12 +1,13 @@
 """A speech service on loopback that speaks Azure's WebSocket protocol, well or badly, as a test scripts it.
 
 What it hears are words in a code that needs no model: a word is a run of equal samples, and its loudness is
-its number (`say`). So it really recognises whatever audio reaches it, wherever the audio was cut.
+its number (`say`). So it really recognises whatever audio reaches it, wherever the audio was cut. The other
+end is a `Listener`.
 """
 
 import json
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from itertools import pairwise
@@ -19,7 +20,13 @@ from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection, serve
 
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.notifications import RecognizerChanged
+from operators.recognizers.azure import AzureSettings
+from operators.recognizers.azure.recognizer import AzureRecognizer
+from operators.recognizers.protocol import Hypothesis
+from operators.secret import Secret
 
+KEY = "0123456789abcdef0123456789abcdef"
 WORD_S = 0.25
 PAUSE_S = 0.5
 _STEP = 10
@@ -53,9 +60,7 @@ class Session:
     def __init__(self, connection: ServerConnection) -> None:
         self.connection = connection
         assert connection.request is not None
-        #: Of the handshake.
-        self.headers = connection.request.headers
-        self.path = connection.request.path
+        self.headers, self.path = connection.request.headers, connection.request.path
         #: Bodies of the client's text messages, by their path.
         self.texts: dict[str, Any] = {}
         self.audio = bytearray()
@@ -105,34 +110,29 @@ class Session:
             self.end()
 
     def hypothesis(self, said: str, offset_s: float, duration_s: float) -> None:
-        """Say what an utterance seems to be so far."""
-        body = {"Text": said, "Offset": round(offset_s * TICKS), "Duration": round(duration_s * TICKS)}
-        self.send("speech.hypothesis", body)
+        place = {"Offset": round(offset_s * TICKS), "Duration": round(duration_s * TICKS)}
+        self.send("speech.hypothesis", {"Text": said, **place})
 
     def phrase(self, said: str, offset_s: float, duration_s: float, status: str = "Success") -> None:
-        """Say what an utterance was."""
         place = {"Offset": round(offset_s * TICKS), "Duration": round(duration_s * TICKS)}
         self.send("speech.phrase", {"RecognitionStatus": status, "DisplayText": said, **place})
 
     def end(self) -> None:
-        """End the turn, as after the last audio."""
-        self.send("speech.endDetected", {"Offset": round(len(self.audio) / 2 / SAMPLE_RATE * TICKS)})
-        self.phrase("", len(self.audio) / 2 / SAMPLE_RATE, 0, "EndOfDictation")
+        end_s = len(self.audio) / 2 / SAMPLE_RATE
+        self.send("speech.endDetected", {"Offset": round(end_s * TICKS)})
+        self.phrase("", end_s, 0, "EndOfDictation")
         self.send("turn.end", {})
 
     def send(self, path: str, body: Any) -> None:
-        """Send a message of the protocol."""
         self.send_raw(path, json.dumps(body))
 
     def send_raw(self, path: str, body: str) -> None:
-        """Send a message whose body may be no JSON."""
         self.connection.send(
             f"X-RequestId:{self.request_id}\r\nContent-Type:application/json; charset=utf-8\r\n"
             f"Path:{path}\r\n\r\n{body}"
         )
 
     def drop(self) -> None:
-        """Break the connection without a word."""
         self.connection.socket.shutdown(socket.SHUT_RDWR)
 
 
@@ -213,22 +213,14 @@ def transcribe(pcm: bytes, is_over: bool) -> list[tuple[float, float, list[int],
     codes = np.where(samples > _FIRST // 2, (samples.astype(int) - _FIRST) // _STEP, -1)
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1), len(codes)]
     found: list[tuple[float, float, list[int], bool]] = []
-    is_open = False
     for begin, end in pairwise(edges):
-        is_pause = end - begin >= 0.3 * SAMPLE_RATE or is_over
+        is_open = bool(found) and not found[-1][3]
         if begin < end and codes[begin] >= 0 and end - begin >= 0.1 * SAMPLE_RATE:
-            first_s, words = (found[-1][0], found[-1][2]) if is_open else (begin / SAMPLE_RATE, [])
-            utterance = (
-                first_s,
-                end / SAMPLE_RATE,
-                [*words, int(codes[begin])],
-                is_over and end == len(codes),
-            )
-            found[len(found) - is_open :] = [utterance]
-            is_open = True
-        elif is_open and is_pause:
+            first_s, _, words, _ = found.pop() if is_open else (begin / SAMPLE_RATE, 0, [], False)
+            is_last = is_over and end == len(codes)
+            found.append((first_s, end / SAMPLE_RATE, [*words, int(codes[begin])], is_last))
+        elif is_open and (is_over or end - begin >= 0.3 * SAMPLE_RATE):
             found[-1] = (*found[-1][:3], True)
-            is_open = False
     return found
 
 
@@ -240,3 +232,45 @@ def text(words: Sequence[int]) -> str:
 def _headers(head: str) -> dict[str, str]:
     pairs = (line.partition(":") for line in head.split("\r\n") if line)
     return {name.lower().strip(): value.strip() for name, _, value in pairs}
+
+
+class Listener:
+    """Feeds a recogniser that talks to a server."""
+
+    def __init__(self, server: AzureServer, **settings: Any) -> None:
+        self.told: list[str] = []
+        self._changed = Condition()
+        given = {"host": server.url, "key": Secret(KEY), **settings}
+        self.recognizer = AzureRecognizer(AzureSettings(**given), self._observe)
+        self.heard: list[Hypothesis] = []
+
+    def hear(self, given: Iterable[AudioChunk], pace_s: float = 0.004) -> None:
+        """Accept chunks, one each ``pace_s``: ten times as fast as they were spoken."""
+        for chunk in given:
+            self.heard += self.recognizer.accept(chunk)
+            self.pause(pace_s)
+
+    def finish(self) -> list[Hypothesis]:
+        """Finish and close: all hypotheses."""
+        self.heard += self.recognizer.finish()
+        self.recognizer.close()
+        return self.heard
+
+    def wait_until(self, is_so: Callable[[], bool], timeout_s: float = 8.0) -> None:
+        """Wait until something was told that makes it so."""
+        with self._changed:
+            assert self._changed.wait_for(is_so, timeout_s), self.told
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass, as between two chunks."""
+        with self._changed:
+            self._changed.wait_for(lambda: False, seconds)
+
+    @property
+    def finals(self) -> list[str]:
+        return [hypothesis.text for hypothesis in self.heard if hypothesis.is_final]
+
+    def _observe(self, event: RecognizerChanged) -> None:
+        with self._changed:
+            self.told.append(event.sentence)
+            self._changed.notify_all()

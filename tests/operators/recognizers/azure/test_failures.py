@@ -3,18 +3,14 @@
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
-from itertools import pairwise
-from threading import Event
 from threading import enumerate as enumerate_threads
-from time import monotonic
 
 import pytest
 
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 from operators.recognizers.azure import recognizer
-from tests.operators.recognizers.azure.listener import KEY, Listener
-from tests.operators.recognizers.azure.server import Script, Session, chunks, running, say
+from tests.operators.recognizers.azure.server import KEY, Listener, Script, Session, chunks, running, say
 from tests.operators.recognizers.azure.test_recognizer import segments
 
 TALK = say([1, 2, 3], [4, 5, 6], [7, 8])
@@ -46,9 +42,7 @@ def ending(end: Callable[[Session], None], after_s: float) -> Script:
     ],
     ids=["dropped", "failed", "error", "no json"],
 )
-def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
-    end: Callable[[Session], None],
-) -> None:
+def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(end: Callable[[Session], None]) -> None:
     with running(ending(end, 1.9), Session.recognize) as server:
         listener = Listener(server)
         listener.hear(chunks(TALK, start_s=50.0), pace_s=0.005)
@@ -58,8 +52,7 @@ def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
     assert list(by_segment) == [0, 1, 2]
     assert [round(updates[-1].start_s, 2) for updates in by_segment.values()] == [50.2, 51.45, 52.7]
     # On display the open segment went on where it was.
-    texts = [update.text for update in by_segment[1]]
-    assert all(len(one) <= len(other) for one, other in pairwise(texts))
+    assert (texts := [update.text for update in by_segment[1]]) == sorted(texts, key=len)
     # A busy machine may be late for the next connection, too.
     connected, lost, *_, again = listener.told
     assert connected.startswith("connected to Azure")
@@ -73,7 +66,6 @@ def test_a_connection_lost_again_and_again_loses_and_repeats_nothing() -> None:
         listener = Listener(server)
         listener.hear(chunks(TALK), pace_s=0.03)
         segments(listener.finish())
-
     assert listener.finals == SAID
     assert len(server.sessions) == 6
 
@@ -95,44 +87,33 @@ def test_a_service_that_falls_silent_counts_as_lost(monkeypatch: pytest.MonkeyPa
     assert listener.told[2:] == ["connected again"]
 
 
-@pytest.mark.parametrize(
-    ("status", "why"),
-    [
-        (HTTPStatus.UNAUTHORIZED, "refused the key"),
-        (HTTPStatus.FORBIDDEN, "refused the key"),
-        (HTTPStatus.BAD_REQUEST, r"azure\.language"),
-    ],
-)
-def test_what_azure_refuses_is_an_error_at_once_and_the_key_is_not_shown(
-    status: HTTPStatus, why: str
-) -> None:
+@pytest.mark.parametrize(("status", "why"), [(401, "the key"), (403, "the key"), (400, r"azure\.language")])
+def test_what_azure_refuses_is_an_error_at_once_and_the_key_is_not_shown(status: int, why: str) -> None:
     with running() as server:
-        server.refusals.append(status)
+        server.refusals.append(HTTPStatus(status))
         listener = Listener(server)
         with pytest.raises(InputError, match=why) as caught:
             listener.hear(chunks(TALK), pace_s=0.02)
-        # It stays one.
-        with pytest.raises(InputError, match=why):
+        with pytest.raises(InputError, match=why):  # it stays one
             listener.recognizer.finish()
         listener.recognizer.close()
 
+    error = caught.value
     assert server.handshakes == 1
-    assert server.url in str(caught.value)
-    assert (
-        KEY not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r} {listener.told}"
-    )
+    assert server.url in str(error)
+    assert KEY not in f"{error!r} {error.__cause__!r} {error.__context__!r} {listener.told}"
 
 
 def test_a_key_that_is_revoked_keeps_what_was_said_before() -> None:
+    talk = chunks(TALK)
     with running(ending(Session.drop, 1.9)) as server:
         listener = Listener(server)
-        listener.hear(chunks(TALK[: 2 * round(1.85 * SAMPLE_RATE)]), pace_s=0.005)
+        listener.hear(talk[:37], pace_s=0.005)
         server.wait_for_session(1)
         server.refusals.append(HTTPStatus.UNAUTHORIZED)
         with pytest.raises(InputError, match="refused the key"):
-            listener.hear(chunks(TALK[2 * round(1.85 * SAMPLE_RATE) :], start_s=1.85), pace_s=0.05)
+            listener.hear(talk[37:], pace_s=0.05)
         listener.recognizer.close()
-
     assert listener.finals[0] == SAID[0]
 
 
@@ -140,11 +121,11 @@ def test_a_service_that_is_busy_is_asked_again_with_growing_waits() -> None:
     with running() as server:
         server.refusals += [HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR]
         listener = Listener(server)
-        listener.hear(chunks(TALK[:32_000]))
+        listener.hear(chunks(TALK)[:20])
         server.wait_for_handshake(4)
         server.refusals.clear()
         listener.wait_until(lambda: len(listener.told) == 2)
-        listener.hear(chunks(TALK[32_000:], start_s=1.0))
+        listener.hear(chunks(TALK)[20:])
         listener.finish()
 
     assert listener.finals == SAID
@@ -185,11 +166,7 @@ def test_a_service_that_never_says_the_last_word_is_not_waited_for_long(
     with running(ending(lambda session: session.hear(1000), 1.9)) as server:
         listener = Listener(server)
         listener.hear(chunks(TALK), pace_s=0.005)
-        began = monotonic()
-        listener.heard += listener.recognizer.finish()
-        assert monotonic() - began < 5
-        listener.recognizer.close()
-        assert monotonic() - began < 9
+        listener.finish()
         assert not [thread for thread in enumerate_threads() if thread.name.startswith("azure")]
 
     # The open segment ends with the text that it had.
@@ -198,19 +175,16 @@ def test_a_service_that_never_says_the_last_word_is_not_waited_for_long(
 
 
 def test_what_is_left_at_the_end_is_said_to_a_new_connection() -> None:
-    gone = Event()
-
     def drop(session: Session) -> None:
         session.hear(1000)
         session.drop()
-        gone.set()
 
     with running(drop, Session.recognize) as server:
         listener = Listener(server)
         listener.hear(chunks(TALK))
         listener.finish()
 
-    assert gone.is_set()
+    assert len(server.sessions) == 2
     assert listener.finals == SAID
 
 
@@ -219,35 +193,27 @@ def test_a_place_where_nobody_answers_is_not_waited_for_by_anybody(monkeypatch: 
     with socket.create_server(("127.0.0.1", 0)) as deaf, running() as server:
         server.url = f"ws://127.0.0.1:{deaf.getsockname()[1]}"
         listener = Listener(server)
-        began = monotonic()
         listener.hear(chunks(TALK), pace_s=0.0)
-        assert listener.recognizer.finish() == []
-        assert monotonic() - began < 5
-        listener.recognizer.close()
-        assert monotonic() - began < 9
-
-
-def flood(session: Session) -> None:
-    session.hear(0.3)
-    session.send_raw("speech.hypothesis", "}{ no json")
-    session.send_raw("speech.nonsense", "[1, 2]")
-    session.connection.send("no headers at all")
-    session.connection.send(b"\x00\x02X:no audio")
-    session.phrase("x" * 1_000_000, 0.2, 0.05)
-    session.send(
-        "speech.phrase", {"RecognitionStatus": "Success", "DisplayText": "-", "Offset": -5, "Duration": -7}
-    )
-    session.hypothesis("beyond", 1e9, 1e9)
-    session.phrase("beyond", 1e9, 1e9)
-    session.recognize()
+        assert listener.finish() == []
 
 
 def test_rubbish_harms_nothing() -> None:
+    def flood(session: Session) -> None:
+        session.hear(0.3)
+        session.send_raw("speech.hypothesis", "}{ no json")
+        session.send_raw("speech.nonsense", "[1, 2]")
+        session.connection.send("no headers at all")
+        session.connection.send(b"\x00\x02X:no audio")
+        session.phrase("x" * 1_000_000, 0.2, 0.05)
+        session.phrase("-", -5e-7, -7e-7)
+        for say_beyond in (session.hypothesis, session.phrase):
+            say_beyond("beyond", 1e9, 1e9)
+        session.recognize()
+
     with running(flood) as server:
         listener = Listener(server)
         listener.hear(chunks(TALK))
         heard = listener.finish()
-
     assert listener.finals[-3:] == SAID
     assert len(server.sessions) == 1
     assert all(0 <= one.start_s <= one.end_s <= len(TALK) / 2 / SAMPLE_RATE for one in heard)

@@ -10,8 +10,9 @@ from operators.decoding.session import PrefixSession
 from operators.recognizers.moonshine import BEGIN, MoonshineModel, moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from tests.operators.recognizers.moonshine.export import WORDS, write_export
-from tests.operators.recognizers.moonshine.test_recognizer import finals, hear
+from tests.operators.recognizers.moonshine.test_recognizer import finals
 from tests.operators.recognizers.speaking import chunks, pcm, samples
+from tests.operators.recognizers.test_protocol import hear
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +32,8 @@ def test_passes_over_what_is_held_say_what_one_pass_says(folder: Path) -> None:
 
 
 def test_it_is_recognised_with_by_its_folder(folder: Path) -> None:
-    heard = hear(
-        chunks(pcm("beckett.wav", 5.0)),
-        moonshine_recognizer(RecognizerSettings(model=str(folder), certainty=0.0)),
-    )
+    recognizer = moonshine_recognizer(RecognizerSettings(model=str(folder), certainty=0.0))
+    heard = hear(recognizer, chunks(pcm("beckett.wav", 5.0)))
     assert len(finals(heard)) >= 2
     assert len(heard) > len(finals(heard))
     spoken = {word for one in heard for word in one.text.split()}

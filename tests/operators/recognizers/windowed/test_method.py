@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from operators.decoding.forward import Logits
-from operators.decoding.speech import (
-    SpeechMethod,
-    WindowResult,
-    doubt_of,
-    steady_text,
-)
+from operators.decoding.speech import SpeechMethod, WindowResult, doubt_of, steady_text
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.notifications import RecognizerChanged, SpeechCut
@@ -35,10 +30,6 @@ from tests.operators.recognizers.speaking import voiced
 SAID = [b" I", b" have", b" a", b" dr", b"eam", b"."]
 
 
-def of(probabilities: Sequence[float]) -> Callable[[int], float]:
-    return probabilities.__getitem__
-
-
 @pytest.mark.parametrize(
     ("probabilities", "least", "shown", "text"),
     [
@@ -55,40 +46,35 @@ def of(probabilities: Sequence[float]) -> Callable[[int], float]:
 def test_doubtful_words_at_the_end_are_held_back(
     probabilities: list[float], least: float, shown: str, text: str
 ) -> None:
-    assert steady_text(SAID, of(probabilities), least, shown=shown) == text
+    assert steady_text(SAID, probabilities.__getitem__, least, shown=shown) == text
 
 
-@pytest.mark.parametrize("text", ["今日はいい天気", "今天天气很好"])
-def test_where_no_spaces_part_words_tokens_are_held_back_one_by_one(text: str) -> None:
-    pieces = [character.encode() for character in text]
-    assert steady_text(pieces, of([1.0] * (len(text) - 1) + [0.1]), 0.7) == text[:-1]
+def test_where_no_spaces_part_words_tokens_are_held_back_one_by_one() -> None:
+    pieces = [character.encode() for character in "今日はいい天気"]
+    assert steady_text(pieces, ([1.0] * 6 + [0.1]).__getitem__, 0.7) == "今日はいい天"
 
 
-@given(
-    st.lists(
-        st.sampled_from([b" a", b"b", b".", b" ", "é".encode()[:1], "日".encode(), b"\xff"]), max_size=9
-    ),
-    st.data(),
-)
-def test_any_tokens_give_a_beginning_of_their_text(pieces: list[bytes], data: st.DataObject) -> None:
-    probabilities = data.draw(st.lists(st.floats(0, 1), min_size=len(pieces), max_size=len(pieces)))
-    text = steady_text(pieces, of(probabilities), 0.5)
-    assert steady_text(pieces, of([1.0] * len(pieces)), 0.0).startswith(text)
+PIECE = st.sampled_from([b" a", b"b", b".", b" ", "é".encode()[:1], "日".encode(), b"\xff"])
 
 
-PIECES = {1: b" the", 2: b" Guggen", 3: b"berg", 4: b".", 5: b" Bible"}
-METHOD = SpeechMethod(stop_below=0.7)
+@given(st.lists(st.tuples(PIECE, st.floats(0, 1)), max_size=9))
+def test_any_tokens_give_a_beginning_of_their_text(said: list[tuple[bytes, float]]) -> None:
+    pieces = [piece for piece, _ in said]
+    text = steady_text(pieces, [probability for _, probability in said].__getitem__, 0.5)
+    assert steady_text(pieces, lambda _token: 1.0, 0.0).startswith(text)
 
 
 def test_a_window_may_end_behind_the_words_of_the_last_hypothesis() -> None:
-    doubt = doubt_of(METHOD, (1, 2, 3, 4), 0, PIECES.__getitem__)
+    method = SpeechMethod(stop_below=0.7)
+    pieces = {1: b" the", 2: b" Guggen", 3: b"berg", 4: b".", 5: b" Bible"}.__getitem__
+    doubt = doubt_of(method, (1, 2, 3, 4), 0, pieces)
     assert doubt is not None
     assert (doubt.least, doubt.begin) == (0.7, 3), "a full stop is no word of the last hypothesis"
     assert [doubt.counts(token) for token in (3, 4, 5)] == [True, False, True]
-    assert doubt_of(METHOD, (4,), 1, PIECES.__getitem__) is not None
+    assert doubt_of(method, (4,), 1, pieces) is not None
     # It is decoded to its end where words were left out twice before.
-    assert doubt_of(METHOD, (1,), 2, PIECES.__getitem__) is None
-    assert doubt_of(SpeechMethod(), (1,), 0, PIECES.__getitem__) is None
+    assert doubt_of(method, (1,), 2, pieces) is None
+    assert doubt_of(SpeechMethod(), (1,), 0, pieces) is None
 
 
 class Compared(MoonshineRecognizer):
@@ -121,29 +107,37 @@ def test_speech_that_ends_early_is_the_beginning_of_what_it_would_have_been(name
 
 
 Event = RecognizerChanged | SpeechCut
-SECONDS = 4.0
 
 
-class Counting:
-    """A model that counts on for ever: the token at each position is that position's number."""
+class Scripted:
+    """A model that says the same whatever it hears.
 
-    tokenizer = Tokenizer([f" {number}".encode() for number in range(300)])
+    Args:
+        token: The token at each position.
+        logit: Its logit; those of the 299 others are 0.
+    """
 
-    def encode(self, _samples: object, *_prompt: object) -> "Counting":
+    tokenizer = Tokenizer([f" word{number}".encode() for number in range(300)])
+
+    def __init__(self, token: Callable[[int], int], logit: float = 20.0) -> None:
+        self._token, self._logit = token, logit
+
+    def encode(self, _samples: object, *_prompt: object) -> "Scripted":
         return self
 
     def cut(self, length: int) -> int:
         return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        end = start + len(tokens)
         logits = np.zeros((rows, 300), np.float32)
-        for row, place in enumerate(range(start + len(tokens) - rows, start + len(tokens))):
-            logits[row, 10 + place] = 20.0
+        for row, place in enumerate(range(end - rows, end)):
+            logits[row, self._token(place)] = self._logit
         return logits
 
 
 def moonshine(
-    model: Counting, spoken: str | None = None, told: list[Event] | None = None, certainty: float = 0.7
+    model: Scripted, spoken: str | None = None, told: list[Event] | None = None, certainty: float = 0.7
 ) -> MoonshineRecognizer:
     tongue = None if spoken is None else language(spoken)
     observe = unobserved if told is None else told.append
@@ -153,64 +147,28 @@ def moonshine(
     return recognizer
 
 
-def window(*, is_final: bool) -> Window:
-    samples = round(SECONDS * SAMPLE_RATE)
-    return Window(0, 0, samples, np.zeros(samples, np.float32), is_final)
+def window(*, is_final: bool = True, seconds: float = 4.0) -> Window:
+    samples = np.zeros(round(seconds * SAMPLE_RATE), np.float32)
+    return Window(0, 0, len(samples), samples, is_final)
 
 
-@pytest.mark.parametrize(
-    ("spoken", "tokens"),
-    [(None, 34), ("English", 34), ("Korean", 60)],
-)
-def test_moonshines_text_may_be_as_long_as_its_language_needs(spoken: str | None, tokens: int) -> None:
-    assert len((moonshine(Counting(), spoken).transcribe(window(is_final=True)) or "").split()) == tokens
-
-
-def test_a_final_that_was_cut_is_reported() -> None:
-    told: list[Event] = []
-    transcriber = moonshine(Counting(), "English", told)
-    transcriber.transcribe(window(is_final=False))
-    assert told == []
-    transcriber.transcribe(window(is_final=True))
-    assert [one.sentence.partition(",")[0] for one in told] == [
-        "the recogniser wrote more than 4.0 s of speech can hold"
-    ]
-
-
-class Lost(Counting):
-    """A model that says seven words twice, and then nothing more."""
-
-    tokenizer = Tokenizer([f" word{chr(97 + number % 26)}".encode() for number in range(300)])
-
-    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        logits = np.zeros((rows, 300), np.float32)
-        for row, place in enumerate(range(start + len(tokens) - rows, start + len(tokens))):
-            logits[row, 10 + place % 7 if place < 14 else END] = 20.0
-        return logits
+@pytest.mark.parametrize(("spoken", "tokens"), [(None, 33), ("English", 33), ("Korean", 59)])
+def test_a_text_is_cut_where_its_language_needs_no_more_and_of_finals_that_is_told(
+    spoken: str | None, tokens: int
+) -> None:
+    for is_final in (False, True):
+        told: list[Event] = []
+        transcriber = moonshine(Scripted(lambda place: 10 + place), spoken, told)
+        text = transcriber.transcribe(window(is_final=is_final))
+        assert len(told) == is_final
+    assert len((text or "").split()) == tokens
+    assert told[0].sentence.startswith("the recogniser wrote more than 4.0 s of speech can hold")
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(1.6, 7), (4.0, 14)])
 def test_what_comes_twice_was_said_once_where_there_was_no_time_for_both(seconds: float, words: int) -> None:
-    transcriber = moonshine(Lost(), certainty=0.0)
-    samples = np.zeros(round(seconds * SAMPLE_RATE), np.float32)
-    text = transcriber.transcribe(Window(0, 0, len(samples), samples, is_final=True))
-    assert text is not None
-    assert len(text.split()) == words
-
-
-class Unsure(Counting):
-    """A model that gives each of so many tokens the same probability, and then ends."""
-
-    def __init__(self, tokens: int, probability: float) -> None:
-        self._tokens = tokens
-        # Of 300 tokens, the others share the rest.
-        self._logit = np.log(probability / (1 - probability) * 299)
-
-    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        logits = np.zeros((rows, 300), np.float32)
-        for row, place in enumerate(range(start + len(tokens) - rows, start + len(tokens))):
-            logits[row, 10 + place if place < self._tokens else END] = self._logit
-        return logits
+    transcriber = moonshine(Scripted(lambda place: 10 + place % 7 if place < 14 else END), certainty=0.0)
+    assert len((transcriber.transcribe(window(seconds=seconds)) or "").split()) == words
 
 
 @pytest.mark.parametrize(
@@ -227,7 +185,8 @@ def test_a_final_that_the_model_itself_doubts_is_left_out_and_that_is_told(
     tokens: int, probability: float, spoken: str, *, is_shown: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     windowed._has_warned.clear()
-    transcriber = moonshine(Unsure(tokens, probability), spoken)
+    logit = float(np.log(probability / (1 - probability) * 299))
+    transcriber = moonshine(Scripted(lambda place: 10 + place if place < tokens else END, logit), spoken)
     assert transcriber.transcribe(window(is_final=False)) is not None, "the next window says more"
-    assert (transcriber.transcribe(window(is_final=True)) is not None) == is_shown
+    assert (transcriber.transcribe(window()) is not None) == is_shown
     assert [vars(one)["event"] for one in caplog.records] == ["speech_doubted"] * (not is_shown)
