@@ -15,7 +15,7 @@ import regex
 
 from operators.events import Partial
 from operators.languages import Language
-from operators.sentences.seam import Judge, Seam, Verdict, by_rules, decide, has_own_capitals
+from operators.sentences.seam import Boundary, BoundaryScorer, Verdict, by_rules, decide, has_own_capitals
 from operators.sentences.words import COMMAS, Spellings, parted, small_words, without_inner_stops
 
 # Words that are said twice: "what it is made of, of course", "die Leute, die die Arbeit machen".
@@ -50,7 +50,7 @@ def ended(sentence: str) -> str:
 
 
 def _without_double(stem: str, after: str, language: Language) -> str | None:
-    """The text after the seam without a word that was spoken once and heard twice; None without one."""
+    """The text after the boundary without a word that was spoken once and heard twice; None without one."""
     last, (first, _, rest) = stem.split()[-1], after.partition(" ")
     word, mark, _ = parted(first)
     word = word.casefold()
@@ -154,7 +154,7 @@ class Sentences:
 
     Args:
         language: The language of the speech.
-        judge: Asked where the rules are unsure; None if nothing is.
+        scorer: Used where the rules are unsure; None to use the rules alone.
         bounds: When sentences end in any case.
         spell: Gives the text of a sentence as it is passed on, for instance with its numbers as digits.
         state: That of a new stream or of an earlier run.
@@ -164,14 +164,14 @@ class Sentences:
         self,
         state: SentencesState,
         language: Language,
-        judge: Judge | None = None,
+        scorer: BoundaryScorer | None = None,
         *,
         bounds: Bounds = USUAL,
         spell: Callable[[str], str] = str,
     ) -> None:
         self.state = state
         self._language = language
-        self._judge = judge
+        self._boundary_scorer = scorer
         self._bounds = bounds
         self._spell = spell
 
@@ -250,7 +250,7 @@ class Sentences:
             text = self._joined(pieces[:at])
             if at == len(pieces):
                 # Without a next segment, only rules can tell.
-                is_over = not text or by_rules(Seam(text, "", 0.0, self._language)) is Verdict.ENDS
+                is_over = not text or by_rules(Boundary(text, "", 0.0, self._language)) is Verdict.ENDS
                 return at if is_over else None
             if self._ends(text, pieces[:at], pieces[at]):
                 return at
@@ -260,8 +260,8 @@ class Sentences:
         """Whether a sentence ends behind some pieces; if not, note how to join the next one."""
         pause_s = max(0.0, after.start_s - before[-1].end_s)
         is_long = self._length(before, text) >= 1.0
-        seam = Seam(text, after.text, pause_s, self._language, after.is_final, is_long)
-        decision = decide(seam, self._judge, self.state.spellings)
+        boundary = Boundary(text, after.text, pause_s, self._language, after.is_final, is_long)
+        decision = decide(boundary, self._boundary_scorer, self.state.spellings)
         after.mark, after.keeps_capital = decision.mark, decision.keeps_capital
         after.is_joined = decision.verdict is Verdict.GOES_ON
         return decision.verdict is Verdict.ENDS

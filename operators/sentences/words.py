@@ -1,4 +1,4 @@
-"""Words of a text at a seam: its marks, its first and last word, and what small words say about a seam."""
+"""Words at a boundary: marks, the first and the last word, and the small words of a language."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.events import Partial
 from operators.languages import Language, language
 from operators.sentences.joining import MAX_OPEN, Bounds, Sentences, SentencesState, ended, mend
-from operators.sentences.seam import Opinion
+from operators.sentences.seam import BoundaryScores
 from operators.stages.snapshots import pack, unpack
 
 ENGLISH, GERMAN, JAPANESE = language("en"), language("de"), language("ja")
@@ -184,14 +184,14 @@ def test_of_too_many_open_segments_the_oldest_are_dropped() -> None:
     assert [one.pieces[0].segment for one in sentences.state.open] == [*range(5, MAX_OPEN + 5)]
 
 
-def test_a_seam_is_judged_once_however_long_the_next_segment_grows() -> None:
+def test_a_boundary_is_scored_once_however_long_the_next_segment_grows() -> None:
     asked = list[str]()
 
-    def judge(before: str, after: str) -> Opinion:
+    def scorer(before: str, after: str) -> BoundaryScores:
         asked.append(f"{before} | {after}")
-        return Opinion(-2, 1, 1)
+        return BoundaryScores(-2, 1, 1)
 
-    sentences = Sentences(SentencesState("talk"), ENGLISH, judge)
+    sentences = Sentences(SentencesState("talk"), ENGLISH, scorer)
     sentences.hear(says(0, "We came late.", 0.0, 1.0, is_final=True))
     heard = ("Berlin", "Berlin slept", "Berlin slept already")
     shown = [one for text in heard for one in sentences.hear(says(1, text, 1.0, 2.0))]
@@ -203,7 +203,7 @@ def test_a_seam_is_judged_once_however_long_the_next_segment_grows() -> None:
 
 
 def test_a_sentence_of_several_segments_ends_where_the_next_begins() -> None:
-    sentences = Sentences(SentencesState("talk"), ENGLISH, lambda _before, _after: Opinion(9, 0, 0))
+    sentences = Sentences(SentencesState("talk"), ENGLISH, lambda _before, _after: BoundaryScores(9, 0, 0))
     sentences.hear(says(0, "They forged some of the.", 0.0, 1.0, is_final=True))
     (first,) = sentences.hear(says(1, "Forged letters of the", 1.2, 2.0))
     assert first.text == "They forged some of the forged letters of the", "as the word was heard before"

@@ -1,4 +1,4 @@
-"""A probe reads a seam as one sentence and as two, and weighs the encoder's states around it."""
+"""A probe reads a boundary as one sentence and as two, and weighs the encoder's states around it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from flows.engine.marian import open_judge
+from flows.engine.marian import open_boundary_scorer
 from operators.sentences.probe import Encoder, Probe, pooled
-from operators.sentences.seam import Judge, Opinion
+from operators.sentences.seam import BoundaryScorer, BoundaryScores
 
 
 @pytest.fixture(scope="module")
-def judge() -> Judge:
-    found = open_judge([])
+def scorer() -> BoundaryScorer:
+    found = open_boundary_scorer([])
     assert found is not None
     return found
 
@@ -37,7 +37,7 @@ def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> Non
         (np.zeros((12, 2)), np.array([2.0, -1.0])),
         (np.ones((2, 3)), np.arange(3.0)),
     )
-    assert probe("It was late", "Nobody saw NASA,") == Opinion(2, 3, 4), "no unit is below 0"
+    assert probe("It was late", "Nobody saw NASA,") == BoundaryScores(2, 3, 4), "no unit is below 0"
     probe("It was late", "I'm here")
     assert read == [
         " It was late nobody saw NASA", " It was late. Nobody saw NASA",
@@ -53,8 +53,8 @@ def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> Non
         ("The train was late again", "I do not know why"),
     ],
 )
-def test_sentences_end_where_the_next_one_begins(judge: Judge, before: str, after: str) -> None:
-    assert judge(before, after).ends > 1
+def test_sentences_end_where_the_next_one_begins(scorer: BoundaryScorer, before: str, after: str) -> None:
+    assert scorer(before, after).ends > 1
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_sentences_end_where_the_next_one_begins(judge: Judge, before: str, afte
         ("The forms of printed letters", "Should be beautiful"),
     ],
 )
-def test_sentences_go_on_where_they_lack_a_verb(judge: Judge, before: str, after: str) -> None:
-    assert judge(before, after).ends < -1
+def test_sentences_go_on_where_they_lack_a_verb(scorer: BoundaryScorer, before: str, after: str) -> None:
+    assert scorer(before, after).ends < -1
 
 
-def test_names_keep_their_capital(judge: Judge) -> None:
-    assert judge("They moved from London to", "Berlin in spring").capital > 0
-    assert judge("They moved to another city", "Because rents rose").capital < 0
+def test_names_keep_their_capital(scorer: BoundaryScorer) -> None:
+    assert scorer("They moved from London to", "Berlin in spring").capital > 0
+    assert scorer("They moved to another city", "Because rents rose").capital < 0
