@@ -9,7 +9,7 @@ from functools import cached_property
 
 from operators.decoding.beam import search
 from operators.decoding.drafts import Draft, Drafter, Verified
-from operators.decoding.forward import Decoded, Method, Origin, Task
+from operators.decoding.forward import DecodingResult, Method, Origin, Task
 from operators.decoding.pieces import last_word_end
 from operators.decoding.repetition import (
     FIGURE_TOKENS,
@@ -35,7 +35,7 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     If all drafts are accepted exactly, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
     endlessly is cut there, even inside ``known``. Where a search finds nothing but the last phrase of the
-    accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.
+    accepted tokens once more, decoding stops, and `DecodingResult.doubted` is its place.
     """
     growing = _GrowingOutput(task, known)
     while not growing.ended:
@@ -137,9 +137,9 @@ class _GrowingOutput:
     def _repetition(self, times: int) -> int | None:
         return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)
 
-    def decoded(self) -> Decoded:
+    def decoded(self) -> DecodingResult:
         """The result so far."""
-        return Decoded(
+        return DecodingResult(
             tuple(self.output),
             accepted=self._accepted,
             proposed=self._proposed,

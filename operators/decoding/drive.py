@@ -11,7 +11,7 @@ from operators.decoding.forward import (
     AskDraftModel,
     BeamForward,
     BeamSession,
-    Decoded,
+    DecodingResult,
     Forward,
     Logits,
     Method,
@@ -91,13 +91,13 @@ class Job:
         #: Whether the request is for the draft model.
         self.is_of_draft = False
         self.cost = Cost()
-        self._decoded: Decoded | None = None
+        self._decoded: DecodingResult | None = None
         #: Why it ended without a result. Any error other than `ModelTrouble` is a defect.
         self.error: Exception | None = None
         self._run(lambda: next(self._method))
 
     @property
-    def result(self) -> tuple[Decoded, Cost]:
+    def result(self) -> tuple[DecodingResult, Cost]:
         """The method's result and its cost, when it has ended. Raises the error that it ended with."""
         if self.error is not None:
             raise self.error
@@ -142,7 +142,7 @@ class Job:
         return self._method.send(NO_ROWS)
 
 
-def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[Decoded, Cost]:
+def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[DecodingResult, Cost]:
     """Answer the method's requests from one session until it returns.
 
     Requests to a draft model are answered from ``draft``. Raises `ModelTrouble` if the model fails.
@@ -198,7 +198,7 @@ def trunk(request: Forward | TreeForward) -> Forward | None:
 class Decoder(Protocol):
     """Runs methods. Losing the cache of a key costs time but never changes a result."""
 
-    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
+    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
         """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
         ...
 
@@ -227,7 +227,7 @@ class OneAtATime:
         self._sessions = sessions
         self._drafts = drafts
 
-    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
+    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
         """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
         with ExitStack() as stack:
             session, draft = stack.enter_context(self._sessions.session(decode.key)), None

@@ -107,7 +107,7 @@ class Origin(Enum):
     OWN = "own"
 
 
-class Decoded(NamedTuple):
+class DecodingResult(NamedTuple):
     """A method's result: the output and its origin."""
 
     #: Token ids of the output, without the stop token.
@@ -129,7 +129,7 @@ class Decoded(NamedTuple):
     doubted: int | None = None
 
 
-Method = Generator[Request, Logits, Decoded]
+Method = Generator[Request, Logits, DecodingResult]
 
 
 def observed(method: Method, see: Callable[[Request, Logits], None]) -> Method:

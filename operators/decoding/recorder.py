@@ -16,7 +16,7 @@ from operators.decoding.drive import Sessions
 from operators.decoding.forward import (
     AskDraftModel,
     BeamForward,
-    Decoded,
+    DecodingResult,
     Forward,
     Logits,
     Method,
@@ -92,7 +92,7 @@ def _offered(request: ModelRequest, task: Task) -> dict[int, tuple[int, ...]]:
     return offered
 
 
-def decoding(task: Task, passes: Sequence[_Pass], decoded: Decoded) -> Decoding:
+def decoding(task: Task, passes: Sequence[_Pass], decoded: DecodingResult) -> Decoding:
     """What a method did for a task, from the observed passes and its result.
 
     The last row after the tokens before a place decided that place. Passes of a search that was given up, and
@@ -165,7 +165,7 @@ class Recorder:
                     passes.append(self._pass(task, request, logits, perf_counter() - began))
                 request = method.send(logits)
         except StopIteration as end:
-            decoded: Decoded = end.value
+            decoded: DecodingResult = end.value
         self._decodings[self._key] = decoding(task, passes, decoded)
         return decoded
 

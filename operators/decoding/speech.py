@@ -19,7 +19,7 @@ from operators.decoding.blockwise import decode
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Session, Task
+from operators.decoding.forward import DecodingResult, Forward, Logits, Method, Origin, Session, Task
 from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece, decode_pieces
 from operators.decoding.recycling import recycling
@@ -188,9 +188,9 @@ def until_doubtful(
                 may_end = place >= doubt.begin and doubt.counts(output[place])
                 if may_end and probability(begin + place, output[place]) < doubt.least:
                     method.close()
-                    return Decoded(tuple(output), is_whole=False)
+                    return DecodingResult(tuple(output), is_whole=False)
     except StopIteration as end:
-        decoded: Decoded = end.value
+        decoded: DecodingResult = end.value
         return decoded
 
 

@@ -15,7 +15,7 @@ from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, n
 from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.drive import Cost, Decode, Decoder
-from operators.decoding.forward import Decoded, Method, Task, output_limit
+from operators.decoding.forward import DecodingResult, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import SourceTerms, term_bias
 from operators.events import Effort
@@ -66,7 +66,7 @@ class Output(NamedTuple):
 
 #: An update in progress: yields one method after the other to be run, and receives the result of each or has
 #: its `ModelTrouble` thrown in. Returns the segment's new state and what to show.
-Updating = Generator[Decode, tuple[Decoded, Cost], tuple["SegmentState", "Output"]]
+Updating = Generator[Decode, tuple[DecodingResult, Cost], tuple["SegmentState", "Output"]]
 
 
 class _Answer(NamedTuple):
@@ -229,7 +229,7 @@ class Translator(SegmentTranslator):
 
     def _translate(
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
-    ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
+    ) -> Generator[Decode, tuple[DecodingResult, Cost], _Answer]:
         settings = self._settings
         is_told = self._prompt.unfinished_tail is not None
         looks_again = is_final and (settings.finals_differ or is_told or settings.conditioning.close)
@@ -284,7 +284,7 @@ class Translator(SegmentTranslator):
 
     def _with_terms(
         self, key: str, text: str, answer: _Answer, *, is_final: bool
-    ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
+    ) -> Generator[Decode, tuple[DecodingResult, Cost], _Answer]:
         """The answer, or one to a source in which the terms that it lacks are translated."""
         window, effort, trouble = answer
         lacking = self._terms.lacking(text, window.text)

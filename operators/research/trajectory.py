@@ -17,7 +17,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import (
     NO_ROWS,
     AskDraftModel,
-    Decoded,
+    DecodingResult,
     Forward,
     Logits,
     Method,
@@ -85,7 +85,7 @@ class _Pass(NamedTuple):
 
 def record(
     method: Method, task: Task, session: Session, draft: Session, draft_prompt: Sequence[int] | None = None
-) -> tuple[Decoded, tuple[Round, ...]]:
+) -> tuple[DecodingResult, tuple[Round, ...]]:
     """Decode with ``method``, made for ``task``, and return its rounds.
 
     The sessions may be those of any pair of models. A second one with another vocabulary has a

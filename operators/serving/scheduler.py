@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import NamedTuple, Protocol
 
 from operators.decoding.drive import Cost, Decode, Job, trunk
-from operators.decoding.forward import AskDraftModel, BeamForward, Decoded, Forward, Logits, Request
+from operators.decoding.forward import AskDraftModel, BeamForward, DecodingResult, Forward, Logits, Request
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.trouble import ModelTrouble
 
@@ -188,7 +188,7 @@ class Scheduler:
         self._running = [job for job in self._running if not job.has_ended]
         return ended
 
-    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
+    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
         """Run the method while other jobs go on; return its result and cost, or raise its error."""
         job = self.add(decode)
         while not job.has_ended:
