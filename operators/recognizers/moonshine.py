@@ -139,7 +139,7 @@ class MoonshineModel:
         self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, executor)
         self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, executor)
 
-    def encode(self, samples: Samples) -> "Encoded":
+    def encode(self, samples: Samples) -> "EncodedWindow":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
 
         Raises `ModelTrouble` if ONNX Runtime fails.
@@ -147,10 +147,10 @@ class MoonshineModel:
         samples = np.pad(samples, (0, max(0, MIN_SAMPLES - len(samples))))
         mask = np.ones((1, len(samples)), np.int64)
         made = self._encoder.run({"input_values": samples[np.newaxis], "attention_mask": mask})
-        return Encoded(self, next(iter(made.values())), mask)
+        return EncodedWindow(self, next(iter(made.values())), mask)
 
 
-class Encoded:
+class EncodedWindow:
     """A window's encoder states, and the decoder's KV cache over them: a `KvCache`."""
 
     def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
@@ -159,9 +159,9 @@ class Encoded:
         self._kept: dict[str, _Array] = {}
         self._length = 0
 
-    def again(self) -> "Encoded":
+    def again(self) -> "EncodedWindow":
         """The same window with nothing decoded yet."""
-        return Encoded(self._model, *self._given.values())
+        return EncodedWindow(self._model, *self._given.values())
 
     def cut(self, length: int) -> int:
         """Drop every position from ``length`` on; returns how many are left."""

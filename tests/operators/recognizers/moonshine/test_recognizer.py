@@ -19,7 +19,7 @@ from operators.models.onnx_graphs import OnnxGraph
 from operators.recognizers.moonshine import (
     BEGIN,
     END,
-    Encoded,
+    EncodedWindow,
     MoonshineModel,
     MoonshineRecognizer,
     Tokenizer,
@@ -57,7 +57,7 @@ def model() -> MoonshineModel:
 
 
 def decode(
-    method: SpeechMethod, encoded: Encoded, draft: tuple[int, ...], window: Window, stopped: int = 0
+    method: SpeechMethod, encoded: EncodedWindow, draft: tuple[int, ...], window: Window, stopped: int = 0
 ) -> WindowResult:
     return MoonshineRecognizer(model()).decode(method, encoded, draft, window, stopped)
 
@@ -89,7 +89,7 @@ def test_unfinished_text_has_no_closing_punctuation_and_finals_have_theirs() -> 
 
 
 @cache
-def two_cities() -> list[tuple[Window, Encoded]]:
+def two_cities() -> list[tuple[Window, EncodedWindow]]:
     return [(window, model().encode(window.samples)) for window in voiced("two_cities.wav", 9)]
 
 
