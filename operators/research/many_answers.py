@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     states: Matrix
 
 
-class _Open:
+class _PartialAnswer:
     """A growing answer."""
 
     def __init__(self, number: int, sequence: int, task: Task) -> None:
@@ -61,10 +61,10 @@ def many_answers(
     """
     if head:
         store.evaluate(_HEAD, head, 0, 1)
-    free, growing = list(range(sequences, 0, -1)), list[_Open]()
+    free, growing = list(range(sequences, 0, -1)), list[_PartialAnswer]()
     waiting = iter(enumerate(tasks))
 
-    def said(rows: Logits, ones: Sequence[_Open]) -> Iterator[tuple[int, Answer]]:
+    def said(rows: Logits, ones: Sequence[_PartialAnswer]) -> Iterator[tuple[int, Answer]]:
         states = solver.states(solver.seen(rows))
         for one, token, state in zip(ones, best_tokens(rows), states, strict=True):
             if one.add(token, state):
@@ -76,7 +76,7 @@ def many_answers(
 
     while True:
         while free and (following := next(waiting, None)) is not None:
-            one = _Open(following[0], free.pop(), following[1])
+            one = _PartialAnswer(following[0], free.pop(), following[1])
             growing.append(one)
             if head:
                 store.copy_sequence(_HEAD, one.sequence)
