@@ -99,13 +99,11 @@ class LagClock:
         return (self._now() if now_s is None else now_s) - least_s
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
-        """Now, on the clock of the stream."""
         stream, done_s = parted(stream)[0], arrival_s + spent_s
         return max(self.at(stream), done_s) if stream in self._delays else done_s
 
 
 def _after(delays: _Delays, now_s: float, delay_s: float) -> _Delays:
-    """The least delays after one more event."""
     if delays and now_s - delays[-1][0] < _PART_S:
         *before, (began_s, least_s) = delays
         return (*before, (began_s, min(least_s, delay_s)))

@@ -139,7 +139,6 @@ class Glossary:
         yield from (length for length in self._lengths.get(singular.casefold(), ()) if length == 1)
 
     def _target(self, said: Sequence[str]) -> str | None:
-        """The translation of a term that may be spelled like this."""
         for words, target in self._targets.get(_folded(said), {}).items():
             if all(word == one for word, one in zip(words, said, strict=True) if _has_case(word)):
                 return target
@@ -203,7 +202,6 @@ def _has_case(word: str) -> bool:
 
 
 def _singular(words: Sequence[str]) -> Sequence[str]:
-    """The words without a plural's ending of the last one."""
     last = words[-1]
     is_plural = last.endswith(_PLURAL) and len(last) >= _MIN_SINGULAR + len(_PLURAL)
     return [*words[:-1], last.removesuffix(_PLURAL)] if is_plural else words

@@ -23,7 +23,6 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text."""
         return self._text
 
     @override

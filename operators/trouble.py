@@ -43,7 +43,6 @@ class Trouble(StrEnum):
 
     @property
     def is_loss(self) -> bool:
-        """Whether there is no answer to show."""
         return self.is_failure or self in (Trouble.EMPTY, Trouble.WRONG_SCRIPT)
 
 

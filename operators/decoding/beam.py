@@ -20,8 +20,6 @@ _BEHIND, _SAME = 1.0, 2
 
 
 class _Hypothesis(NamedTuple):
-    """A continuation."""
-
     tokens: tuple[int, ...]
     #: Its log-probability, with that of its end if it has ended.
     score: float
@@ -90,7 +88,6 @@ def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -
 
 
 def _promising(hypotheses: Sequence[_Hypothesis]) -> list[_Hypothesis]:
-    """Those that are worth following, the most probable first."""
     ranked = sorted(hypotheses, key=lambda one: -one.score)
     ends: dict[tuple[int, ...], _Hypothesis] = {}
     for one in ranked:

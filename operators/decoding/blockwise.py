@@ -84,7 +84,6 @@ class _GrowingOutput:
         self.doubted: int | None = None
 
     def take(self, verified: Verified) -> None:
-        """Append the accepted part of a draft."""
         draft = verified.draft
         if draft.origin is not Origin.DRAFT:
             self._proposed += len(draft.tokens)
@@ -138,7 +137,6 @@ class _GrowingOutput:
         return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)
 
     def decoded(self) -> DecodingResult:
-        """The result so far."""
         return DecodingResult(
             tuple(self.output),
             accepted=self._accepted,

@@ -13,8 +13,6 @@ from operators.text import common_prefix
 
 
 class CommitRule(msgspec.Struct, frozen=True):
-    """When a token is committed."""
-
     #: Passes in which a token must have been accepted; 0 commits nothing.
     passes: int = 0
 

@@ -44,7 +44,6 @@ class Cost:
     draft_s: float = 0.0
 
     def add(self, evaluated: int, reused: int, kept: int, *, of_draft: bool) -> None:
-        """Count a pass."""
         if of_draft:
             self.draft_passes += 1
             self.draft_evaluated += evaluated
@@ -65,8 +64,6 @@ class Cost:
 
 
 class Decode(NamedTuple):
-    """A method to run."""
-
     #: Names the session whose cache fits the method, as far as is known.
     key: str
     method: Method
@@ -170,7 +167,6 @@ def drive(method: Method, session: Session, draft: Session | None = None) -> tup
 
 
 def _as_answered(request: ModelRequest, session: Session) -> ModelRequest | None:
-    """The request as the session can answer it, if it can."""
     if isinstance(request, BeamForward):
         return request if isinstance(session, BeamSession) else None
     return request if isinstance(session, TreeSession) else trunk(request)
@@ -214,9 +210,7 @@ class Sessions(Protocol):
         """Lend the session of ``key``."""
         ...
 
-    def release(self, key: str) -> None:
-        """Free what ``key`` holds."""
-        ...
+    def release(self, key: str) -> None: ...
 
 
 class OneAtATime:
@@ -228,7 +222,6 @@ class OneAtATime:
         self._drafts = drafts
 
     def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
-        """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
         with ExitStack() as stack:
             session, draft = stack.enter_context(self._sessions.session(decode.key)), None
             if self._drafts is not None:
@@ -238,7 +231,6 @@ class OneAtATime:
             return drive(decode.method, session, draft)
 
     def release(self, key: str) -> None:
-        """Free the sessions of ``key``."""
         self._sessions.release(key)
         if self._drafts is not None:
             self._drafts.release(key)

@@ -73,7 +73,6 @@ class BeamForward(NamedTuple):
 
     @property
     def logits_from(self) -> int:
-        """The position after ``tokens``."""
         return len(self.tokens)
 
 
@@ -92,8 +91,6 @@ Request = ModelRequest | AskDraftModel
 
 
 class Origin(Enum):
-    """Where a token of the output comes from."""
-
     #: A token of the last output: kept without a check, or verified and accepted.
     COMMITTED = "committed"
     DRAFT = "draft"

@@ -34,8 +34,6 @@ _LIKELY = 32
 
 
 class _Row(NamedTuple):
-    """A row of logits."""
-
     #: The output before it, and the tokens that were offered after that.
     output: tuple[int, ...]
     offered: tuple[int, ...]
@@ -154,7 +152,6 @@ class Recorder:
         self._decodings: dict[str, Decoding] = {}
 
     def method(self, task: Task) -> Method:
-        """Decode like the observed method."""
         method, passes = self._method(task), list[_Pass]()
         try:
             request = next(method)
@@ -171,13 +168,11 @@ class Recorder:
 
     @contextmanager
     def session(self, key: str) -> Iterator[Session]:
-        """Lend the session of ``key``."""
         with self._sessions.session(key) as session:
             self._key, self._session = key, session
             yield session
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds."""
         self._sessions.release(key)
 
     def take(self) -> dict[str, Decoding]:

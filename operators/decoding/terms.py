@@ -81,7 +81,6 @@ def term_bias(terms: Sequence[Term], piece: Piece) -> RowRule:
 
 
 def _takes_space(text: str) -> bool:
-    """Whether a word that follows the text has a space before it."""
     return bool(text) and not text[-1].isspace() and text[-1] not in _ATTACHING
 
 

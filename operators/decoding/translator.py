@@ -46,8 +46,6 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
-    """Everything to remember about an open segment, small."""
-
     windows: tuple[Window, ...] = ()
     #: The windows in the pivot language, for a `PivotTranslator`.
     pivot: tuple[Window, ...] = ()
@@ -70,16 +68,12 @@ Updating = Generator[Decode, tuple[DecodingResult, Cost], tuple["SegmentState", 
 
 
 class _Answer(NamedTuple):
-    """The result of one window in an update."""
-
     window: Window
     effort: Effort = Effort()
     trouble: Trouble | None = None
 
 
 class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How segments are translated, whatever the method."""
-
     #: Maximum number of tokens of source and of output in one window.
     max_source: int
     max_output: int
@@ -345,7 +339,6 @@ class Translator(SegmentTranslator):
         return draft[:end]
 
     def _opened(self, window: Window) -> Window:
-        """A window's translation without the marks at its end."""
         output = self._open(window.output)
         stood = window.stood[: len(output)]
         return Window(window.source, output, stood, self._spelled(output))

@@ -30,8 +30,6 @@ def erasure(before: tuple[str, ...], after: tuple[str, ...]) -> int:
 
 
 class _TextState(msgspec.Struct, array_like=True):
-    """The state of one text of an open segment."""
-
     tokens: tuple[str, ...] = ()
     erased: int = 0
 
@@ -43,15 +41,11 @@ class _TextState(msgspec.Struct, array_like=True):
 
 
 class _Total(msgspec.Struct, array_like=True):
-    """Sums over the finished segments of a stream."""
-
     length: int = 0
     erased: int = 0
 
 
 class ErasureState(msgspec.Struct, array_like=True):
-    """The state of one stream's meter: open segments, and sums over the finished ones."""
-
     open: dict[int, tuple[_TextState, _TextState]] = msgspec.field(default_factory=dict)
     raw: _Total = msgspec.field(default_factory=_Total)
     shown: _Total = msgspec.field(default_factory=_Total)
@@ -145,8 +139,6 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 class Step(NamedTuple):
-    """One update of a segment, in tokens."""
-
     #: Tokens of the text.
     length: int
     #: E(i): tokens of the previous text that had to be erased.
@@ -184,8 +176,6 @@ def marks(steps: Sequence[Step]) -> list[Marks]:
 
 
 class Support(NamedTuple):
-    """Words of updates before the finals."""
-
     words: int
     #: Words that no final contains.
     unsupported: int

@@ -12,8 +12,6 @@ Cause = Literal["captions_stalled", "no_answers", "nothing_recognized", "source_
 
 
 class Rule(NamedTuple):
-    """When a run counts as failing."""
-
     #: Seconds that a partial may wait for a caption, and that a source may deliver nothing.
     stall_s: float = 10.0
     #: Seconds of sound without any recognised text that are allowed; 0 for no limit, for music.
@@ -23,8 +21,6 @@ class Rule(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The health of a run at one moment."""
-
     state: State
     #: Why it is failing: for machines, and in a sentence.
     cause: Cause | None = None
@@ -32,7 +28,6 @@ class Verdict(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether no action is needed."""
         return self.state in ("ok", "over")
 
 
@@ -105,7 +100,6 @@ class Health:
             self.waiting[key] = now, newest
 
     def verdict(self) -> Verdict:
-        """The health of the run now."""
         if self.is_over:
             return Verdict("over")
         if self._loading or not self._is_ready:

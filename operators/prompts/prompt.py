@@ -34,8 +34,6 @@ MAX_NOTES = 128
 
 
 class PromptNotes(NamedTuple):
-    """The parts of a prompt with notes before the source, in token ids."""
-
     before: tuple[int, ...]
     between: tuple[int, ...]
     tail: tuple[int, ...]
@@ -44,7 +42,6 @@ class PromptNotes(NamedTuple):
 
     @property
     def room(self) -> int:
-        """How long the prompt can be without the source."""
         return len(self.before) + MAX_NOTES + len(self.between) + len(self.tail)
 
 
@@ -99,7 +96,6 @@ class Prompt(NamedTuple):
         return tuple(self.vocabulary.tokenize(self.lead + " ".join(text.split())))
 
     def spelled(self, source: tuple[int, ...]) -> str:
-        """The text of a source's tokens."""
         return b"".join(map(self.vocabulary.piece, source)).decode(errors="replace").strip()
 
     def size(self, part: str) -> int:

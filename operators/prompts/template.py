@@ -26,8 +26,6 @@ SOURCE, NOTES = "{source}", "{notes}"
 
 
 class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One example: a source and its translation."""
-
     source: str
     target: str
 
@@ -172,12 +170,10 @@ def _ours() -> Mapping[str, Template]:
 
 
 def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
-    """The templates for any languages, by the names of their files."""
     return {name: one for name, one in _ours().items() if not isinstance(one, FewShotTemplate)}
 
 
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
-    """All directions for which there are examples."""
     return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
 
 
@@ -273,7 +269,6 @@ def trained_prompts(metadata: Callable[[str], str | None]) -> TrainedPrompts | N
 
 
 def spell_prompts(prompts: TrainedPrompts) -> str:
-    """The JSON list for the header."""
     return msgspec.json.encode(prompts.prompts).decode()
 
 

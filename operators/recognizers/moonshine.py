@@ -48,13 +48,10 @@ _MAX_TOKENS = 1 << 20
 
 
 class Tokenizer:
-    """The bytes of each token."""
-
     def __init__(self, spellings: Sequence[bytes]) -> None:
         self.pieces = [_piece(spelling) for spelling in spellings]
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; empty for a control token."""
         return self.pieces[token] if 0 <= token < len(self.pieces) else b""
 
     def text(self, tokens: Sequence[int]) -> str:
@@ -164,12 +161,10 @@ class EncodedWindow:
         return EncodedWindow(self._model, *self._given.values())
 
     def cut(self, length: int) -> int:
-        """Drop every position from ``length`` on; returns how many are left."""
         self._length = length
         return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
         assert start == self._length, "a pass continues where the cache ends"
         decoder, is_first = self._model.decoder, not self._kept
         past = self._kept or dict.fromkeys((*decoder.own, *decoder.cross), decoder.empty)

@@ -76,8 +76,6 @@ RULES = SegmentRules()
 
 
 class Window(NamedTuple):
-    """One utterance so far."""
-
     #: Number of the utterance, from 0.
     segment: int
     #: Positions in the stream: of its first sample, and after its last.
@@ -246,7 +244,6 @@ class NameBias:
         self._names = sorted(name for name in long if self._tokens.keys().isdisjoint((name, name.lower())))
 
     def apply(self, row: Logits, output: tuple[int, ...]) -> None:
-        """Raise them in the row after ``output``."""
         begun = b""
         for token in reversed(output):
             begun = self._pieces[token] + begun
@@ -404,7 +401,6 @@ class WindowedRecognizer(Recognizer, ABC):
 
 
 def _warn_doubt(seconds: float) -> None:
-    """Warn the first time that a text is left out."""
     if not _has_warned.is_set():
         _has_warned.set()
         _log.warning(

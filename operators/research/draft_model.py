@@ -46,7 +46,6 @@ class TreeDraft(Draft, frozen=True):
 
     @property
     def tree(self) -> TokenTree:
-        """The tree of all nodes."""
         return TokenTree(self.tokens, self.parents)
 
     @override
@@ -130,8 +129,6 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(NamedTuple):
-    """One predicted token."""
-
     token: int
     #: Its probability: SpecASR's normalised logit.
     p: float = 1.0
@@ -200,8 +197,6 @@ def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bo
 
 
 class _TreeBuilder:
-    """A tree of predicted tokens: the trunk, then its branches."""
-
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._parents: list[int] = []
@@ -245,7 +240,6 @@ class ModelDrafts:
         self._is_whole = False
 
     def learn(self, verified: Verified) -> None:
-        """Keep the rejected rest, whoever drafted it."""
         if not self._prediction.recycles or verified.own is None:
             return
         is_own = verified.draft.origin is Origin.MODEL
@@ -255,7 +249,6 @@ class ModelDrafts:
             self._rest = rest
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """A prediction after ``output``, with branches where it is unsure."""
         builder = _TreeBuilder()
         self._is_whole = yield from self._predict(output, builder)
         if builder.size and self._prediction.branches:
@@ -340,8 +333,6 @@ _BEAMS = 2
 
 
 class _Beam(NamedTuple):
-    """A sequence of drafted tokens."""
-
     #: Its log-probability.
     score: float
     #: Its last node in the tree of all that was searched.
@@ -360,7 +351,6 @@ class TwoBeams:
         """Nothing is remembered."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """Both sequences as a tree, with the more probable one as its trunk."""
         known = [*self._task.prompt, *output]
         searched = _TreeBuilder()
         beams = [_Beam(0.0, ROOT, ())]

@@ -18,8 +18,6 @@ _HEAD = 0
 
 
 class Answer(NamedTuple):
-    """A model's answer to a prompt."""
-
     #: The last one is the token that ends it, unless it was cut at its limit.
     tokens: list[int]
     #: The hidden state from which each token was chosen, (tokens, width).
@@ -27,8 +25,6 @@ class Answer(NamedTuple):
 
 
 class _PartialAnswer:
-    """A growing answer."""
-
     def __init__(self, number: int, sequence: int, task: Task) -> None:
         self.number, self.sequence, self.task = number, sequence, task
         self.tokens: list[int] = []
@@ -42,7 +38,6 @@ class _PartialAnswer:
 
     @property
     def part(self) -> Part:
-        """Its last token in the next pass."""
         position = len(self.task.prompt) + len(self.tokens) - 1
         return Part((self.sequence,), self.tokens[-1:], position, 1)
 

@@ -76,8 +76,6 @@ _STOPS = ".。．"
 
 
 class Bounds(NamedTuple):
-    """When a sentence ends whatever its words are."""
-
     #: Seconds of silence after which it has ended.
     pause_s: float = 1.5
     #: Words, and seconds of speech, from which on it ends at the next pause where a clause may end, and from
@@ -91,8 +89,6 @@ USUAL = Bounds()
 
 
 class Piece(msgspec.Struct, array_like=True):
-    """A recogniser's segment as a part of a sentence."""
-
     segment: int
     text: str
     start_s: float
@@ -107,8 +103,6 @@ class Piece(msgspec.Struct, array_like=True):
 
 
 class OpenSentence(msgspec.Struct, array_like=True):
-    """A sentence that has no final yet."""
-
     #: Its parts in the order of speech, at least one.
     pieces: list[Piece]
     #: Number of its next update.
@@ -128,13 +122,10 @@ class OpenSentence(msgspec.Struct, array_like=True):
 
     @property
     def end_s(self) -> float:
-        """The end of its speech so far, on the stream's clock."""
         return max(piece.end_s for piece in self.pieces)
 
 
 class SentencesState(msgspec.Struct, array_like=True):
-    """The state of a stream: small, and all that a snapshot needs."""
-
     stream: str
     #: The sentences without a final, in the order of speech; more than one only while a recogniser has
     #: several open segments.

@@ -25,8 +25,6 @@ _BEFORE, _AFTER = 40, 6
 
 
 class Encoder(NamedTuple):
-    """What a probe needs of a model."""
-
     #: Token ids of a text that begins with a space.
     tokenize: Callable[[str], list[int]]
     #: States, (tokens + 1, width), of the tokens and the end token behind them. Raises `ModelTrouble`.
@@ -75,7 +73,6 @@ def pooled(states: Floats, boundary: int) -> Floats:
 
 
 def english_probe(encoder: Encoder) -> Probe:
-    """The probe for English, on `ENGLISH_ENCODER`."""
     stored = files("operators.sentences").joinpath("english.npz").read_bytes()
     with np.load(BytesIO(stored)) as arrays:
         hidden, biases, output, more = (arrays[name].astype(np.float32) for name in arrays.files)

@@ -50,8 +50,6 @@ _HEARD_COMMA = 1.0
 
 
 class Verdict(Enum):
-    """Whether a sentence is over at a boundary."""
-
     ENDS = "ends"
     GOES_ON = "goes on"
     #: More has to be heard; the captions show the text as one sentence until then.
@@ -172,7 +170,6 @@ def _scores_of(scorer: BoundaryScorer | None, boundary: Boundary) -> BoundarySco
 
 
 def _mark(boundary: Boundary, scores: BoundaryScores | None) -> str:
-    """A comma where the recogniser or the scorer wants one."""
     has_comma = parted(boundary.before)[1][:1] == ","
     wants_one = has_comma if scores is None else scores.comma + _HEARD_COMMA * has_comma > 0
     return "," if wants_one else ""

@@ -34,8 +34,6 @@ def without_inner_stops(text: str) -> str:
 
 
 class SmallWords(NamedTuple):
-    """Function words of a language, in small letters."""
-
     #: No sentence ends with these.
     open: frozenset[str]
     #: Hardly a sentence ends with these.

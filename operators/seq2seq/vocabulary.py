@@ -57,16 +57,13 @@ class PieceVocabulary:
         return [self.numbers.get(piece, self._unknown) for piece in pieces]
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; empty for a control token, and for one of another vocabulary."""
         return self._pieces.get(token, b"")
 
     def is_end(self, token: int) -> bool:
-        """Whether the model ends its output with this token."""
         return token in self._ends
 
     @property
     def begin(self) -> list[int]:
-        """A source begins with no token of its own."""
         return []
 
 

@@ -63,8 +63,6 @@ def remember(states: dict[int, SegmentState], response: Response) -> None:
 
 
 class QueuedUpdate(NamedTuple):
-    """An update that waits for its turn."""
-
     partial: Partial
     #: Since when its segment has waited, in seconds.
     since_s: float
@@ -100,7 +98,6 @@ class StreamQueue:
 
     @property
     def has_final(self) -> bool:
-        """Whether the next update is a final."""
         return self.first is not None and self.first.partial.is_final
 
     def put(self, partial: Partial, now_s: float = 0.0) -> None:
@@ -119,7 +116,6 @@ class StreamQueue:
         return self._due.popleft() if self._due else self._partials.pop(next(iter(self._partials)))
 
     def respond(self, response: Response) -> None:
-        """Deliver the response to an update that was taken."""
         remember(self.states, response)
         self.deliver(response)
 
@@ -141,7 +137,6 @@ class FairQueue:
 
     @property
     def has_final(self) -> bool:
-        """Whether any stream waits with a final."""
         return bool(self._finals)
 
     def join(self, stream: StreamQueue) -> None:
@@ -226,8 +221,6 @@ class DirectService(Service):
 
 
 class _ActiveUpdate(NamedTuple):
-    """An update in progress."""
-
     stream: StreamQueue
     waiting: QueuedUpdate
     updating: Updating
@@ -262,12 +255,10 @@ class ModelQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is in progress."""
         return not self._waiting and not self._busy
 
     @property
     def streams(self) -> list[StreamQueue]:
-        """All streams with pending updates."""
         return [*self._waiting, *self._busy]
 
     @property
@@ -281,7 +272,6 @@ class ModelQueue:
         return not is_urgent, min((one.since_s for one in waiting), default=math.inf)
 
     def put(self, stream: StreamQueue, partial: Partial) -> None:
-        """Add an update to the queue of a stream."""
         stream.put(partial, self._clock())
         if stream not in self._busy:
             self._waiting.join(stream)

@@ -39,7 +39,6 @@ class Silence:
         self.broken()
 
     def broken(self) -> None:
-        """The stream was heard."""
         self._heard_s = monotonic()
         self.look_at = datetime.now(UTC) + _LOOK
 
