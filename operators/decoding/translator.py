@@ -12,7 +12,6 @@ import msgspec
 from typing_extensions import override
 
 from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, nonempty, whole
-from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.drive import Cost, Decode, Decoder
 from operators.decoding.forward import DecodingResult, Method, Task, output_limit
@@ -21,7 +20,7 @@ from operators.decoding.terms import SourceTerms, term_bias
 from operators.events import Effort
 from operators.glossary import Glossary
 from operators.prompts.prompt import Prompt
-from operators.text import cleaned
+from operators.text import cleaned, common_prefix
 from operators.trouble import ModelTrouble, Trouble, judge
 
 # Scripts without a mark at the end of a sentence.
@@ -71,6 +70,29 @@ class _Answer(NamedTuple):
     window: Window
     effort: Effort = Effort()
     trouble: Trouble | None = None
+
+
+class CommitRule(msgspec.Struct, frozen=True):
+    """Which draft tokens have been accepted often enough to be trusted without another check.
+
+    A token is committed if it was accepted in several passes, and all tokens before it are committed. It
+    stays in the forward pass but requests no logits. It is checked again when the source changes at or before
+    the place that it translates, which is estimated as proportional to its own.
+    """
+
+    #: Passes in which a token must have been accepted; 0 commits nothing.
+    passes: int = 0
+
+    def committed(self, accepted: Sequence[int], before: Sequence[int], source: Sequence[int]) -> int:
+        """Number of committed tokens at the beginning of the draft.
+
+        ``accepted`` counts for each draft token the passes that accepted it; ``before`` and ``source`` are
+        the token ids of the source that the draft was made from and of the present one.
+        """
+        if not self.passes or not before:
+            return 0
+        count = next((place for place, passes in enumerate(accepted) if passes < self.passes), len(accepted))
+        return min(count, len(accepted) * common_prefix(before, source) // len(before))
 
 
 class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -372,3 +394,10 @@ def _add(streams: dict[str, deque[_T]], stream: str, new: Sequence[_T], most: in
     for oldest in list(streams)[: max(0, len(streams) + 1 - _MAX_STREAMS)]:
         streams.pop(oldest, None)
     streams[stream] = deque([*recent, *new], most)
+
+
+def count_passes(before: Sequence[int], committed: int, accepted: int, length: int) -> tuple[int, ...]:
+    """The counts for an output of ``length`` tokens, of which ``accepted`` were, after those of its draft."""
+    checked = [passes + 1 for passes in before[committed:accepted]]
+    counts = [*before[:committed], *checked]
+    return (*counts, *[1] * (accepted - len(counts)), *[0] * (length - accepted))

@@ -9,13 +9,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, split_source
 from operators.decoding.drive import OneAtATime
 from operators.decoding.forward import DecodingResult, Forward, Logits, Method, Task
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import retranslate, ssbd
-from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
+from operators.decoding.translator import (
+    CommitRule,
+    Output,
+    SegmentState,
+    Translator,
+    TranslatorSettings,
+    Window,
+)
 from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
