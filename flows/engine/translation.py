@@ -30,8 +30,13 @@ from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.decoding.pivot import PivotTranslator
-from operators.decoding.translator import CommitRule, SegmentTranslator, Translator, TranslatorSettings
+from operators.decoding.translator import (
+    CommitRule,
+    PivotTranslator,
+    SegmentTranslator,
+    Translator,
+    TranslatorSettings,
+)
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
 from operators.glossary import Glossary
