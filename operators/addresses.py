@@ -43,7 +43,7 @@ def shown_in(text: str) -> str:
 
 
 def without_user(address: str) -> tuple[str, dict[str, str]]:
-    """An address without its user and password, and the header that tells them instead, if there are any."""
+    """An address without its user and password, and the header that carries them instead, if any."""
     parts = urlsplit(address)
     user, at, host = parts.netloc.rpartition("@")
     # As they are in an address, percent-encoded where necessary.

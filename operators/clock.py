@@ -74,9 +74,9 @@ class WallClock:
 class LagClock:
     """Time as it passes, for streams from elsewhere, whose clocks are not ours.
 
-    The event of a stream that came with the least delay of late counts as one without any, as in measurements
-    of one-way delay. Waiting for the model is thus a part of the latency, and waiting before that is, too. A
-    stream's clock may be slow or fast, and may stop for a while: what is long ago does not count.
+    The recent event with the least delay counts as having none, as in measurements of one-way delay. So the
+    latency includes the wait for the model, and any wait before it. A stream's clock may be slow or fast, and
+    may stop for a while: old events do not count.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:

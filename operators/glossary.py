@@ -88,10 +88,7 @@ class Glossary:
     def replaced(self, text: str, put: Callable[[str, str, str], str]) -> str:
         """The text with each term replaced.
 
-        Args:
-            text: The text.
-            put: Makes what takes the place of a term from the term as the text has it, its translation, and
-                the text before it.
+        ``put`` makes the replacement from the term as the text has it, its translation, and the text before.
         """
         words = list(_WORD.finditer(text))
         parts: list[str] = []
@@ -146,10 +143,7 @@ class Glossary:
 
 
 def spelling(source: str) -> tuple[str, ...]:
-    """What distinguishes a term from others: its words, in lower case unless their case matters.
-
-    Empty if there is no word.
-    """
+    """The key of a term: its words, in lower case unless their case matters; empty without a word."""
     return tuple(word if _has_case(word) else word.casefold() for word in words_of(source))
 
 

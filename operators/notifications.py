@@ -81,7 +81,7 @@ class RecordingAt(Struct, frozen=True):
 class RecordingTruncated(Struct, frozen=True):
     """A recording ended earlier than its header says."""
 
-    #: What is missing, told to the user at the end of the run.
+    #: What is missing, for the summary at the end of the run.
     sentence: str
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a language model: told from its answer, counted by kind and reported once.
+"""Failures of a language model: recognised from its answer, counted by kind and reported once.
 
 An update whose answer is lost keeps the last good caption, and the next one is translated from there; an
 truncated answer is shown as it is.

@@ -48,8 +48,8 @@ def search(
         is_lost: Whether an output has to be given up, such as one that repeats itself.
 
     Returns:
-        The best one that ended. None if none did within the limit, or if the session cannot hold so many. A
-        greedy decoder does better then: a search with a model that is lost repeats itself sooner.
+        The best one that ended. None if none did within the limit, or if the session cannot hold so many:
+        then decode greedily, because a search repeats itself sooner.
     """
     known, best = [*task.prompt, *output], _Hypothesis((), -np.inf, has_ended=True)
     live, rows = [_Hypothesis((), 0.0)], row[np.newaxis]

@@ -74,10 +74,7 @@ class Verified(NamedTuple):
 
     @property
     def own(self) -> int | None:
-        """The model's own next token.
-
-        None if the last row has only confirmed a token that the pass omitted.
-        """
+        """The model's own next token; None if the last row only confirmed a token that the pass omitted."""
         return self.choices[self.last] if self.last < len(self.choices) else None
 
 

@@ -2,7 +2,7 @@
 
 A method is a generator. It yields a `Forward` request for a forward pass and receives the logits; it never
 runs a pass itself. The driver may answer from a toy model, from llama.cpp, or gather the requests of many
-segments into one batch: the method cannot tell. Three kinds of request are optional for a session: a
+segments into one batch: a method cannot see it. Three kinds of request are optional for a session: a
 `TreeForward`, which may be answered in part, a `BeamForward` and an `AskDraftModel`, which may get no rows.
 """
 
@@ -77,10 +77,7 @@ class BeamForward(NamedTuple):
 
 
 class AskDraftModel(NamedTuple):
-    """A request to the draft model.
-
-    A failed pass of it has no rows: only its drafts are lost.
-    """
+    """A request to the draft model; without rows if its pass failed, which costs only its drafts."""
 
     request: Forward | TreeForward
 

@@ -135,10 +135,7 @@ class RecycledTail(Tail):
 
 
 class NGrams:
-    """Drafts what followed the same words in the source, the last output or recent outputs.
-
-    If an n-gram occurs twice, the later text counts.
-    """
+    """Drafts what followed the same words in the source or earlier outputs; the latest match counts."""
 
     def __init__(self, task: Task, length: BlockLength) -> None:
         self._length = length

@@ -111,7 +111,7 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
-    #: The number of sentences before the present one that the model is told, if its prompt has a place.
+    #: Number of preceding sentences in the prompt, if it has a place for them.
     context: int = 0
 
 
@@ -315,7 +315,7 @@ class Translator(SegmentTranslator):
         return again._replace(effort=effort + again.effort)
 
     def _readable(self, window: Window) -> Window:
-        """The window, with its text tokenised anew if its tokens are those of another vocabulary."""
+        """The window; its text is tokenised again if its tokens belong to another vocabulary."""
         if self._spelled(window.output) == window.text:
             return window
         return Window((), tuple(self._prompt.vocabulary.tokenize(window.text)), (), window.text)
@@ -353,7 +353,7 @@ class Translator(SegmentTranslator):
     def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:
         """The draft without the marks at its end, because the speaker has gone on since.
 
-        As a draft they are likely to stay, and what was said since waits behind them.
+        In a draft they are likely to be accepted, and would then stand before what was said since.
         """
         end = len(draft)
         while end and is_closing(self._prompt.vocabulary.piece(draft[end - 1]).decode(errors="replace")):

@@ -32,11 +32,7 @@ class Verdict(NamedTuple):
 
 
 class Health:
-    """Judges a run by what its stages report. One thread at a time may use it.
-
-    Args:
-        now: Seconds on a clock that never goes back.
-    """
+    """Health of a run, from its stages' reports; ``now`` is a monotonic clock. For one thread at a time."""
 
     def __init__(self, rule: Rule, now: Callable[[], float]) -> None:
         self._rule = rule

@@ -104,11 +104,7 @@ class _SegmentResult(NamedTuple):
 
 
 class ReportMeter:
-    """Adds up a file of captions, or of erasure records.
-
-    Args:
-        tokenize: What splits captions into the tokens that latency is counted in.
-    """
+    """Adds up a file of captions or of erasure records; latency counts the tokens of ``tokenize``."""
 
     def __init__(self, tokenize: Tokenizer) -> None:
         self._tokenize = tokenize

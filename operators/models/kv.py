@@ -132,10 +132,7 @@ class _Beams:
         return parts
 
     def settle(self, tokens: Sequence[int]) -> int:
-        """Append to the trunk what ``tokens`` have in common with the nearest continuation, and drop all.
-
-        Returns how many tokens that are.
-        """
+        """Append what ``tokens`` share with the nearest continuation to the trunk, drop all; its length."""
         grown = 0
         if self._held:
             wanted = tuple(tokens)
@@ -206,10 +203,7 @@ class _Branches:
         return parts
 
     def _sequences(self, tree: TokenTree) -> list[int | None]:
-        """The sequence of each node.
-
-        The first child continues its parent's sequence; others get a spare one.
-        """
+        """The sequence of each node: a first child continues its parent's, others get a spare one."""
         sequences: list[int | None] = []
         spare = iter(self._spare)
         continued: set[int] = set()
@@ -261,11 +255,9 @@ class KvSequence:
         beams: Sequence[int] = (),
         spare: Sequence[int] = (),
     ) -> None:
-        """An empty sequence ``number``.
+        """An empty sequence ``number`` of ``store``.
 
         Args:
-            store: Holds the sequences.
-            number: Its number.
             make_room: Drops some sequences, but not the one with that number; whether there were any.
             parked: The sequence for tokens that wait; None if the store cannot move tokens.
             beams: Sequences of its own for a beam search.

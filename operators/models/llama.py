@@ -174,7 +174,7 @@ class LlamaContext:
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
         """Append each part to its sequences, in one pass; the logits that each wants, as views.
 
-        There are no more tokens than `largest_pass`. Raises likewise.
+        At most `largest_pass` tokens. Raises as `evaluate` does.
         """
         places = self._batch.fill(parts)
         status = llama.llama_decode(self._context, self._batch.struct)

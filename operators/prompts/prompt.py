@@ -62,7 +62,7 @@ class Prompt(NamedTuple):
     joint: str = " "
     #: Whether the model was trained on unfinished text: it needs no full stop there, and may answer nothing.
     knows_unfinished: bool = False
-    #: Token ids after an unfinished source; None if the model is not told which one it is.
+    #: Token ids after an unfinished source; None if the prompt does not mark it.
     unfinished_tail: tuple[int, ...] | None = None
     #: The prompt where terms of a glossary occur, and the one after other sentences; None if the model's
     #: makers foresee none.
@@ -76,7 +76,7 @@ class Prompt(NamedTuple):
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.
 
-        No makers of a model foresee both; terms come first. It has as many of the last notes as have room.
+        No known template has both; terms come first. The last notes are used, as many as fit.
         """
         if terms and self.terms is not None:
             noted, joint, each = self.terms, "\n", self.terms.each

@@ -109,8 +109,7 @@ _KINDS: dict[str, type[Template]] = {
 def template_of(content: Mapping[str, object]) -> Template:
     """The template in the content of a file.
 
-    Raises:
-        ValueError: with a phrase that says what is wrong with it.
+    Raises `ValueError` with a phrase that says what is wrong with it.
     """
     kinds = [key for key in _KINDS if key in content]
     if len(kinds) != 1:
@@ -237,7 +236,7 @@ class TrainedPrompts(NamedTuple):
     """All directions that a model was trained on, as templates that have labels and no examples.
 
     A prompt is ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``. Behind unfinished text it is
-    ``UNFINISHED_LABEL``, if the model was trained to be told.
+    ``UNFINISHED_LABEL``, if the model was trained with it.
     """
 
     prompts: tuple[FewShotTemplate, ...]

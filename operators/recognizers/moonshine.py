@@ -277,8 +277,7 @@ def moonshine_recognizer(
 ) -> MoonshineRecognizer:
     """A recogniser of one stream; without a model's folder, with the installed English model.
 
-    Raises:
-        InputError: if the folder is not such a model.
+    Raises `InputError` if the folder is not such a model.
     """
     folder = Path(settings.model) if settings.model else bundled_model()
     model = load_model(str(folder.absolute()), settings.usual_threads)

@@ -91,9 +91,7 @@ class Segmenter:
     """Cuts one stream into utterances; the result depends only on the audio, not on its chunks.
 
     Args:
-        detect: The voice detector.
         interval_s: Seconds between two windows of an utterance.
-        rules: When an utterance is over.
     """
 
     def __init__(self, detect: VoiceDetector, interval_s: float, rules: SegmentRules = RULES) -> None:
@@ -266,7 +264,7 @@ class WindowedRecognizer(Recognizer, ABC):
     Each window is decoded with the last hypothesis of its utterance as the draft.
 
     Args:
-        observe: Told what goes wrong, and of each final that was cut or left out.
+        observe: Gets failures, and each final that was cut or left out.
     """
 
     #: When an utterance is over.

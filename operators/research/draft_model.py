@@ -138,10 +138,7 @@ class Step(NamedTuple):
 
 
 def predicted(row: NDArray[np.float32]) -> Step | None:
-    """The most probable token of a row of logits.
-
-    None if the logits are not finite. Overwrites the row.
-    """
+    """The most probable token of a row, which is overwritten; None if the logits are not finite."""
     best = int(row.argmax())
     top = float(row[best])
     if not np.isfinite(top):
@@ -167,10 +164,7 @@ class Rest(NamedTuple):
     is_whole: bool = False
 
     def after(self, place: int, token: int) -> "Rest | None":
-        """What follows ``token`` of a new output's ``place``.
-
-        None if the branch does not have it there.
-        """
+        """What follows ``token`` at a new output's ``place``; None if the branch does not have it there."""
         for shift in _SHIFTS:
             number = place - self.place + shift
             if 0 <= number < len(self.steps) and self.steps[number].token == token:

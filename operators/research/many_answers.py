@@ -48,10 +48,8 @@ def many_answers(
     """Yield the answers to ``tasks`` as they end, each with its number; drafts are not used.
 
     Args:
-        store: has one sequence more than are used at a time, all empty.
+        store: has ``sequences`` + 1 sequences, all empty.
         head: the common start of all prompts; each prompt is longer.
-        tasks: the prompts, the ends of their answers, and their maximum length.
-        solver: for the output matrix of this model.
         sequences: answers that grow at a time.
     """
     if head:

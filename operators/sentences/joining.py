@@ -112,7 +112,7 @@ class OpenSentence(msgspec.Struct, array_like=True):
 
     @property
     def waits(self) -> bool:
-        """Whether all its segments have ended, so that only what follows can tell whether it goes on."""
+        """Whether all its segments have ended: whether it goes on depends on what follows."""
         return all(piece.is_final for piece in self.pieces)
 
     @property
@@ -178,7 +178,7 @@ class Sentences:
         done, sentence = self._take(partial)
         last = sentence.pieces[-1]
         if len(sentence.pieces) > 1 and last.is_final and not last.text.strip():
-            # It was no speech: it says nothing about the sentence, and no word would ever be judged.
+            # It was no speech: it says nothing about the sentence, and no word would ever be scored.
             del sentence.pieces[-1]
         state.arrival_s = max(state.arrival_s, partial.arrival_s)
         if partial.is_final:
@@ -240,7 +240,7 @@ class Sentences:
                 continue
             text = self._joined(pieces[:at])
             if at == len(pieces):
-                # Without a next segment, only rules can tell.
+                # Without a next segment, the rules decide.
                 is_over = not text or by_rules(Boundary(text, "", 0.0, self._language)) is Verdict.ENDS
                 return at if is_over else None
             if self._ends(text, pieces[:at], pieces[at]):
@@ -280,7 +280,7 @@ class Sentences:
     def _update(self, sentence: OpenSentence) -> list[Partial]:
         """The update of an open sentence, if its words changed or are stable now.
 
-        A full stop alone is no change: whether it stays, the final says.
+        A full stop alone is no change: the final decides whether it stays.
         """
         text = self._joined(sentence.pieces)
         text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)

@@ -35,7 +35,6 @@ class Probe:
     """A `BoundaryScorer`, for any thread.
 
     Args:
-        encoder: Reads the text.
         hidden: Weights of the hidden layer, (12 · width, units), and its biases, (units,).
         output: Weights of the `BoundaryScores`, (units, 3), and its biases, (3,).
     """

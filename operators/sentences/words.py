@@ -44,7 +44,7 @@ class SmallWords(NamedTuple):
     small: frozenset[str]
 
     def is_small(self, word: str) -> bool:
-        """Whether the word has no capital within a sentence, as far as these words tell."""
+        """Whether the word has no capital within a sentence, according to these lists."""
         return any(word.casefold() in words for words in self)
 
 

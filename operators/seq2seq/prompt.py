@@ -1,6 +1,6 @@
 """The prompt of an encoder-decoder model: the source, its end, and the token that every output starts with.
 
-A model of several target languages is told which by a token before the source, such as ``>>deu<<``.
+A model with several target languages takes the language as a token before the source: ``>>deu<<``.
 """
 
 from operators.errors import UsageError

@@ -1,6 +1,6 @@
 """Encoder-decoder models as a store of sequences, so that sessions, pools and rooms use them like llama.cpp.
 
-A sequence holds the source, its end, the start token, and the output. The encoder reads the source anew when
+A sequence holds the source, its end, the start token, and the output. The encoder reads the source again when
 it has changed; then all of the output's tokens have to be evaluated again, unless they are put back as they
 were computed for the shorter source.
 """

@@ -31,7 +31,6 @@ class PieceVocabulary:
         """The pieces of ``spm``; raises `InputError` if it is no SentencePiece model.
 
         Args:
-            spm: The file of the SentencePiece model.
             ends: Tokens that end an output.
             numbers: Numbers of the pieces, if they are not those of SentencePiece.
             source: The tokens of the language that the model reads, if they are others.

@@ -81,8 +81,6 @@ def place(blocks: Sequence[CueText], speech: Speech, free_ms: int, next_ms: int 
     takes longer, until the next speech. The minimum time is always kept, even if the next speech has to wait.
 
     Args:
-        blocks: The texts to show.
-        speech: When it was said.
         free_ms: When the screen becomes free; cues begin no earlier.
         next_ms: When the next speech begins, if known and relevant.
     """

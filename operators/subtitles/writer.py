@@ -72,7 +72,7 @@ class SubtitleWriter:
         return WriterState(self._free_ms, self._held, dict(self._heard))
 
     def take(self, captions: Iterable[Caption | Partial]) -> list[Cue]:
-        """The cues that further captions of any stream settle; partials only tell what was spoken when."""
+        """The cues that further captions of any stream settle; partials only time the speech."""
         return [cue for caption in captions for cue in self._take(caption)]
 
     def release(self) -> list[Cue]:
@@ -108,7 +108,7 @@ class SubtitleWriter:
         return settled
 
     def _hear(self, caption: Caption | Partial, source: str) -> tuple[SpeechProgress, ...]:
-        """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
+        """How much of a segment was spoken when; revised text may get a new time."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(source)
         # Not `caption.key`: of several languages, only captions have one, and partials are of the speech.
         key = f"{caption.stream}/{caption.segment}"
