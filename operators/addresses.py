@@ -12,7 +12,6 @@ _ALL_BEFORE_AT = re.compile(r"(?<=://).*@|[?#].*", re.DOTALL)
 
 
 def is_address(text: str) -> bool:
-    """Whether it is meant as an address."""
     return _ADDRESS.match(text) is not None
 
 
@@ -40,12 +39,11 @@ def shown(address: str) -> str:
 
 
 def shown_in(text: str) -> str:
-    """A text that may quote addresses, with each of them as it is `shown`."""
     return _IN_TEXT.sub(lambda found: shown(found[0]), text) if "://" in text else text
 
 
 def without_user(address: str) -> tuple[str, dict[str, str]]:
-    """An address without its user and password, and the header that tells them instead, if there are any."""
+    """An address without its user and password, and the header that carries them instead, if any."""
     parts = urlsplit(address)
     user, at, host = parts.netloc.rpartition("@")
     # As they are in an address, percent-encoded where necessary.

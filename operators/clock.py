@@ -74,9 +74,9 @@ class WallClock:
 class LagClock:
     """Time as it passes, for streams from elsewhere, whose clocks are not ours.
 
-    The event of a stream that came with the least delay of late counts as one without any, as in measurements
-    of one-way delay. Waiting for the model is thus a part of the latency, and waiting before that is, too. A
-    stream's clock may be slow or fast, and may stop for a while: what is long ago does not count.
+    The recent event with the least delay counts as having none, as in measurements of one-way delay. So the
+    latency includes the wait for the model, and any wait before it. A stream's clock may be slow or fast, and
+    may stop for a while: old events do not count.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -99,13 +99,11 @@ class LagClock:
         return (self._now() if now_s is None else now_s) - least_s
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
-        """Now, on the clock of the stream."""
         stream, done_s = parted(stream)[0], arrival_s + spent_s
         return max(self.at(stream), done_s) if stream in self._delays else done_s
 
 
 def _after(delays: _Delays, now_s: float, delay_s: float) -> _Delays:
-    """The least delays after one more event."""
     if delays and now_s - delays[-1][0] < _PART_S:
         *before, (began_s, least_s) = delays
         return (*before, (began_s, min(least_s, delay_s)))

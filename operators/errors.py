@@ -143,7 +143,6 @@ def is_visible(path: Path) -> bool:
 
 
 def missing(path: Path) -> str:
-    """The end of the sentence about a file that does not exist."""
     if not os.path.isdir(path.parent):  # noqa: PTH112 - `Path.is_dir` raises where nobody may look
         return f"there is no folder {path.parent}; check the path"
     return "there is no such file; check its name"

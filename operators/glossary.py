@@ -88,10 +88,7 @@ class Glossary:
     def replaced(self, text: str, put: Callable[[str, str, str], str]) -> str:
         """The text with each term replaced.
 
-        Args:
-            text: The text.
-            put: Makes what takes the place of a term from the term as the text has it, its translation, and
-                the text before it.
+        ``put`` makes the replacement from the term as the text has it, its translation, and the text before.
         """
         words = list(_WORD.finditer(text))
         parts: list[str] = []
@@ -139,7 +136,6 @@ class Glossary:
         yield from (length for length in self._lengths.get(singular.casefold(), ()) if length == 1)
 
     def _target(self, said: Sequence[str]) -> str | None:
-        """The translation of a term that may be spelled like this."""
         for words, target in self._targets.get(_folded(said), {}).items():
             if all(word == one for word, one in zip(words, said, strict=True) if _has_case(word)):
                 return target
@@ -147,10 +143,7 @@ class Glossary:
 
 
 def spelling(source: str) -> tuple[str, ...]:
-    """What distinguishes a term from others: its words, in lower case unless their case matters.
-
-    Empty if there is no word.
-    """
+    """The key of a term: its words, in lower case unless their case matters; empty without a word."""
     return tuple(word if _has_case(word) else word.casefold() for word in words_of(source))
 
 
@@ -203,7 +196,6 @@ def _has_case(word: str) -> bool:
 
 
 def _singular(words: Sequence[str]) -> Sequence[str]:
-    """The words without a plural's ending of the last one."""
     last = words[-1]
     is_plural = last.endswith(_PLURAL) and len(last) >= _MIN_SINGULAR + len(_PLURAL)
     return [*words[:-1], last.removesuffix(_PLURAL)] if is_plural else words

@@ -65,12 +65,10 @@ class Language(NamedTuple):
 
     @property
     def is_spaced(self) -> bool:
-        """Whether there are spaces between words."""
         return self.scripts[0] not in _UNSPACED
 
     @property
     def joint(self) -> str:
-        """The separator between two sentences."""
         return "" if self.scripts[0] == "Han" else " "
 
     @property
@@ -85,7 +83,6 @@ class Language(NamedTuple):
 
     @property
     def is_rtl(self) -> bool:
-        """Whether it is written from right to left."""
         return self.scripts[0] in _RIGHT_TO_LEFT
 
 
@@ -134,7 +131,6 @@ def language(name: str) -> Language:
 
 
 def is_language(name: str) -> bool:
-    """Whether `language` knows this name."""
     try:
         language(name)
     except UsageError:
@@ -147,8 +143,6 @@ ENGLISH = language("English")
 
 
 class Direction(NamedTuple):
-    """The source and target language."""
-
     source: Language
     target: Language
 
@@ -159,12 +153,10 @@ class Direction(NamedTuple):
 
     @property
     def translates(self) -> bool:
-        """Whether captions are in another language than the speech."""
         return self.source != self.target
 
     @property
     def code(self) -> str:
-        """Both languages' codes, such as ``en-de``."""
         return f"{self.source.code}-{self.target.code}"
 
     def __str__(self) -> str:

@@ -20,7 +20,6 @@ class Missing(Struct, frozen=True):
     reason: str
 
     def __str__(self) -> str:
-        """As part of a sentence."""
         records = "1 record" if self.records == 1 else f"{self.records} records"
         return f"{self.path} lacks {records}: {self.reason}"
 
@@ -38,8 +37,6 @@ class LoadingBegan(Struct, frozen=True):
 
 
 class LoadingAt(Struct, frozen=True):
-    """The progress of loading a model."""
-
     #: The current step, in a few words.
     what: str
     #: The fraction that is done, from 0 to 1; None if unknown.
@@ -51,15 +48,11 @@ class LoadingEnded(Struct, frozen=True):
 
 
 class ModelLoaded(Struct, frozen=True):
-    """The language model is ready for requests."""
-
     #: Returns the state of its cache, on any thread and without waiting.
     usage: Callable[[], Usage]
 
 
 class SoundHeard(Struct, frozen=True):
-    """A source delivered sound."""
-
     chunk: AudioChunk
     at_s: float
 
@@ -80,8 +73,6 @@ class SourceChanged(Struct, frozen=True):
 
 
 class RecordingAt(Struct, frozen=True):
-    """The position in a recording."""
-
     position_s: float
     #: Its length; infinite if the file does not say.
     duration_s: float
@@ -90,7 +81,7 @@ class RecordingAt(Struct, frozen=True):
 class RecordingTruncated(Struct, frozen=True):
     """A recording ended earlier than its header says."""
 
-    #: What is missing, told to the user at the end of the run.
+    #: What is missing, for the summary at the end of the run.
     sentence: str
 
 
@@ -109,14 +100,10 @@ class SpeechCut(Struct, frozen=True):
 
 
 class SoundRecognized(Struct, frozen=True):
-    """A recogniser has processed a chunk of sound."""
-
     chunk: AudioChunk
 
 
 class SpeechEnded(Struct, frozen=True):
-    """A stream is over."""
-
     stream: str
     #: Number of its sentences; each has had its final caption, or will get it.
     sentences: int
@@ -139,8 +126,6 @@ class MessageSkipped(Struct, frozen=True):
 
 
 class CaptionShown(Struct, frozen=True):
-    """A caption is visible to viewers."""
-
     caption: Caption
     at_s: float
 

@@ -19,9 +19,7 @@ class Part(Protocol):
     """What settings and options name."""
 
     @property
-    def name(self) -> str:
-        """Its name, as one types it."""
-        ...
+    def name(self) -> str: ...
 
 
 P = TypeVar("P", bound=Part)

@@ -23,7 +23,6 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text."""
         return self._text
 
     @override
@@ -38,8 +37,7 @@ class Secret:
 def sendable(text: str, where: str) -> Secret:
     """A secret that can be the value of a header.
 
-    Raises:
-        UsageError: for another text, which is not shown; ``where`` is the setting that holds it.
+    Raises `UsageError` for another text, without showing it; ``where`` is the setting that holds it.
     """
     if not _SENDABLE.fullmatch(text):
         raise UsageError(

@@ -36,10 +36,7 @@ _FULL_SCALE = 32_768.0
 
 
 def peak_dbfs(pcm: bytes) -> float:
-    """The level of the loudest of 16-bit little-endian samples: 0 dBFS at most, and -inf for silence.
-
-    Half a sample is ignored.
-    """
+    """Peak of 16-bit little-endian samples, 0 dBFS at most, -inf for silence; half a sample is ignored."""
     samples = np.frombuffer(pcm, "<i2", count=len(pcm) // 2).astype(np.float64)
     amplitude = float(np.abs(samples).max(initial=0.0))
     return 20 * math.log10(amplitude / _FULL_SCALE) if amplitude else -math.inf

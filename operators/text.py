@@ -54,8 +54,6 @@ _MAX_CACHED_CLUSTER = 32
 
 
 class Piece(NamedTuple):
-    """A part of a text that stays on one line."""
-
     text: str
     columns: int
     #: Whether a space precedes it, unless it begins a line.
@@ -85,7 +83,6 @@ def width(text: str) -> int:
 
 
 def cluster_width(cluster: str) -> int:
-    """The width of one character in columns."""
     return _known_width(cluster) if len(cluster) <= _MAX_CACHED_CLUSTER else _width(cluster)
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a language model: told from its answer, counted by kind and reported once.
+"""Failures of a language model: recognised from its answer, counted by kind and reported once.
 
 An update whose answer is lost keeps the last good caption, and the next one is translated from there; an
 truncated answer is shown as it is.
@@ -43,7 +43,6 @@ class Trouble(StrEnum):
 
     @property
     def is_loss(self) -> bool:
-        """Whether there is no answer to show."""
         return self.is_failure or self in (Trouble.EMPTY, Trouble.WRONG_SCRIPT)
 
 

@@ -56,7 +56,7 @@ class ToyResources(RunResources):
         yield [_ToyEngine(to_direction(settings, one)) for one in self._directions]
 
     @override
-    def _judge(self) -> None:
+    def _boundary_scorer(self) -> None:
         """Rules alone say where sentences end."""
 
     @override

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from connectors.terminology import read_glossary
-from flows.engine.marian import open_judge
+from flows.engine.marian import open_boundary_scorer
 from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.settings.schema import Settings
@@ -27,7 +27,7 @@ from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Recognizer
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits
-from operators.sentences.seam import Judge
+from operators.sentences.seam import BoundaryScorer
 from operators.serving.service import BATCH, BatchService, DirectService, ModelQueue, Service, ThreadService
 from operators.stages.sentences import MakeSentences
 
@@ -88,18 +88,18 @@ class RunResources:
         self._lock = Lock()
         self._service: Service | None = None
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
-        # Empty until it is loaded; then for English, or None.
-        self._judges: list[Judge | None] = [] if earlier is None else earlier._judges
+        # Of English, or None without one; empty until it is loaded.
+        self._scorers: list[BoundaryScorer | None] = [] if earlier is None else earlier._scorers
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load the translation and boundary models now instead of on first use."""
+        """Load the translation models and the boundary scorer now instead of on first use."""
         if self._directions:
             self.service()
         is_english = any(one.source == ENGLISH for one in self._languages.directions)
         if self._settings.sentences.method == "auto" and is_english:
-            self._judge()
+            self._boundary_scorer()
 
     def service(self) -> Service:
         """Loaded on first use."""
@@ -140,9 +140,9 @@ class RunResources:
 
         def make(state: SentencesState) -> Sentences:
             spoken = languages.direction(state.stream).source
-            judge = self._judge() if settings.method == "auto" and spoken == ENGLISH else None
+            scorer = self._boundary_scorer() if settings.method == "auto" and spoken == ENGLISH else None
             spell = partial(digits, language=spoken) if settings.digits else str
-            return Sentences(state, spoken, judge, bounds=bounds, spell=spell)
+            return Sentences(state, spoken, scorer, bounds=bounds, spell=spell)
 
         return make
 
@@ -150,17 +150,17 @@ class RunResources:
     def _directions(self) -> list[Direction]:
         return [one for one in self._languages.directions if one.translates]
 
-    def _judge(self) -> Judge | None:
-        """The scorer of English sentence boundaries, loaded on first use, after the translation models."""
+    def _boundary_scorer(self) -> BoundaryScorer | None:
+        """The boundary scorer for English, loaded on first use, after the translation models."""
         if self._directions:
             self.service()
         with self._lock:
-            if not self._judges:
+            if not self._scorers:
                 with self._loading():
-                    self._progress("loading the judge of sentences", None)
+                    self._progress("loading the boundary scorer", None)
                     engines = [each for one in self._engines for each in (one, one.first) if each is not None]
-                    self._judges.append(open_judge(engine.model for engine in engines))
-            return self._judges[0]
+                    self._scorers.append(open_boundary_scorer(engine.model for engine in engines))
+            return self._scorers[0]
 
     def _serve(self, engines: Sequence[Engine]) -> Service:
         """The service on the engines, each of which translates some of the directions."""

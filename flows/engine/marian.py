@@ -1,4 +1,4 @@
-"""Encoder-decoder models: weights, prompts and sessions for an engine, and the judge of English sentences."""
+"""Encoder-decoder models: weights, prompts, sessions for an engine, and the boundary scorer for English."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from operators.models.pool import SessionPool
 from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
-from operators.sentences.seam import Judge
+from operators.sentences.seam import BoundaryScorer
 from operators.seq2seq.firefox import FirefoxModel, is_firefox, only
 from operators.seq2seq.marian import MarianModel, is_marian
 from operators.seq2seq.prompt import pair_prompt
@@ -129,8 +129,8 @@ def open_marian(
     return OpenMarian(model, prompts, context)
 
 
-def open_judge(models: Iterable[object]) -> Judge | None:
-    """The judge of English sentences, on the encoder that a probe was trained for.
+def open_boundary_scorer(models: Iterable[object]) -> BoundaryScorer | None:
+    """The boundary scorer for English, on the encoder that a probe was trained for.
 
     Args:
         models: The loaded translation models. The encoder of one of them is reused where it fits.

@@ -20,13 +20,17 @@ from flows.engine.sessions import DraftModel, OpenModel, open_draft_model, open_
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
-from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.decoding.pivot import PivotTranslator
-from operators.decoding.translator import SegmentTranslator, Translator, TranslatorSettings
+from operators.decoding.translator import (
+    CommitRule,
+    PivotTranslator,
+    SegmentTranslator,
+    Translator,
+    TranslatorSettings,
+)
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
 from operators.glossary import Glossary

@@ -44,7 +44,6 @@ class TopAcceptance(Acceptance):
     """Acceptance of the k most likely tokens (Stern et al. 2018, section 5.1); 1 is exact."""
 
     def __init__(self, k: float) -> None:
-        """``k`` is a whole number."""
         if k < 1 or k % 1:
             raise ValueError(f"{k:g} is not a number of tokens")
         self._k = k
@@ -205,7 +204,6 @@ class Rules(NamedTuple):
 
     @property
     def finals_differ(self) -> bool:
-        """Whether the last update is checked by another rule."""
         return self[:2] != self[2:]
 
     @property

@@ -68,11 +68,11 @@ def forbid(row: Logits, is_forbidden: Callable[[int], bool]) -> None:
 def nonempty(task: Task) -> RowRule:
     """No token ends the output while it is blank.
 
-    A model that was trained to answer nothing while nothing is certain cannot always tell a short complete
-    sentence ("Ever tried.") from an unfinished one. Here the segment is known to have ended.
+    A model trained to answer nothing while nothing is certain may take a short complete sentence ("Ever
+    tried.") for an unfinished one. Here the segment is known to have ended.
 
-    In some vocabularies the space before the first word is a token of its own. Where the model would rather
-    end the output, or has said a space, it would only put off the end.
+    In some vocabularies the space before the first word is a token of its own. Where the model wants to end
+    the output, or has output a space already, another space would only delay the end, so it is forbidden too.
     """
 
     def is_space(token: int) -> bool:

@@ -20,8 +20,6 @@ _BEHIND, _SAME = 1.0, 2
 
 
 class _Hypothesis(NamedTuple):
-    """A continuation."""
-
     tokens: tuple[int, ...]
     #: Its log-probability, with that of its end if it has ended.
     score: float
@@ -50,8 +48,8 @@ def search(
         is_lost: Whether an output has to be given up, such as one that repeats itself.
 
     Returns:
-        The best one that ended. None if none did within the limit, or if the session cannot hold so many. A
-        greedy decoder does better then: a search with a model that is lost repeats itself sooner.
+        The best one that ended. None if none did within the limit, or if the session cannot hold so many:
+        then decode greedily, because a search repeats itself sooner.
     """
     known, best = [*task.prompt, *output], _Hypothesis((), -np.inf, has_ended=True)
     live, rows = [_Hypothesis((), 0.0)], row[np.newaxis]
@@ -90,7 +88,6 @@ def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -
 
 
 def _promising(hypotheses: Sequence[_Hypothesis]) -> list[_Hypothesis]:
-    """Those that are worth following, the most probable first."""
     ranked = sorted(hypotheses, key=lambda one: -one.score)
     ends: dict[tuple[int, ...], _Hypothesis] = {}
     for one in ranked:

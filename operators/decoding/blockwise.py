@@ -9,7 +9,7 @@ from functools import cached_property
 
 from operators.decoding.beam import search
 from operators.decoding.drafts import Draft, Drafter, Verified
-from operators.decoding.forward import Decoded, Method, Origin, Task
+from operators.decoding.forward import DecodingResult, Method, Origin, Task
 from operators.decoding.pieces import last_word_end
 from operators.decoding.repetition import (
     FIGURE_TOKENS,
@@ -29,13 +29,13 @@ PROPOSED = (Origin.RECYCLED, Origin.LOOKED_UP, Origin.PARALLEL, Origin.MODEL)
 def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 1) -> Method:
     """Decode after the tokens ``known``, which are accepted without a check, with drafts of ``drafter``.
 
-    With a ``beam`` of more than one, what follows the first rejected token, or no draft at all, is the result
-    of a beam search of that width, where the session can hold as many continuations.
+    With a ``beam`` of more than one, new tokens (after the first rejected one, or without a draft) come from
+    a beam search of that width, where the session can hold as many continuations.
 
     If all drafts are accepted exactly, the result is that of greedy decoding, whatever is drafted, in no
     more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
     endlessly is cut there, even inside ``known``. Where a search finds nothing but the last phrase of the
-    accepted tokens once more, decoding stops, and `Decoded.doubted` is its place.
+    accepted tokens once more, decoding stops, and `DecodingResult.doubted` is its place.
     """
     growing = _GrowingOutput(task, known)
     while not growing.ended:
@@ -84,7 +84,6 @@ class _GrowingOutput:
         self.doubted: int | None = None
 
     def take(self, verified: Verified) -> None:
-        """Append the accepted part of a draft."""
         draft = verified.draft
         if draft.origin is not Origin.DRAFT:
             self._proposed += len(draft.tokens)
@@ -114,11 +113,11 @@ class _GrowingOutput:
         return repeats(self._source)
 
     def is_lost(self, output: Sequence[int]) -> bool:
-        """Whether an output that was not until its last token repeats itself.
+        """Whether an output begins to repeat itself with its last token.
 
-        A search prefers loops: each time a phrase is said again it is more probable (Xu et al. 2022). So
-        it gives up where a long phrase is said twice in a row; it has other hypotheses, and a greedy decoder
-        to fall back on. Of a phrase that begins in accepted tokens the place is kept in ``doubted``.
+        A search prefers loops: a phrase gets more probable with each repetition (Xu et al. 2022). So the
+        search gives up where a long phrase comes twice in a row; it has other hypotheses, and a greedy
+        decoder to fall back on. If the phrase begins in accepted tokens, its place is kept in ``doubted``.
         """
         begin, repeated = len(output) - 1, self._source_repeats
         if repeated < TWICE:
@@ -137,9 +136,8 @@ class _GrowingOutput:
     def _repetition(self, times: int) -> int | None:
         return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)
 
-    def decoded(self) -> Decoded:
-        """The result so far."""
-        return Decoded(
+    def decoded(self) -> DecodingResult:
+        return DecodingResult(
             tuple(self.output),
             accepted=self._accepted,
             proposed=self._proposed,

@@ -22,8 +22,6 @@ _OPEN = " .…,;:。，、；：،"
 
 
 class Conditioning(msgspec.Struct, frozen=True):
-    """How the text of an unfinished segment is prepared."""
-
     #: Remove the punctuation that a recogniser puts at the end of unfinished text.
     strip_punctuation: bool = False
     #: Words at the end of unfinished text that wait for the next update.
@@ -43,7 +41,6 @@ class Conditioning(msgspec.Struct, frozen=True):
         return open_text + _full_stop(open_text) if open_text else text
 
     def _likely(self, text: str, hold_back: int) -> str:
-        """Unfinished text without what may change soon."""
         words = text.split()
         # The first word never waits: a caption would vanish where a text is revised to few words, and text in
         # a script without spaces, one long word, would wait for the final.
@@ -60,7 +57,6 @@ def is_closing(text: str) -> bool:
 
 
 def _full_stop(text: str) -> str:
-    """The full stop of the text's script, if it ends in a letter or a digit; otherwise nothing."""
     if not text or not text[-1].isalnum():
         return ""
     return "。" if _UNSPACED.match(text[-1]) else "."
@@ -101,7 +97,6 @@ def split_source(text: str, budget: int, count: Callable[[str], int]) -> Iterato
 
 
 def _words(text: str, budget: int) -> Iterator[str]:
-    """The text in pieces of at most a word; a piece that starts a word starts with a space."""
     # A character takes at most four tokens, one per byte.
     longest = max(1, budget // 4)
     for word in text.split():

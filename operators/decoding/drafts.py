@@ -25,7 +25,6 @@ class Draft(msgspec.Struct, frozen=True):
     left_out: int = 0
 
     def origin_of(self, node: int) -> Origin:  # noqa: ARG002 - drafts of several sources look at it
-        """The source of the token with this number."""
         return self.origin
 
     def within(self, room: int, stop: Container[int]) -> "Draft":
@@ -37,7 +36,6 @@ class Draft(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, tokens=tokens[:count], left_out=0)
 
     def request(self, task: Task, output: Sequence[int]) -> Request:
-        """The pass that verifies it after ``output``."""
         tokens = [*task.prompt, *output, *self.tokens[: len(self.tokens) - self.left_out]]
         begin = len(task.prompt)
         return Forward(tokens, begin + len(output) - 1, begin, task.kept)
@@ -67,7 +65,6 @@ class Verified(NamedTuple):
 
     @property
     def accepted_length(self) -> int:
-        """Number of accepted tokens."""
         return len(self.path)
 
     @property
@@ -77,10 +74,7 @@ class Verified(NamedTuple):
 
     @property
     def own(self) -> int | None:
-        """The model's own next token.
-
-        None if the last row has only confirmed a token that the pass omitted.
-        """
+        """The model's own next token; None if the last row only confirmed a token that the pass omitted."""
         return self.choices[self.last] if self.last < len(self.choices) else None
 
 
@@ -118,12 +112,10 @@ class FirstOf:
         self._drafters = drafters
 
     def learn(self, verified: Verified) -> None:
-        """Let all of them learn."""
         for drafter in self._drafters:
             drafter.learn(verified)
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The first draft that one of them offers."""
         for drafter in self._drafters:
             draft = yield from drafter.draft(output)
             if draft is not None:

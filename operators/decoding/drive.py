@@ -11,7 +11,7 @@ from operators.decoding.forward import (
     AskDraftModel,
     BeamForward,
     BeamSession,
-    Decoded,
+    DecodingResult,
     Forward,
     Logits,
     Method,
@@ -44,7 +44,6 @@ class Cost:
     draft_s: float = 0.0
 
     def add(self, evaluated: int, reused: int, kept: int, *, of_draft: bool) -> None:
-        """Count a pass."""
         if of_draft:
             self.draft_passes += 1
             self.draft_evaluated += evaluated
@@ -65,8 +64,6 @@ class Cost:
 
 
 class Decode(NamedTuple):
-    """A method to run."""
-
     #: Names the session whose cache fits the method, as far as is known.
     key: str
     method: Method
@@ -91,13 +88,13 @@ class Job:
         #: Whether the request is for the draft model.
         self.is_of_draft = False
         self.cost = Cost()
-        self._decoded: Decoded | None = None
+        self._decoded: DecodingResult | None = None
         #: Why it ended without a result. Any error other than `ModelTrouble` is a defect.
         self.error: Exception | None = None
         self._run(lambda: next(self._method))
 
     @property
-    def result(self) -> tuple[Decoded, Cost]:
+    def result(self) -> tuple[DecodingResult, Cost]:
         """The method's result and its cost, when it has ended. Raises the error that it ended with."""
         if self.error is not None:
             raise self.error
@@ -142,7 +139,7 @@ class Job:
         return self._method.send(NO_ROWS)
 
 
-def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[Decoded, Cost]:
+def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[DecodingResult, Cost]:
     """Answer the method's requests from one session until it returns.
 
     Requests to a draft model are answered from ``draft``. Raises `ModelTrouble` if the model fails.
@@ -170,7 +167,6 @@ def drive(method: Method, session: Session, draft: Session | None = None) -> tup
 
 
 def _as_answered(request: ModelRequest, session: Session) -> ModelRequest | None:
-    """The request as the session can answer it, if it can."""
     if isinstance(request, BeamForward):
         return request if isinstance(session, BeamSession) else None
     return request if isinstance(session, TreeSession) else trunk(request)
@@ -198,7 +194,7 @@ def trunk(request: Forward | TreeForward) -> Forward | None:
 class Decoder(Protocol):
     """Runs methods. Losing the cache of a key costs time but never changes a result."""
 
-    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
+    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
         """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
         ...
 
@@ -214,9 +210,7 @@ class Sessions(Protocol):
         """Lend the session of ``key``."""
         ...
 
-    def release(self, key: str) -> None:
-        """Free what ``key`` holds."""
-        ...
+    def release(self, key: str) -> None: ...
 
 
 class OneAtATime:
@@ -227,8 +221,7 @@ class OneAtATime:
         self._sessions = sessions
         self._drafts = drafts
 
-    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
-        """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
+    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
         with ExitStack() as stack:
             session, draft = stack.enter_context(self._sessions.session(decode.key)), None
             if self._drafts is not None:
@@ -238,7 +231,6 @@ class OneAtATime:
             return drive(decode.method, session, draft)
 
     def release(self, key: str) -> None:
-        """Free the sessions of ``key``."""
         self._sessions.release(key)
         if self._drafts is not None:
             self._drafts.release(key)

@@ -2,7 +2,7 @@
 
 A method is a generator. It yields a `Forward` request for a forward pass and receives the logits; it never
 runs a pass itself. The driver may answer from a toy model, from llama.cpp, or gather the requests of many
-segments into one batch: the method cannot tell. Three kinds of request are optional for a session: a
+segments into one batch: a method cannot see it. Three kinds of request are optional for a session: a
 `TreeForward`, which may be answered in part, a `BeamForward` and an `AskDraftModel`, which may get no rows.
 """
 
@@ -73,15 +73,11 @@ class BeamForward(NamedTuple):
 
     @property
     def logits_from(self) -> int:
-        """The position after ``tokens``."""
         return len(self.tokens)
 
 
 class AskDraftModel(NamedTuple):
-    """A request to the draft model.
-
-    A failed pass of it has no rows: only its drafts are lost.
-    """
+    """A request to the draft model; without rows if its pass failed, which costs only its drafts."""
 
     request: Forward | TreeForward
 
@@ -92,8 +88,6 @@ Request = ModelRequest | AskDraftModel
 
 
 class Origin(Enum):
-    """Where a token of the output comes from."""
-
     #: A token of the last output: kept without a check, or verified and accepted.
     COMMITTED = "committed"
     DRAFT = "draft"
@@ -107,7 +101,7 @@ class Origin(Enum):
     OWN = "own"
 
 
-class Decoded(NamedTuple):
+class DecodingResult(NamedTuple):
     """A method's result: the output and its origin."""
 
     #: Token ids of the output, without the stop token.
@@ -129,7 +123,7 @@ class Decoded(NamedTuple):
     doubted: int | None = None
 
 
-Method = Generator[Request, Logits, Decoded]
+Method = Generator[Request, Logits, DecodingResult]
 
 
 def observed(method: Method, see: Callable[[Request, Logits], None]) -> Method:

@@ -29,8 +29,6 @@ FLAT = PassCosts((1,), (1.0,))
 
 
 class BlockLength(msgspec.Struct, frozen=True):
-    """Decides how much of a continuation is proposed."""
-
     costs: PassCosts = FLAT
     #: A proposal ends before the first less probable token (SpecASR, section IV-A: 0.4).
     threshold: float = 0.4

@@ -16,7 +16,7 @@ from operators.decoding.drive import Sessions
 from operators.decoding.forward import (
     AskDraftModel,
     BeamForward,
-    Decoded,
+    DecodingResult,
     Forward,
     Logits,
     Method,
@@ -34,8 +34,6 @@ _LIKELY = 32
 
 
 class _Row(NamedTuple):
-    """A row of logits."""
-
     #: The output before it, and the tokens that were offered after that.
     output: tuple[int, ...]
     offered: tuple[int, ...]
@@ -92,7 +90,7 @@ def _offered(request: ModelRequest, task: Task) -> dict[int, tuple[int, ...]]:
     return offered
 
 
-def decoding(task: Task, passes: Sequence[_Pass], decoded: Decoded) -> Decoding:
+def decoding(task: Task, passes: Sequence[_Pass], decoded: DecodingResult) -> Decoding:
     """What a method did for a task, from the observed passes and its result.
 
     The last row after the tokens before a place decided that place. Passes of a search that was given up, and
@@ -154,7 +152,6 @@ class Recorder:
         self._decodings: dict[str, Decoding] = {}
 
     def method(self, task: Task) -> Method:
-        """Decode like the observed method."""
         method, passes = self._method(task), list[_Pass]()
         try:
             request = next(method)
@@ -165,19 +162,17 @@ class Recorder:
                     passes.append(self._pass(task, request, logits, perf_counter() - began))
                 request = method.send(logits)
         except StopIteration as end:
-            decoded: Decoded = end.value
+            decoded: DecodingResult = end.value
         self._decodings[self._key] = decoding(task, passes, decoded)
         return decoded
 
     @contextmanager
     def session(self, key: str) -> Iterator[Session]:
-        """Lend the session of ``key``."""
         with self._sessions.session(key) as session:
             self._key, self._session = key, session
             yield session
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds."""
         self._sessions.release(key)
 
     def take(self) -> dict[str, Decoding]:

@@ -93,7 +93,6 @@ class Tail:
         return best[0], best[2]
 
     def _correct(self, place: int, verified: Verified, number: int) -> None:
-        """Take the model's choice where the rule rejects the old token."""
         row, choice, old = verified.rows[number], verified.choices[number], self._tokens[place]
         token = old if choice == old or verified.draft.acceptance.accepts(row, choice, old) else choice
         self._tokens[place] = token
@@ -123,15 +122,12 @@ def recycling(task: Task, length: BlockLength, acceptance: Acceptance = EXACT) -
 
 
 class RecycledTail(Tail):
-    """Drafts the rest of the last output, where the new one meets it again."""
-
     def __init__(self, task: Task, length: BlockLength, acceptance: Acceptance) -> None:
         super().__init__(task.draft)
         self._length = length
         self._acceptance = acceptance
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The rest of the old output, as far as it is worth the pass."""
         following = self.after(output)
         tokens = following.tokens[: self._length.of(following.sure)]
         draft = Draft(tuple(tokens), Origin.RECYCLED, self._acceptance)
@@ -139,10 +135,7 @@ class RecycledTail(Tail):
 
 
 class NGrams:
-    """Drafts what followed the same words in the source, the last output or recent outputs.
-
-    If an n-gram occurs twice, the later text counts.
-    """
+    """Drafts what followed the same words in the source or earlier outputs; the latest match counts."""
 
     def __init__(self, task: Task, length: BlockLength) -> None:
         self._length = length

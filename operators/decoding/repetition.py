@@ -112,7 +112,6 @@ def _span(tokens: Sequence[int], period: int, least: int, times: int) -> int:
 
 
 def _is_figure(phrase: Sequence[int], piece: Piece) -> bool:
-    """Whether a phrase consists of digits and what stands between them, in any script."""
     # Twice, because a phrase of single bytes may begin inside a character.
     text = spelled((*phrase, *phrase), piece)
     return any(map(str.isnumeric, text)) and all(char.isnumeric() or not char.isalpha() for char in text)

@@ -26,7 +26,6 @@ class PrefixSession:
     """Answers requests from a `KvCache`, reusing the longest unchanged prefix of the tokens."""
 
     def __init__(self, cache: KvCache, held: Sequence[int] = ()) -> None:
-        """Start with a cache that already holds ``held``."""
         self._cache = cache
         self._held = list(held)
         # A pass that breaks off may leave anything after what is held.
@@ -38,11 +37,9 @@ class PrefixSession:
 
     @property
     def held(self) -> int:
-        """Tokens in the cache."""
         return len(self._held)
 
     def forward(self, request: Forward) -> Logits:
-        """Answer ``request``; positions whose logits are requested are evaluated anew."""
         tokens = list(request.tokens)
         check_position(request.logits_from, len(tokens))
         prefix = self.reused = self._cut(self._usable_prefix(tokens, request))
@@ -53,18 +50,15 @@ class PrefixSession:
         return logits
 
     def _usable_prefix(self, tokens: Sequence[int], request: ModelRequest) -> int:
-        """How many of the held tokens may begin the answer."""
         return min(common_prefix(self._held, tokens), request.logits_from)
 
     def _cut(self, length: int) -> int:
-        """Hold no more than ``length`` tokens; returns how many are left."""
         if length < len(self._held) or self._failed:
             length = self._cache.cut(length)
             self._forget(length)
         return length
 
     def _forget(self, length: int) -> None:
-        """Record that the cache was cut."""
         del self._held[length:]
 
 

@@ -19,7 +19,7 @@ from operators.decoding.blockwise import decode
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Session, Task
+from operators.decoding.forward import DecodingResult, Forward, Logits, Method, Origin, Session, Task
 from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece, decode_pieces
 from operators.decoding.recycling import recycling
@@ -34,8 +34,6 @@ _WORD = regex.compile(r"\w")
 
 
 class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to decode windows."""
-
     #: Whether the last hypothesis is the draft; without it, each window is decoded from scratch.
     use_draft: bool = True
     #: Beta of partials: the bias towards the last hypothesis.
@@ -46,8 +44,6 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WindowResult(NamedTuple):
-    """The result of decoding a window."""
-
     tokens: tuple[int, ...]
     #: The model's own probability of the token at a place.
     probability: Callable[[int], float]
@@ -63,7 +59,6 @@ class WindowResult(NamedTuple):
 
     @property
     def mean_log_probability(self) -> float:
-        """The mean log probability of the tokens; 0 without tokens."""
         return mean_log_probability([self.probability(place) for place in range(len(self.tokens))])
 
 
@@ -188,9 +183,9 @@ def until_doubtful(
                 may_end = place >= doubt.begin and doubt.counts(output[place])
                 if may_end and probability(begin + place, output[place]) < doubt.least:
                     method.close()
-                    return Decoded(tuple(output), is_whole=False)
+                    return DecodingResult(tuple(output), is_whole=False)
     except StopIteration as end:
-        decoded: Decoded = end.value
+        decoded: DecodingResult = end.value
         return decoded
 
 
@@ -208,7 +203,6 @@ class ClosingToken:
         """Nothing is remembered."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The last token of the last output."""
         is_said = not output or tuple(output[-1:]) == self._last
         return at_once(None if is_said else Draft(self._last, Origin.RECYCLED))
 
@@ -237,13 +231,11 @@ class _SeparateDraft:
         self.least = np.inf
 
     def learn(self, verified: Verified) -> None:
-        """Look at the rows of the accepted tokens, and of the model's own next token."""
         if self._is_used:
             top = np.partition(verified.rows[: verified.accepted_length + 1], -2, axis=1)[:, -2:]
             self.least = min([self.least, *(top[:, 1] - top[:, 0])])
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The rest of the last output, if the model itself started in the same way."""
         if self._is_used or tuple(output) != self._draft[:1] or len(self._draft) < 2:
             return at_once(None)
         self._is_used = True

@@ -25,7 +25,6 @@ class LastOutput:
         self._is_over = not self._draft
 
     def learn(self, verified: Verified) -> None:
-        """Continue while all verified tokens were accepted and more are left."""
         if verified.own is not None:
             self._is_over = True
         elif self._block is not None:
@@ -33,7 +32,6 @@ class LastOutput:
             self._block = 2 * self._block + 1
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The rest of it, or the next block."""
         return at_once(None if self._is_over else self._next(len(output)))
 
     def _next(self, place: int) -> Draft:

@@ -5,8 +5,8 @@ Speech recognisers are biased towards expected phrases in the same way (contextu
 and, once it has begun, of its next token are raised.
 
 Encoder-decoder models also copy words of the target language that stand in their source, and fit number and
-gender around them. So a term that an answer lacks is put into the source in translation, and the answer is
-made anew (code-switched sources, Song et al. 2019).
+gender around them. So if an answer lacks a term, its translation replaces it in the source, which is then
+translated again (code-switched sources, Song et al. 2019).
 """
 
 from collections.abc import Sequence, Set
@@ -81,7 +81,6 @@ def term_bias(terms: Sequence[Term], piece: Piece) -> RowRule:
 
 
 def _takes_space(text: str) -> bool:
-    """Whether a word that follows the text has a space before it."""
     return bool(text) and not text[-1].isspace() and text[-1] not in _ATTACHING
 
 

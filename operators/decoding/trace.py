@@ -12,8 +12,6 @@ from operators.decoding.forward import Origin
 
 
 class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one row of logits says about one place of the output."""
-
     #: The model's most likely token, and its probability.
     choice: int
     p_choice: float
@@ -28,8 +26,6 @@ class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """One forward pass."""
-
     #: Place of the output that the first row judges; tokens before it were known.
     begin: int
     #: All requested rows, including those after a rejected token.
@@ -43,8 +39,6 @@ class Pass(msgspec.Struct, frozen=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """One token of an output."""
-
     id: int
     origin: Origin
     #: Number of the pass that decided it, from 1 on; 0 if it was kept without a check.
@@ -67,8 +61,6 @@ class Decoding(msgspec.Struct, frozen=True):
 
 
 class UpdateTrace(msgspec.Struct, frozen=True):
-    """One update of the segment."""
-
     revision: int
     is_final: bool
     #: What the recogniser said, and its translation.
@@ -79,18 +71,14 @@ class UpdateTrace(msgspec.Struct, frozen=True):
 
     @property
     def passes(self) -> list[Pass]:
-        """The forward passes, of all windows."""
         return [one for window in self.windows for one in window.passes]
 
     @property
     def tokens(self) -> list[Token]:
-        """The output, of all windows."""
         return [token for window in self.windows for token in window.output]
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was decoded for one segment."""
-
     #: Of the file format.
     version: int = 1
     #: Version of the program.
@@ -118,7 +106,6 @@ def spelled(piece: bytes) -> str:
 
 
 def occurring(updates: Sequence[UpdateTrace]) -> set[int]:
-    """The ids of all tokens that occur."""
     found: set[int] = set()
     for update in updates:
         found.update(token.id for token in update.tokens)

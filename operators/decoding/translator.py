@@ -12,16 +12,15 @@ import msgspec
 from typing_extensions import override
 
 from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, nonempty, whole
-from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.drive import Cost, Decode, Decoder
-from operators.decoding.forward import Decoded, Method, Task, output_limit
+from operators.decoding.forward import DecodingResult, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import SourceTerms, term_bias
 from operators.events import Effort
 from operators.glossary import Glossary
 from operators.prompts.prompt import Prompt
-from operators.text import cleaned
+from operators.text import cleaned, common_prefix
 from operators.trouble import ModelTrouble, Trouble, judge
 
 # Scripts without a mark at the end of a sentence.
@@ -46,8 +45,6 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
-    """Everything to remember about an open segment, small."""
-
     windows: tuple[Window, ...] = ()
     #: The windows in the pivot language, for a `PivotTranslator`.
     pivot: tuple[Window, ...] = ()
@@ -66,20 +63,39 @@ class Output(NamedTuple):
 
 #: An update in progress: yields one method after the other to be run, and receives the result of each or has
 #: its `ModelTrouble` thrown in. Returns the segment's new state and what to show.
-Updating = Generator[Decode, tuple[Decoded, Cost], tuple["SegmentState", "Output"]]
+Updating = Generator[Decode, tuple[DecodingResult, Cost], tuple["SegmentState", "Output"]]
 
 
 class _Answer(NamedTuple):
-    """The result of one window in an update."""
-
     window: Window
     effort: Effort = Effort()
     trouble: Trouble | None = None
 
 
-class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How segments are translated, whatever the method."""
+class CommitRule(msgspec.Struct, frozen=True):
+    """Which draft tokens have been accepted often enough to be trusted without another check.
 
+    A token is committed if it was accepted in several passes, and all tokens before it are committed. It
+    stays in the forward pass but requests no logits. It is checked again when the source changes at or before
+    the place that it translates, which is estimated as proportional to its own.
+    """
+
+    #: Passes in which a token must have been accepted; 0 commits nothing.
+    passes: int = 0
+
+    def committed(self, accepted: Sequence[int], before: Sequence[int], source: Sequence[int]) -> int:
+        """Number of committed tokens at the beginning of the draft.
+
+        ``accepted`` counts for each draft token the passes that accepted it; ``before`` and ``source`` are
+        the token ids of the source that the draft was made from and of the present one.
+        """
+        if not self.passes or not before:
+            return 0
+        count = next((place for place, passes in enumerate(accepted) if passes < self.passes), len(accepted))
+        return min(count, len(accepted) * common_prefix(before, source) // len(before))
+
+
+class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Maximum number of tokens of source and of output in one window.
     max_source: int
     max_output: int
@@ -95,7 +111,7 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
-    #: The number of sentences before the present one that the model is told, if its prompt has a place.
+    #: Number of preceding sentences in the prompt, if it has a place for them.
     context: int = 0
 
 
@@ -229,7 +245,7 @@ class Translator(SegmentTranslator):
 
     def _translate(
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
-    ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
+    ) -> Generator[Decode, tuple[DecodingResult, Cost], _Answer]:
         settings = self._settings
         is_told = self._prompt.unfinished_tail is not None
         looks_again = is_final and (settings.finals_differ or is_told or settings.conditioning.close)
@@ -284,7 +300,7 @@ class Translator(SegmentTranslator):
 
     def _with_terms(
         self, key: str, text: str, answer: _Answer, *, is_final: bool
-    ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
+    ) -> Generator[Decode, tuple[DecodingResult, Cost], _Answer]:
         """The answer, or one to a source in which the terms that it lacks are translated."""
         window, effort, trouble = answer
         lacking = self._terms.lacking(text, window.text)
@@ -299,7 +315,7 @@ class Translator(SegmentTranslator):
         return again._replace(effort=effort + again.effort)
 
     def _readable(self, window: Window) -> Window:
-        """The window, with its text tokenised anew if its tokens are those of another vocabulary."""
+        """The window; its text is tokenised again if its tokens belong to another vocabulary."""
         if self._spelled(window.output) == window.text:
             return window
         return Window((), tuple(self._prompt.vocabulary.tokenize(window.text)), (), window.text)
@@ -337,7 +353,7 @@ class Translator(SegmentTranslator):
     def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:
         """The draft without the marks at its end, because the speaker has gone on since.
 
-        As a draft they are likely to stay, and what was said since waits behind them.
+        In a draft they are likely to be accepted, and would then stand before what was said since.
         """
         end = len(draft)
         while end and is_closing(self._prompt.vocabulary.piece(draft[end - 1]).decode(errors="replace")):
@@ -345,7 +361,6 @@ class Translator(SegmentTranslator):
         return draft[:end]
 
     def _opened(self, window: Window) -> Window:
-        """A window's translation without the marks at its end."""
         output = self._open(window.output)
         stood = window.stood[: len(output)]
         return Window(window.source, output, stood, self._spelled(output))
@@ -366,6 +381,42 @@ class Translator(SegmentTranslator):
         return strip_pieces(decode_pieces([self._prompt.vocabulary.piece(token) for token in tokens]))
 
 
+class PivotTranslator(SegmentTranslator):
+    """Translates the output of one translator with another, for languages that no model translates directly.
+
+    Also called pivot or cascaded translation (Utiyama and Isahara 2007). Each model has its own draft and
+    verifies its own last output; where the English stays as it was, the second one makes no pass.
+
+    The methods of the first one run at once, in its own decoder; only those of the second one are yielded.
+    """
+
+    def __init__(self, first: SegmentTranslator, second: SegmentTranslator) -> None:
+        """``first`` translates into the pivot language, and ``second`` from there.
+
+        They must have different decoders, because both use the keys of the segments.
+        """
+        self._first = first
+        self._second = second
+        self.decoder = second.decoder
+
+    @override
+    def updating(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
+    ) -> Updating:
+        how = {"is_final": is_final, "is_stable": is_stable}
+        pivot, first = self._first.update(key, _pivot(state), text, **how)
+        state, output = yield from self._second.updating(key, state, "".join(first.pieces), **how)
+        worse = output if output.trouble and not (first.trouble and first.trouble.is_loss) else first
+        return msgspec.structs.replace(state, pivot=pivot.windows), output._replace(
+            effort=first.effort + output.effort, trouble=worse.trouble, why=worse.why
+        )
+
+    @override
+    def release(self, key: str, state: SegmentState) -> None:
+        self._first.release(key, _pivot(state))
+        self._second.release(key, state)
+
+
 def _within(key: str) -> str:
     """The part of a key before its last component: a segment's stream, or a window's segment."""
     return key.rpartition("/")[0]
@@ -379,3 +430,14 @@ def _add(streams: dict[str, deque[_T]], stream: str, new: Sequence[_T], most: in
     for oldest in list(streams)[: max(0, len(streams) + 1 - _MAX_STREAMS)]:
         streams.pop(oldest, None)
     streams[stream] = deque([*recent, *new], most)
+
+
+def count_passes(before: Sequence[int], committed: int, accepted: int, length: int) -> tuple[int, ...]:
+    """The counts for an output of ``length`` tokens, of which ``accepted`` were, after those of its draft."""
+    checked = [passes + 1 for passes in before[committed:accepted]]
+    counts = [*before[:committed], *checked]
+    return (*counts, *[1] * (accepted - len(counts)), *[0] * (length - accepted))
+
+
+def _pivot(state: SegmentState) -> SegmentState:
+    return SegmentState(state.pivot)

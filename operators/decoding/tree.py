@@ -22,7 +22,6 @@ class TokenTree(NamedTuple):
 
     @classmethod
     def chain(cls, tokens: Iterable[int]) -> "TokenTree":
-        """A tree without branches."""
         given = tuple(tokens)
         return cls(given, tuple(range(-1, len(given) - 1)))
 
@@ -37,7 +36,6 @@ class TokenTree(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many nodes there are."""
         return len(self.tokens)
 
     @property
@@ -47,7 +45,6 @@ class TokenTree(NamedTuple):
 
     @property
     def is_chain(self) -> bool:
-        """Whether there is no branch."""
         return self.trunk == self.size
 
     @property
@@ -59,7 +56,6 @@ class TokenTree(NamedTuple):
         return depths
 
     def first(self, count: int) -> "TokenTree":
-        """The tree of the first ``count`` nodes."""
         return self if count >= self.size else TokenTree(self.tokens[:count], self.parents[:count])
 
     def path(self, node: int) -> list[int]:
@@ -71,7 +67,6 @@ class TokenTree(NamedTuple):
         return nodes[::-1]
 
     def children(self, node: int) -> list[int]:
-        """The nodes that follow ``node`` directly, in their order."""
         return [child for child, parent in enumerate(self.parents) if parent == node]
 
     def child(self, node: int, token: int) -> int | None:

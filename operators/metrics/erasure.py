@@ -29,9 +29,7 @@ def erasure(before: tuple[str, ...], after: tuple[str, ...]) -> int:
     return len(before) - common_prefix(before, after)
 
 
-class _Open(msgspec.Struct, array_like=True):
-    """The state of one text of an open segment."""
-
+class _TextState(msgspec.Struct, array_like=True):
     tokens: tuple[str, ...] = ()
     erased: int = 0
 
@@ -43,16 +41,12 @@ class _Open(msgspec.Struct, array_like=True):
 
 
 class _Total(msgspec.Struct, array_like=True):
-    """Sums over the finished segments of a stream."""
-
     length: int = 0
     erased: int = 0
 
 
 class ErasureState(msgspec.Struct, array_like=True):
-    """The state of one stream's meter: open segments, and sums over the finished ones."""
-
-    open: dict[int, tuple[_Open, _Open]] = msgspec.field(default_factory=dict)
+    open: dict[int, tuple[_TextState, _TextState]] = msgspec.field(default_factory=dict)
     raw: _Total = msgspec.field(default_factory=_Total)
     shown: _Total = msgspec.field(default_factory=_Total)
 
@@ -75,7 +69,7 @@ class ErasureMeter:
         state = self.state
         if caption.segment not in state.open and len(state.open) >= _MAX_OPEN:
             self._close(next(iter(state.open)))
-        raw, shown = state.open.setdefault(caption.segment, (_Open(), _Open()))
+        raw, shown = state.open.setdefault(caption.segment, (_TextState(), _TextState()))
         words = _words(shown.tokens)
         record = ErasureRecord(
             stream=caption.stream,
@@ -102,7 +96,7 @@ class ErasureMeter:
             self._close(caption.segment)
         return record
 
-    def _count(self, text: _Open, now: str, which: int) -> Erasure:
+    def _count(self, text: _TextState, now: str, which: int) -> Erasure:
         erased = text.update(self._tokenize(now))
         total = (self.state.raw, self.state.shown)[which]
         length = total.length + sum(len(texts[which].tokens) for texts in self.state.open.values())
@@ -145,8 +139,6 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 class Step(NamedTuple):
-    """One update of a segment, in tokens."""
-
     #: Tokens of the text.
     length: int
     #: E(i): tokens of the previous text that had to be erased.
@@ -184,8 +176,6 @@ def marks(steps: Sequence[Step]) -> list[Marks]:
 
 
 class Support(NamedTuple):
-    """Words of updates before the finals."""
-
     words: int
     #: Words that no final contains.
     unsupported: int

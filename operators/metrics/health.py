@@ -12,8 +12,6 @@ Cause = Literal["captions_stalled", "no_answers", "nothing_recognized", "source_
 
 
 class Rule(NamedTuple):
-    """When a run counts as failing."""
-
     #: Seconds that a partial may wait for a caption, and that a source may deliver nothing.
     stall_s: float = 10.0
     #: Seconds of sound without any recognised text that are allowed; 0 for no limit, for music.
@@ -23,8 +21,6 @@ class Rule(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The health of a run at one moment."""
-
     state: State
     #: Why it is failing: for machines, and in a sentence.
     cause: Cause | None = None
@@ -32,16 +28,11 @@ class Verdict(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether no action is needed."""
         return self.state in ("ok", "over")
 
 
 class Health:
-    """Judges a run by what its stages report. One thread at a time may use it.
-
-    Args:
-        now: Seconds on a clock that never goes back.
-    """
+    """Health of a run, from its stages' reports; ``now`` is a monotonic clock. For one thread at a time."""
 
     def __init__(self, rule: Rule, now: Callable[[], float]) -> None:
         self._rule = rule
@@ -105,7 +96,6 @@ class Health:
             self.waiting[key] = now, newest
 
     def verdict(self) -> Verdict:
-        """The health of the run now."""
         if self.is_over:
             return Verdict("over")
         if self._loading or not self._is_ready:

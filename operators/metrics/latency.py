@@ -42,7 +42,6 @@ class TokenTimes:
         self.final: list[Clocks] = []
 
     def update(self, tokens: tuple[str, ...], at: Clocks) -> None:
-        """Record the segment's current text."""
         kept = common_prefix(self._tokens, tokens)
         self.final[kept:] = [at] * (len(tokens) - kept)
         self._places += [at] * (len(tokens) - len(self._places))

@@ -39,8 +39,6 @@ class Lag(msgspec.Struct, frozen=True):
 
 
 class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished segment."""
-
     stream: str
     segment: int
     updates: int
@@ -61,8 +59,6 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamFigures(Figures, frozen=True, kw_only=True):
-    """One stream, or all of them together."""
-
     #: None for all streams together.
     stream: str | None
     #: Segments without a final: their updates count only for erasure and the parts of the latency.
@@ -76,8 +72,6 @@ class StreamFigures(Figures, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole report."""
-
     source: str
     #: The events that the figures were computed from: ``caption`` or ``erasure``.
     kind: str
@@ -88,8 +82,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Segment(msgspec.Struct):
-    """The updates of a segment so far, and its final."""
-
     updates: int = 0
     erased: int = 0
     latency_s: float = 0.0
@@ -99,8 +91,6 @@ class _Segment(msgspec.Struct):
 
 
 class _Stream(msgspec.Struct):
-    """The sums of one stream."""
-
     summary: SummaryMeter = msgspec.field(default_factory=SummaryMeter)
     segments: dict[int, _Segment] = msgspec.field(default_factory=dict)
 
@@ -114,11 +104,7 @@ class _SegmentResult(NamedTuple):
 
 
 class ReportMeter:
-    """Adds up a file of captions, or of erasure records.
-
-    Args:
-        tokenize: What splits captions into the tokens that latency is counted in.
-    """
+    """Adds up a file of captions or of erasure records; latency counts the tokens of ``tokenize``."""
 
     def __init__(self, tokenize: Tokenizer) -> None:
         self._tokenize = tokenize

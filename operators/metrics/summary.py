@@ -16,8 +16,6 @@ MAX_KEPT = 2**18
 
 
 class Percentiles(msgspec.Struct, frozen=True):
-    """Median and 95th percentile."""
-
     p50: float
     p95: float
 
@@ -32,8 +30,6 @@ class LatencyParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErasureSum(msgspec.Struct, frozen=True, kw_only=True):
-    """The erasure of segments that are counted in the same way."""
-
     #: NE of the whole translations and of the shown text, pooled over the finals.
     ne_raw: float | None = None
     ne_shown: float | None = None
@@ -60,8 +56,6 @@ class Figures(ErasureSum, frozen=True, kw_only=True):
 
 
 class Summary(Figures, frozen=True, kw_only=True):
-    """What a run amounts to."""
-
     #: The erasure by signature, where it cannot be pooled: languages are counted in different tokens.
     erasures: dict[str, ErasureSum] = {}
     #: Updates that changed no word of what is shown: finals, for instance, that only bring their full stop.
@@ -94,7 +88,6 @@ class Durations:
         self._values_s = array("d")
 
     def add(self, seconds: float) -> None:
-        """Count one."""
         self.count += 1
         self.total_s += seconds
         self._values_s.append(seconds)
@@ -110,8 +103,6 @@ class Durations:
 
 
 class _TextSum:
-    """Sums over the updates of one text."""
-
     def __init__(self) -> None:
         self.erased = self.finals = self.length = 0
         self.ne = 0.0
@@ -139,7 +130,6 @@ class SummaryMeter:
         self._erasures: dict[str, tuple[str, _TextSum, _TextSum]] = {}
 
     def add(self, record: ErasureRecord) -> None:
-        """Count one update."""
         self._updates += 1
         self._segments += record.is_final
         self._overtaken += record.overtaken
@@ -163,7 +153,6 @@ class SummaryMeter:
         self._erasures[counted] = record.signature, raw, shown
 
     def figures(self) -> dict[str, Any]:
-        """The fields of `Figures`."""
         effort, erasures = self._effort, self.erasures()
         pooled = next(iter(erasures.values())) if len(erasures) == 1 else ErasureSum()
         return {
@@ -181,7 +170,6 @@ class SummaryMeter:
         }
 
     def erasures(self) -> dict[str, ErasureSum]:
-        """The erasure by its signature."""
         return {
             signature: ErasureSum(
                 ne_raw=_ratio(raw.erased, raw.length),

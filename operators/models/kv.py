@@ -19,8 +19,6 @@ from operators.trouble import ModelTrouble, NoRoom
 
 
 class Part(NamedTuple):
-    """Consecutive tokens of a pass."""
-
     #: The sequences that the tokens are appended to.
     sequences: Sequence[int]
     tokens: Sequence[int]
@@ -86,7 +84,6 @@ class _ParkedCells:
         self._held = begin, end
 
     def put_back(self, start: int) -> None:
-        """Append it to the trunk at position ``start``."""
         begin, end = self._held
         self._store.shift(self._number, begin, end, start - begin)
         self._store.copy_part(self._number, self._trunk, start, start + end - begin)
@@ -111,7 +108,6 @@ class _Beams:
         self._start = 0
 
     def unknown(self, paths: Sequence[tuple[int, ...]]) -> int:
-        """Number of tokens of these continuations that are not held."""
         return sum(len(path) - _known(self._held, path) for path in paths)
 
     def place(self, start: int, paths: Sequence[tuple[int, ...]]) -> list[Part]:
@@ -136,10 +132,7 @@ class _Beams:
         return parts
 
     def settle(self, tokens: Sequence[int]) -> int:
-        """Append to the trunk what ``tokens`` have in common with the nearest continuation, and drop all.
-
-        Returns how many tokens that are.
-        """
+        """Append what ``tokens`` share with the nearest continuation to the trunk, drop all; its length."""
         grown = 0
         if self._held:
             wanted = tuple(tokens)
@@ -159,7 +152,6 @@ class _Beams:
 
 
 def _known(held: Collection[tuple[int, ...]], path: tuple[int, ...]) -> int:
-    """How many of its tokens are held: all but the last, or none."""
     return len(path) - 1 if path[:-1] in held else 0
 
 
@@ -211,10 +203,7 @@ class _Branches:
         return parts
 
     def _sequences(self, tree: TokenTree) -> list[int | None]:
-        """The sequence of each node.
-
-        The first child continues its parent's sequence; others get a spare one.
-        """
+        """The sequence of each node: a first child continues its parent's, others get a spare one."""
         sequences: list[int | None] = []
         spare = iter(self._spare)
         continued: set[int] = set()
@@ -230,7 +219,6 @@ class _Branches:
         return sequences
 
     def _through(self, tree: TokenTree) -> list[tuple[int, ...]]:
-        """The sequences that go through each node."""
         through: list[dict[int, None]] = [{own: None} for own in self._of]
         for node in reversed(range(tree.size)):
             parent = tree.parents[node]
@@ -267,11 +255,9 @@ class KvSequence:
         beams: Sequence[int] = (),
         spare: Sequence[int] = (),
     ) -> None:
-        """An empty sequence ``number``.
+        """An empty sequence ``number`` of ``store``.
 
         Args:
-            store: Holds the sequences.
-            number: Its number.
             make_room: Drops some sequences, but not the one with that number; whether there were any.
             parked: The sequence for tokens that wait; None if the store cannot move tokens.
             beams: Sequences of its own for a beam search.
@@ -286,12 +272,10 @@ class KvSequence:
         self._head, self._head_tokens, self._holds_head = 0, 0, False
 
     def begin(self, head: int, tokens: int) -> None:
-        """Hold the ``tokens`` of the sequence ``head``."""
         self._head, self._head_tokens, self._holds_head = head, tokens, True
         self._take_head()
 
     def clear(self) -> None:
-        """Drop all."""
         self.beams.forget()
         self.cut(0)
 
@@ -319,7 +303,6 @@ class KvSequence:
         return self._head_tokens
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` at position ``start``; return the logits of the last ``rows`` of them."""
         while True:
             try:
                 return self.store.evaluate(self.number, tokens, start, rows)
@@ -407,7 +390,6 @@ class KvSession(PrefixSession):
         return self._moved(tokens, request, self._usable_prefix(tokens, request), keeps=True)
 
     def forward(self, request: Forward) -> Logits:
-        """Answer ``request``; positions whose logits are requested are evaluated anew."""
         self._evaluate_lead(request)
         (part,) = self.parts(request)
         logits = self.sequence.evaluate(part.tokens, part.start, part.rows)
@@ -415,7 +397,6 @@ class KvSession(PrefixSession):
         return logits
 
     def forward_beams(self, request: BeamForward) -> Logits:
-        """Answer ``request``, with no rows if the sequence cannot have so many continuations."""
         if len(request.paths) > self.sequence.beams.most:
             return NO_ROWS
         try:
@@ -478,7 +459,6 @@ class KvSession(PrefixSession):
         return Part((self.sequence.number,), tokens, start, rows)
 
     def end(self, request: Forward | BeamForward) -> None:
-        """Record that the tokens of ``request`` are now in the cache."""
         self._failed = False
         self._held = list(request.tokens)
         self._output_from = request.output_from

@@ -75,8 +75,6 @@ class Batch:
 
 
 class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The size of a context and how it computes."""
-
     #: Tokens in the KV cache, for all sequences together.
     cells: int
     #: Number of sequences.
@@ -121,7 +119,6 @@ class LlamaContext:
         self._batch = Batch(settings.batch, settings.sequences)
 
     def close(self) -> None:
-        """Free the cache."""
         if self._context:
             llama.llama_free(self._context)
             self._context = None
@@ -177,7 +174,7 @@ class LlamaContext:
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
         """Append each part to its sequences, in one pass; the logits that each wants, as views.
 
-        There are no more tokens than `largest_pass`. Raises likewise.
+        At most `largest_pass` tokens. Raises as `evaluate` does.
         """
         places = self._batch.fill(parts)
         status = llama.llama_decode(self._context, self._batch.struct)

@@ -52,7 +52,6 @@ class LlamaModel:
         raise InputError(f"{self.path}: {name} is {kind}; {USE_ANOTHER}")
 
     def close(self) -> None:
-        """Free the weights."""
         if self.handle:
             llama.llama_model_free(self.handle)
             self.handle = None
@@ -98,7 +97,6 @@ class LlamaModel:
         return said == "true" if said else self.metadata("tokenizer.ggml.model") == "llama"
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; empty for a control token, and for one of another vocabulary."""
         piece = self._pieces.get(token)
         if piece is None and not 0 <= token < self.vocabulary_size:
             return b""
@@ -114,7 +112,6 @@ class LlamaModel:
         return text.decode("utf-8", "replace")
 
     def is_end(self, token: int) -> bool:
-        """Whether the model ends its output with this token."""
         return bool(llama.llama_vocab_is_eog(self._vocab, token))
 
     @property
@@ -126,12 +123,10 @@ class LlamaModel:
 
     @property
     def begin_text(self) -> str:
-        """How the beginning of a prompt is spelled in templates; empty if there is none."""
         return self._spelling("tokenizer.ggml.bos_token_id", llama.llama_vocab_bos(self._vocab))
 
     @property
     def end_text(self) -> str:
-        """How the end of a text is spelled in templates; empty if there is none."""
         return self._spelling("tokenizer.ggml.eos_token_id", llama.llama_vocab_eos(self._vocab))
 
     def _spelling(self, key: str, token: int) -> str:

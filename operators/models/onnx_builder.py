@@ -39,12 +39,10 @@ class Graph:
         return name
 
     def output(self, name: str, value: Value, *shape: int | str) -> None:
-        """Make a float32 value an output of the graph."""
         self._nodes.append(helper.make_node("Identity", [value], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
 
     def constant(self, values: NDArray[Any]) -> Value:
-        """Values that are part of the model."""
         name, values = self._new(), np.ascontiguousarray(values)
         if values.nbytes < _MIN_WEIGHTS_BYTES:
             self._constants.append(numpy_helper.from_array(values, name))
@@ -58,23 +56,19 @@ class Graph:
         return name
 
     def indices(self, *values: int) -> Value:
-        """Integers that are part of the graph."""
         return self.constant(np.array(values, np.int64))
 
     def op(self, kind: str, *inputs: Value, domain: str = "", **attributes: Any) -> Value:
-        """A node with one result."""
         return self.ops(kind, 1, *inputs, domain=domain, **attributes)[0]
 
     def ops(
         self, kind: str, results: int, *inputs: Value, domain: str = "", **attributes: Any
     ) -> list[Value]:
-        """A node with several results."""
         names = [self._new() for _ in range(results)]
         self._nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names
 
     def built(self) -> Built:
-        """The graph in the file format, and its weights."""
         graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, self._constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)

@@ -25,8 +25,6 @@ _SUSPICIOUS = frozenset(2 << power for power in range(0, 62, 2))
 
 
 class Usage(NamedTuple):
-    """What the sessions of a model hold."""
-
     sessions: int = 0
     #: Maximum number of sessions.
     most_sessions: int = 0
@@ -106,7 +104,6 @@ class SessionPool:
 
     @contextmanager
     def session(self, key: str) -> Iterator[KvSession]:
-        """Lend the session of ``key``, created if it is not in the pool."""
         with self._lock:
             self._refresh()
             session = self._session(key)
@@ -134,7 +131,6 @@ class SessionPool:
         return len(request.tokens) - known + more
 
     def answer(self, asked: Sequence[PassRequest]) -> Iterator[PassAnswer]:
-        """Answer requests of different keys in order, in one pass if possible."""
         try:
             self._refresh()
         except ModelTrouble as trouble:
@@ -150,11 +146,9 @@ class SessionPool:
         self._failures += 1
 
     def succeed(self) -> None:
-        """Record that the model gave a usable answer."""
         self._failures = 0
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are allowed."""
         with self._lock:
             if key in self._open:
                 self._drop(key)

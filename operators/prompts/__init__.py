@@ -1,1 +1,0 @@
-"""Prompts as data: how a model is prompted for a translation."""

@@ -34,8 +34,6 @@ MAX_NOTES = 128
 
 
 class PromptNotes(NamedTuple):
-    """The parts of a prompt with notes before the source, in token ids."""
-
     before: tuple[int, ...]
     between: tuple[int, ...]
     tail: tuple[int, ...]
@@ -44,7 +42,6 @@ class PromptNotes(NamedTuple):
 
     @property
     def room(self) -> int:
-        """How long the prompt can be without the source."""
         return len(self.before) + MAX_NOTES + len(self.between) + len(self.tail)
 
 
@@ -65,7 +62,7 @@ class Prompt(NamedTuple):
     joint: str = " "
     #: Whether the model was trained on unfinished text: it needs no full stop there, and may answer nothing.
     knows_unfinished: bool = False
-    #: Token ids after an unfinished source; None if the model is not told which one it is.
+    #: Token ids after an unfinished source; None if the prompt does not mark it.
     unfinished_tail: tuple[int, ...] | None = None
     #: The prompt where terms of a glossary occur, and the one after other sentences; None if the model's
     #: makers foresee none.
@@ -79,7 +76,7 @@ class Prompt(NamedTuple):
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.
 
-        No makers of a model foresee both; terms come first. It has as many of the last notes as have room.
+        No known template has both; terms come first. The last notes are used, as many as fit.
         """
         if terms and self.terms is not None:
             noted, joint, each = self.terms, "\n", self.terms.each
@@ -99,7 +96,6 @@ class Prompt(NamedTuple):
         return tuple(self.vocabulary.tokenize(self.lead + " ".join(text.split())))
 
     def spelled(self, source: tuple[int, ...]) -> str:
-        """The text of a source's tokens."""
         return b"".join(map(self.vocabulary.piece, source)).decode(errors="replace").strip()
 
     def size(self, part: str) -> int:

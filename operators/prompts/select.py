@@ -41,24 +41,16 @@ class Model(Vocabulary, Protocol):
 
     path: Path
 
-    def metadata(self, key: str) -> str | None:
-        """A value of the GGUF's header."""
-        ...
+    def metadata(self, key: str) -> str | None: ...
 
     @property
-    def chat_template(self) -> str | None:
-        """The Jinja template inside the GGUF."""
-        ...
+    def chat_template(self) -> str | None: ...
 
     @property
-    def begin_text(self) -> str:
-        """How the beginning of a prompt is spelled."""
-        ...
+    def begin_text(self) -> str: ...
 
     @property
-    def end_text(self) -> str:
-        """How the end of a text is spelled."""
-        ...
+    def end_text(self) -> str: ...
 
 
 def select_prompt(model: Model, chosen: str | Template, source: str, target: str) -> Prompt:

@@ -26,8 +26,6 @@ SOURCE, NOTES = "{source}", "{notes}"
 
 
 class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One example: a source and its translation."""
-
     source: str
     target: str
 
@@ -111,8 +109,7 @@ _KINDS: dict[str, type[Template]] = {
 def template_of(content: Mapping[str, object]) -> Template:
     """The template in the content of a file.
 
-    Raises:
-        ValueError: with a phrase that says what is wrong with it.
+    Raises `ValueError` with a phrase that says what is wrong with it.
     """
     kinds = [key for key in _KINDS if key in content]
     if len(kinds) != 1:
@@ -172,12 +169,10 @@ def _ours() -> Mapping[str, Template]:
 
 
 def named_templates() -> Mapping[str, ChatTemplate | TurnTemplate]:
-    """The templates for any languages, by the names of their files."""
     return {name: one for name, one in _ours().items() if not isinstance(one, FewShotTemplate)}
 
 
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
-    """All directions for which there are examples."""
     return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
 
 
@@ -241,7 +236,7 @@ class TrainedPrompts(NamedTuple):
     """All directions that a model was trained on, as templates that have labels and no examples.
 
     A prompt is ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``. Behind unfinished text it is
-    ``UNFINISHED_LABEL``, if the model was trained to be told.
+    ``UNFINISHED_LABEL``, if the model was trained with it.
     """
 
     prompts: tuple[FewShotTemplate, ...]
@@ -273,7 +268,6 @@ def trained_prompts(metadata: Callable[[str], str | None]) -> TrainedPrompts | N
 
 
 def spell_prompts(prompts: TrainedPrompts) -> str:
-    """The JSON list for the header."""
     return msgspec.json.encode(prompts.prompts).decode()
 
 

@@ -48,13 +48,10 @@ _MAX_TOKENS = 1 << 20
 
 
 class Tokenizer:
-    """The bytes of each token."""
-
     def __init__(self, spellings: Sequence[bytes]) -> None:
         self.pieces = [_piece(spelling) for spelling in spellings]
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; empty for a control token."""
         return self.pieces[token] if 0 <= token < len(self.pieces) else b""
 
     def text(self, tokens: Sequence[int]) -> str:
@@ -139,7 +136,7 @@ class MoonshineModel:
         self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, executor)
         self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, executor)
 
-    def encode(self, samples: Samples) -> "Encoded":
+    def encode(self, samples: Samples) -> "EncodedWindow":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
 
         Raises `ModelTrouble` if ONNX Runtime fails.
@@ -147,10 +144,10 @@ class MoonshineModel:
         samples = np.pad(samples, (0, max(0, MIN_SAMPLES - len(samples))))
         mask = np.ones((1, len(samples)), np.int64)
         made = self._encoder.run({"input_values": samples[np.newaxis], "attention_mask": mask})
-        return Encoded(self, next(iter(made.values())), mask)
+        return EncodedWindow(self, next(iter(made.values())), mask)
 
 
-class Encoded:
+class EncodedWindow:
     """A window's encoder states, and the decoder's KV cache over them: a `KvCache`."""
 
     def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
@@ -159,17 +156,15 @@ class Encoded:
         self._kept: dict[str, _Array] = {}
         self._length = 0
 
-    def again(self) -> "Encoded":
+    def again(self) -> "EncodedWindow":
         """The same window with nothing decoded yet."""
-        return Encoded(self._model, *self._given.values())
+        return EncodedWindow(self._model, *self._given.values())
 
     def cut(self, length: int) -> int:
-        """Drop every position from ``length`` on; returns how many are left."""
         self._length = length
         return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
         assert start == self._length, "a pass continues where the cache ends"
         decoder, is_first = self._model.decoder, not self._kept
         past = self._kept or dict.fromkeys((*decoder.own, *decoder.cross), decoder.empty)
@@ -282,8 +277,7 @@ def moonshine_recognizer(
 ) -> MoonshineRecognizer:
     """A recogniser of one stream; without a model's folder, with the installed English model.
 
-    Raises:
-        InputError: if the folder is not such a model.
+    Raises `InputError` if the folder is not such a model.
     """
     folder = Path(settings.model) if settings.model else bundled_model()
     model = load_model(str(folder.absolute()), settings.usual_threads)

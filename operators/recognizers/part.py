@@ -51,7 +51,6 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     @property
     def usual_threads(self) -> int:
-        """The threads to use."""
         return self.threads or min(2, os.cpu_count() or 1)
 
 

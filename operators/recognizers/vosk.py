@@ -108,7 +108,6 @@ class VoskRecognizer(Recognizer):
         return [self._open]
 
     def _final(self, answer: str) -> list[Hypothesis]:
-        """The end of a segment, or of a silence without speech."""
         result = msgspec.json.decode(answer, type=_Result)
         last, self._open = self._open, None
         if not result.text and last is None:

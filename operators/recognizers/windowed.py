@@ -76,8 +76,6 @@ RULES = SegmentRules()
 
 
 class Window(NamedTuple):
-    """One utterance so far."""
-
     #: Number of the utterance, from 0.
     segment: int
     #: Positions in the stream: of its first sample, and after its last.
@@ -93,9 +91,7 @@ class Segmenter:
     """Cuts one stream into utterances; the result depends only on the audio, not on its chunks.
 
     Args:
-        detect: The voice detector.
         interval_s: Seconds between two windows of an utterance.
-        rules: When an utterance is over.
     """
 
     def __init__(self, detect: VoiceDetector, interval_s: float, rules: SegmentRules = RULES) -> None:
@@ -246,7 +242,6 @@ class NameBias:
         self._names = sorted(name for name in long if self._tokens.keys().isdisjoint((name, name.lower())))
 
     def apply(self, row: Logits, output: tuple[int, ...]) -> None:
-        """Raise them in the row after ``output``."""
         begun = b""
         for token in reversed(output):
             begun = self._pieces[token] + begun
@@ -269,7 +264,7 @@ class WindowedRecognizer(Recognizer, ABC):
     Each window is decoded with the last hypothesis of its utterance as the draft.
 
     Args:
-        observe: Told what goes wrong, and of each final that was cut or left out.
+        observe: Gets failures, and each final that was cut or left out.
     """
 
     #: When an utterance is over.
@@ -404,7 +399,6 @@ class WindowedRecognizer(Recognizer, ABC):
 
 
 def _warn_doubt(seconds: float) -> None:
-    """Warn the first time that a text is left out."""
     if not _has_warned.is_set():
         _has_warned.set()
         _log.warning(

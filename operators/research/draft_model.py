@@ -46,7 +46,6 @@ class TreeDraft(Draft, frozen=True):
 
     @property
     def tree(self) -> TokenTree:
-        """The tree of all nodes."""
         return TokenTree(self.tokens, self.parents)
 
     @override
@@ -130,8 +129,6 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(NamedTuple):
-    """One predicted token."""
-
     token: int
     #: Its probability: SpecASR's normalised logit.
     p: float = 1.0
@@ -141,10 +138,7 @@ class Step(NamedTuple):
 
 
 def predicted(row: NDArray[np.float32]) -> Step | None:
-    """The most probable token of a row of logits.
-
-    None if the logits are not finite. Overwrites the row.
-    """
+    """The most probable token of a row, which is overwritten; None if the logits are not finite."""
     best = int(row.argmax())
     top = float(row[best])
     if not np.isfinite(top):
@@ -170,10 +164,7 @@ class Rest(NamedTuple):
     is_whole: bool = False
 
     def after(self, place: int, token: int) -> "Rest | None":
-        """What follows ``token`` of a new output's ``place``.
-
-        None if the branch does not have it there.
-        """
+        """What follows ``token`` at a new output's ``place``; None if the branch does not have it there."""
         for shift in _SHIFTS:
             number = place - self.place + shift
             if 0 <= number < len(self.steps) and self.steps[number].token == token:
@@ -200,8 +191,6 @@ def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bo
 
 
 class _TreeBuilder:
-    """A tree of predicted tokens: the trunk, then its branches."""
-
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._parents: list[int] = []
@@ -245,7 +234,6 @@ class ModelDrafts:
         self._is_whole = False
 
     def learn(self, verified: Verified) -> None:
-        """Keep the rejected rest, whoever drafted it."""
         if not self._prediction.recycles or verified.own is None:
             return
         is_own = verified.draft.origin is Origin.MODEL
@@ -255,7 +243,6 @@ class ModelDrafts:
             self._rest = rest
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """A prediction after ``output``, with branches where it is unsure."""
         builder = _TreeBuilder()
         self._is_whole = yield from self._predict(output, builder)
         if builder.size and self._prediction.branches:
@@ -340,8 +327,6 @@ _BEAMS = 2
 
 
 class _Beam(NamedTuple):
-    """A sequence of drafted tokens."""
-
     #: Its log-probability.
     score: float
     #: Its last node in the tree of all that was searched.
@@ -360,7 +345,6 @@ class TwoBeams:
         """Nothing is remembered."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """Both sequences as a tree, with the more probable one as its trunk."""
         known = [*self._task.prompt, *output]
         searched = _TreeBuilder()
         beams = [_Beam(0.0, ROOT, ())]

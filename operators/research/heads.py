@@ -81,11 +81,9 @@ class Heads:
         self.solver = StateSolver(tokens[:EQUATIONS], rows[:EQUATIONS])
 
     def __len__(self) -> int:
-        """How many heads there are."""
         return len(self._heads)
 
     def first(self, count: int) -> Self:
-        """The same with only the first ``count`` heads."""
         return type(self)(self._heads[:count], self._tokens, self._rows)
 
     def after(self, seen: Matrix) -> Continuation:
@@ -129,7 +127,6 @@ class HeadProposals:
         self._seen = self._heads.solver.seen(verified.rows[verified.last]) if is_usable else None
 
     def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the state says it all
-        """What follows the model's own token; nothing until there is one."""
         if self._seen is None:
             return at_once(None)
         said = self._heads.after(self._seen)

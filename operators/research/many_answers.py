@@ -18,17 +18,13 @@ _HEAD = 0
 
 
 class Answer(NamedTuple):
-    """A model's answer to a prompt."""
-
     #: The last one is the token that ends it, unless it was cut at its limit.
     tokens: list[int]
     #: The hidden state from which each token was chosen, (tokens, width).
     states: Matrix
 
 
-class _Open:
-    """A growing answer."""
-
+class _PartialAnswer:
     def __init__(self, number: int, sequence: int, task: Task) -> None:
         self.number, self.sequence, self.task = number, sequence, task
         self.tokens: list[int] = []
@@ -42,7 +38,6 @@ class _Open:
 
     @property
     def part(self) -> Part:
-        """Its last token in the next pass."""
         position = len(self.task.prompt) + len(self.tokens) - 1
         return Part((self.sequence,), self.tokens[-1:], position, 1)
 
@@ -53,18 +48,16 @@ def many_answers(
     """Yield the answers to ``tasks`` as they end, each with its number; drafts are not used.
 
     Args:
-        store: has one sequence more than are used at a time, all empty.
+        store: has ``sequences`` + 1 sequences, all empty.
         head: the common start of all prompts; each prompt is longer.
-        tasks: the prompts, the ends of their answers, and their maximum length.
-        solver: for the output matrix of this model.
         sequences: answers that grow at a time.
     """
     if head:
         store.evaluate(_HEAD, head, 0, 1)
-    free, growing = list(range(sequences, 0, -1)), list[_Open]()
+    free, growing = list(range(sequences, 0, -1)), list[_PartialAnswer]()
     waiting = iter(enumerate(tasks))
 
-    def said(rows: Logits, ones: Sequence[_Open]) -> Iterator[tuple[int, Answer]]:
+    def said(rows: Logits, ones: Sequence[_PartialAnswer]) -> Iterator[tuple[int, Answer]]:
         states = solver.states(solver.seen(rows))
         for one, token, state in zip(ones, best_tokens(rows), states, strict=True):
             if one.add(token, state):
@@ -76,7 +69,7 @@ def many_answers(
 
     while True:
         while free and (following := next(waiting, None)) is not None:
-            one = _Open(following[0], free.pop(), following[1])
+            one = _PartialAnswer(following[0], free.pop(), following[1])
             growing.append(one)
             if head:
                 store.copy_sequence(_HEAD, one.sequence)

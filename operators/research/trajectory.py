@@ -17,7 +17,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import (
     NO_ROWS,
     AskDraftModel,
-    Decoded,
+    DecodingResult,
     Forward,
     Logits,
     Method,
@@ -32,8 +32,6 @@ from operators.decoding.pass_cost import PassCosts
 
 
 class Round(NamedTuple):
-    """One draft, and the pass that verified it."""
-
     #: Tokens that each pass of the draft model evaluated.
     steps: tuple[int, ...]
     #: Tokens drafted, in all branches; and evaluated by the pass, including the known one before them.
@@ -45,8 +43,6 @@ class Round(NamedTuple):
 
 
 class Trajectory(NamedTuple):
-    """One text, decoded in one way."""
-
     method: str
     #: Tokens of the output.
     tokens: int
@@ -85,7 +81,7 @@ class _Pass(NamedTuple):
 
 def record(
     method: Method, task: Task, session: Session, draft: Session, draft_prompt: Sequence[int] | None = None
-) -> tuple[Decoded, tuple[Round, ...]]:
+) -> tuple[DecodingResult, tuple[Round, ...]]:
     """Decode with ``method``, made for ``task``, and return its rounds.
 
     The sessions may be those of any pair of models. A second one with another vocabulary has a
@@ -133,7 +129,6 @@ class Memory:
         return np.stack([self._rows[output] for output in outputs])
 
     def _ask(self, output: tuple[int, ...]) -> None:
-        """Evaluate the outputs up to this one, starting with the first unknown one."""
         first = next(length for length in range(len(output) + 1) if output[:length] not in self._rows)
         rows = self._session.forward(Forward([*self.prompt, *output], len(self.prompt) - 1 + first))
         for number, row in enumerate(rows):
@@ -150,11 +145,9 @@ class RememberedSession:
         self.reused = self.kept = 0
 
     def forward(self, request: Forward) -> Logits:
-        """Answer one request."""
         return self._answer(request)
 
     def forward_tree(self, request: TreeForward) -> Logits:
-        """Answer one request for a tree, in full."""
         return self._answer(request)
 
     def _answer(self, request: Forward | TreeForward) -> Logits:

@@ -15,7 +15,7 @@ import regex
 
 from operators.events import Partial
 from operators.languages import Language
-from operators.sentences.seam import Judge, Seam, Verdict, by_rules, decide, has_own_capitals
+from operators.sentences.seam import Boundary, BoundaryScorer, Verdict, by_rules, decide, has_own_capitals
 from operators.sentences.words import COMMAS, Spellings, parted, small_words, without_inner_stops
 
 # Words that are said twice: "what it is made of, of course", "die Leute, die die Arbeit machen".
@@ -50,7 +50,7 @@ def ended(sentence: str) -> str:
 
 
 def _without_double(stem: str, after: str, language: Language) -> str | None:
-    """The text after the seam without a word that was spoken once and heard twice; None without one."""
+    """The text after the boundary without a word that was spoken once and heard twice; None without one."""
     last, (first, _, rest) = stem.split()[-1], after.partition(" ")
     word, mark, _ = parted(first)
     word = word.casefold()
@@ -76,8 +76,6 @@ _STOPS = ".。．"
 
 
 class Bounds(NamedTuple):
-    """When a sentence ends whatever its words are."""
-
     #: Seconds of silence after which it has ended.
     pause_s: float = 1.5
     #: Words, and seconds of speech, from which on it ends at the next pause where a clause may end, and from
@@ -91,8 +89,6 @@ USUAL = Bounds()
 
 
 class Piece(msgspec.Struct, array_like=True):
-    """A recogniser's segment as a part of a sentence."""
-
     segment: int
     text: str
     start_s: float
@@ -107,8 +103,6 @@ class Piece(msgspec.Struct, array_like=True):
 
 
 class OpenSentence(msgspec.Struct, array_like=True):
-    """A sentence that has no final yet."""
-
     #: Its parts in the order of speech, at least one.
     pieces: list[Piece]
     #: Number of its next update.
@@ -118,7 +112,7 @@ class OpenSentence(msgspec.Struct, array_like=True):
 
     @property
     def waits(self) -> bool:
-        """Whether all its segments have ended, so that only what follows can tell whether it goes on."""
+        """Whether all its segments have ended: whether it goes on depends on what follows."""
         return all(piece.is_final for piece in self.pieces)
 
     @property
@@ -128,13 +122,10 @@ class OpenSentence(msgspec.Struct, array_like=True):
 
     @property
     def end_s(self) -> float:
-        """The end of its speech so far, on the stream's clock."""
         return max(piece.end_s for piece in self.pieces)
 
 
 class SentencesState(msgspec.Struct, array_like=True):
-    """The state of a stream: small, and all that a snapshot needs."""
-
     stream: str
     #: The sentences without a final, in the order of speech; more than one only while a recogniser has
     #: several open segments.
@@ -154,7 +145,7 @@ class Sentences:
 
     Args:
         language: The language of the speech.
-        judge: Asked where the rules are unsure; None if nothing is.
+        scorer: Used where the rules are unsure; None to use the rules alone.
         bounds: When sentences end in any case.
         spell: Gives the text of a sentence as it is passed on, for instance with its numbers as digits.
         state: That of a new stream or of an earlier run.
@@ -164,14 +155,14 @@ class Sentences:
         self,
         state: SentencesState,
         language: Language,
-        judge: Judge | None = None,
+        scorer: BoundaryScorer | None = None,
         *,
         bounds: Bounds = USUAL,
         spell: Callable[[str], str] = str,
     ) -> None:
         self.state = state
         self._language = language
-        self._judge = judge
+        self._boundary_scorer = scorer
         self._bounds = bounds
         self._spell = spell
 
@@ -187,7 +178,7 @@ class Sentences:
         done, sentence = self._take(partial)
         last = sentence.pieces[-1]
         if len(sentence.pieces) > 1 and last.is_final and not last.text.strip():
-            # It was no speech: it says nothing about the sentence, and no word would ever be judged.
+            # It was no speech: it says nothing about the sentence, and no word would ever be scored.
             del sentence.pieces[-1]
         state.arrival_s = max(state.arrival_s, partial.arrival_s)
         if partial.is_final:
@@ -249,8 +240,8 @@ class Sentences:
                 continue
             text = self._joined(pieces[:at])
             if at == len(pieces):
-                # Without a next segment, only rules can tell.
-                is_over = not text or by_rules(Seam(text, "", 0.0, self._language)) is Verdict.ENDS
+                # Without a next segment, the rules decide.
+                is_over = not text or by_rules(Boundary(text, "", 0.0, self._language)) is Verdict.ENDS
                 return at if is_over else None
             if self._ends(text, pieces[:at], pieces[at]):
                 return at
@@ -260,8 +251,8 @@ class Sentences:
         """Whether a sentence ends behind some pieces; if not, note how to join the next one."""
         pause_s = max(0.0, after.start_s - before[-1].end_s)
         is_long = self._length(before, text) >= 1.0
-        seam = Seam(text, after.text, pause_s, self._language, after.is_final, is_long)
-        decision = decide(seam, self._judge, self.state.spellings)
+        boundary = Boundary(text, after.text, pause_s, self._language, after.is_final, is_long)
+        decision = decide(boundary, self._boundary_scorer, self.state.spellings)
         after.mark, after.keeps_capital = decision.mark, decision.keeps_capital
         after.is_joined = decision.verdict is Verdict.GOES_ON
         return decision.verdict is Verdict.ENDS
@@ -289,7 +280,7 @@ class Sentences:
     def _update(self, sentence: OpenSentence) -> list[Partial]:
         """The update of an open sentence, if its words changed or are stable now.
 
-        A full stop alone is no change: whether it stays, the final says.
+        A full stop alone is no change: the final decides whether it stays.
         """
         text = self._joined(sentence.pieces)
         text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)

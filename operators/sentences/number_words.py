@@ -1,4 +1,4 @@
-"""The words of English numbers, those around them that tell what a number is, and times of the clock.
+"""The words of English numbers, the words around them that show what a number is, and times of the clock.
 
 German counts half an hour from the next hour on ("halb neun" is 8:30): small models translate the words wrong
 in all languages, and keep digits.

@@ -74,7 +74,6 @@ class _Words:
         ]
 
     def rewritten(self) -> str:
-        """The text with digits."""
         numbers = self._numbers()
         links = [self._link(left, right) for left, right in pairwise(numbers)]
         parts: list[str] = []
@@ -242,7 +241,6 @@ class _Words:
         return _Number(place, end, f"{century}{value:02}") if is_year else None
 
     def _goes_on(self, place: int) -> bool:
-        """Whether a list of numbers goes on here."""
         is_linked = self._next[place] in ("or", "and")
         return (is_linked or self._comma(place)) and self._words[place + is_linked] in words.CARDINAL
 
@@ -367,7 +365,6 @@ def _linked(numbers: list[_Number], links: list[str]) -> list[_Number]:
 
 
 def _spelled(value: int) -> str:
-    """A number in digits, with commas from 10,000 on."""
     return f"{value:,}" if value >= 10_000 else str(value)
 
 

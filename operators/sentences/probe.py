@@ -1,9 +1,9 @@
-"""Says where sentences end by the states of a translation model's encoder (a probe; Hewitt and Liang 2019).
+"""Boundary scorer: a probe on the states of a translation model's encoder (Hewitt and Liang 2019).
 
 The text before a pause and what is heard behind it are read twice: as one sentence, with no mark between them
 and a small letter, and as two. A perceptron with one hidden layer then says which they are. Of either reading
-it sees six vectors: the states of the last token before the seam, of the two behind it and of the end token,
-and the means of the states before the seam and behind it. Its weights fit one encoder only.
+it sees six vectors: the states of the last token before the boundary, of the two behind it and of the end
+token, and the means of the states before the boundary and behind it. Its weights fit one encoder only.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,19 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.sentences.seam import Opinion, has_own_capitals
+from operators.sentences.seam import BoundaryScores, has_own_capitals
 from operators.sentences.words import parted
 
 Floats = NDArray[np.floating[Any]]
 #: SHA-256 of the encoder whose states the probe of English was trained on: Firefox's, English to Portuguese.
 ENGLISH_ENCODER = "d968735704c75e33c2e183b9241f14c0b2a560d01d88a2728e5c0119a4d7fb22"
-#: Words before the seam that are read, and words behind it.
+#: Words before the boundary that are read, and words behind it.
 _BEFORE, _AFTER = 40, 6
 
 
 class Encoder(NamedTuple):
-    """What a probe needs of a model."""
-
     #: Token ids of a text that begins with a space.
     tokenize: Callable[[str], list[int]]
     #: States, (tokens + 1, width), of the tokens and the end token behind them. Raises `ModelTrouble`.
@@ -34,12 +32,11 @@ class Encoder(NamedTuple):
 
 
 class Probe:
-    """A `Judge`, for any thread.
+    """A `BoundaryScorer`, for any thread.
 
     Args:
-        encoder: Reads the text.
         hidden: Weights of the hidden layer, (12 · width, units), and its biases, (units,).
-        output: Weights of an `Opinion`, (units, 3), and its biases, (3,).
+        output: Weights of the `BoundaryScores`, (units, 3), and its biases, (3,).
     """
 
     def __init__(
@@ -49,8 +46,8 @@ class Probe:
         self._hidden = hidden
         self._output = output
 
-    def __call__(self, before: str, after: str) -> Opinion:
-        """Judge a seam; ``before`` has no mark at its end. Raises `ModelTrouble` if the encoder fails."""
+    def __call__(self, before: str, after: str) -> BoundaryScores:
+        """Score a boundary; ``before`` has no mark at its end. Raises `ModelTrouble` if the encoder fails."""
         stem = " ".join(before.split()[-_BEFORE:])
         words = parted(" ".join(after.split()[:_AFTER]))[0]
         small = words if has_own_capitals(words.partition(" ")[0]) else words[:1].lower() + words[1:]
@@ -60,22 +57,21 @@ class Probe:
         weights, biases = self._hidden
         units = np.maximum(seen @ weights + biases, 0)
         weights, biases = self._output
-        return Opinion(*map(float, units @ weights + biases))
+        return BoundaryScores(*map(float, units @ weights + biases))
 
     def _read(self, before: str, after: str) -> Floats:
         stem = self._encoder.tokenize(f" {before}")
         return pooled(self._encoder.read([*stem, *self._encoder.tokenize(f" {after}")]), len(stem))
 
 
-def pooled(states: Floats, seam: int) -> Floats:
-    """What a probe sees of a reading, (6 · width,): all its states, and how many are before the seam."""
-    second = states[min(seam + 1, len(states) - 1)]
-    means = states[:seam].mean(axis=0), states[seam:].mean(axis=0)
-    return np.concatenate([states[seam - 1], states[seam], second, states[-1], *means])
+def pooled(states: Floats, boundary: int) -> Floats:
+    """The input of a probe, (6 · width,), from the states of a text; ``boundary`` of them are before it."""
+    second = states[min(boundary + 1, len(states) - 1)]
+    means = states[:boundary].mean(axis=0), states[boundary:].mean(axis=0)
+    return np.concatenate([states[boundary - 1], states[boundary], second, states[-1], *means])
 
 
 def english_probe(encoder: Encoder) -> Probe:
-    """The probe for English, on `ENGLISH_ENCODER`."""
     stored = files("operators.sentences").joinpath("english.npz").read_bytes()
     with np.load(BytesIO(stored)) as arrays:
         hidden, biases, output, more = (arrays[name].astype(np.float32) for name in arrays.files)

@@ -2,7 +2,7 @@
 
 A recogniser ends a segment at each short pause and writes a full stop there, in read speech three times in
 four within a sentence. Clear cases are decided by rules; the others by a logistic score of the marks, the
-pause, the words at the seam and the opinion of a judge (`operators.sentences.probe`).
+pause, the words at the boundary and the boundary scorer's output (`operators.sentences.probe`).
 """
 
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from operators.languages import Language
 from operators.sentences.words import COMMAS, STRONG_STOPS, Spellings, parted, small_words, words_of
 from operators.trouble import ModelTrouble
 
-#: Words behind the seam after which a decision is final: until then the recogniser may revise the last one.
+#: A decision is final once so many words follow: before that the recogniser may revise the last one.
 ENOUGH = 3
 
 
-class Opinion(NamedTuple):
-    """A judge's opinion about a seam, in log odds, by the words alone."""
+class BoundaryScores(NamedTuple):
+    """A boundary scorer's output, in log odds, from the words alone."""
 
     #: That the sentence ends there.
     ends: float
@@ -28,9 +28,9 @@ class Opinion(NamedTuple):
     capital: float
 
 
-#: Gives an opinion about the text before a seam, without its mark, and what is known of that behind it.
+#: Scores a boundary by the text before it, without its mark, and what is known of the text behind it.
 #: Raises `ModelTrouble` if it fails.
-Judge = Callable[[str, str], Opinion]
+BoundaryScorer = Callable[[str, str], BoundaryScores]
 
 
 def has_own_capitals(word: str) -> bool:
@@ -39,26 +39,24 @@ def has_own_capitals(word: str) -> bool:
     return letters == "I" or letters[:2] in ("I'", "I’") or any(letter.isupper() for letter in letters[1:])
 
 
-# Log odds that a decision needs for each word that is missing behind the seam.
+# Log odds that a decision needs for each word that is missing behind the boundary.
 _SURE = 2.0
 # Log odds that are added where a sentence should end soon: clauses end where they are above this.
 _LONG = 3.0
 # Windowed recognisers count 0.6 s of a pause as speech; of what is left, sentences have more than clauses.
 _PAUSE_S = 0.1
-# Log odds that the recogniser's comma adds to the judge's opinion of one.
+# Log odds that the recogniser's comma adds to the scorer's.
 _HEARD_COMMA = 1.0
 
 
 class Verdict(Enum):
-    """Whether a sentence is over at a seam."""
-
     ENDS = "ends"
     GOES_ON = "goes on"
     #: More has to be heard; the captions show the text as one sentence until then.
     UNSURE = "unsure"
 
 
-class Seam(NamedTuple):
+class Boundary(NamedTuple):
     """The place between two segments of a recogniser."""
 
     #: The sentence so far, mended.
@@ -75,12 +73,12 @@ class Seam(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What is known about a seam. One that is not `Verdict.UNSURE` is final."""
+    """What is known about a boundary. One that is not `Verdict.UNSURE` is final."""
 
     verdict: Verdict
     #: A comma or nothing, between the two parts of a sentence that goes on.
     mark: str = ""
-    #: Whether the first word after the seam is written with a capital within a sentence.
+    #: Whether the first word after the boundary is written with a capital within a sentence.
     keeps_capital: bool = True
 
 
@@ -88,103 +86,102 @@ class _Weights(NamedTuple):
     """What each hint adds to the log odds that a sentence ends."""
 
     constant: float
-    #: The mark before the seam is a comma; it is a question or exclamation mark.
+    #: The mark before the boundary is a comma; it is a question or exclamation mark.
     comma: float
     strong: float
     #: The pause, up to `_PAUSE_S`.
     pause: float
     #: The sentence so far has one or two words.
     short: float
-    #: Small words at the seam.
+    #: Small words at the boundary.
     rarely_last: float
     rarely_first: float
-    #: A fifth of the judge's log odds, from -1.5 to 1.5.
-    opinion: float
+    #: A fifth of the scorer's log odds, from -1.5 to 1.5.
+    scores: float
 
 
-_WITH_JUDGE = _Weights(-0.4, -2.4, 2.0, 3.0, -0.6, 0.0, 0.0, 4.8)
+_WITH_SCORER = _Weights(-0.4, -2.4, 2.0, 3.0, -0.6, 0.0, 0.0, 4.8)
 _RULES_ALONE = _Weights(0.4, -2.1, 0.9, 2.8, -0.5, -0.7, -2.1, 0.0)
 
 
-def decide(seam: Seam, judge: Judge | None, spellings: Spellings | None = None) -> Decision:
-    """Decide about a seam; the judge is asked only where the rules leave a doubt."""
-    clear = by_rules(seam)
+def decide(boundary: Boundary, scorer: BoundaryScorer | None, spellings: Spellings | None = None) -> Decision:
+    """Decide about a boundary; the scorer runs only where the rules are unsure."""
+    clear = by_rules(boundary)
     if clear is Verdict.ENDS:
         return Decision(clear)
-    if not seam.after.strip():
+    if not boundary.after.strip():
         return Decision(Verdict.UNSURE)
-    is_large = _is_large(seam, spellings)
-    is_doubtful = seam.language.is_spaced and (clear is None or is_large is None)
-    opinion = _opinion(judge, seam) if is_doubtful else None
+    is_large = _is_large(boundary, spellings)
+    is_doubtful = boundary.language.is_spaced and (clear is None or is_large is None)
+    scores = _scores_of(scorer, boundary) if is_doubtful else None
     if is_large is None:
-        # Without anybody's opinion a capital stays: a false one harms less than a name without its own.
-        is_large = opinion is None or opinion.capital > 0
-    return Decision(clear or _scored(seam, opinion), _mark(seam, opinion), is_large)
+        # Without scores a capital stays: a false one harms less than a name without its own.
+        is_large = scores is None or scores.capital > 0
+    return Decision(clear or _scored(boundary, scores), _mark(boundary, scores), is_large)
 
 
-def by_rules(seam: Seam) -> Verdict | None:
+def by_rules(boundary: Boundary) -> Verdict | None:
     """What is clear without any score; None where it is not."""
-    stem, mark, _ = parted(seam.before)
+    stem, mark, _ = parted(boundary.before)
     if not stem:
         return Verdict.GOES_ON
-    if not seam.language.is_spaced:
+    if not boundary.language.is_spaced:
         return Verdict.GOES_ON if mark and mark[-1] in COMMAS else Verdict.ENDS
     words = words_of(stem)
-    if words and words[-1].casefold() in small_words(seam.language.code).open:
+    if words and words[-1].casefold() in small_words(boundary.language.code).open:
         return Verdict.GOES_ON
-    first = seam.after.lstrip()[:1]
+    first = boundary.after.lstrip()[:1]
     # Some recognisers put capitals and marks only into finals.
-    if seam.is_whole and first.islower() and stem[:1].isupper() and mark[:1] not in STRONG_STOPS:
+    if boundary.is_whole and first.islower() and stem[:1].isupper() and mark[:1] not in STRONG_STOPS:
         return Verdict.GOES_ON
     return None
 
 
-def _scored(seam: Seam, opinion: Opinion | None) -> Verdict:
+def _scored(boundary: Boundary, scores: BoundaryScores | None) -> Verdict:
     """The verdict of the logistic score; the fewer words follow, the surer it has to be."""
-    stem, mark, _ = parted(seam.before)
-    before, after = words_of(stem), words_of(seam.after)
-    small = small_words(seam.language.code)
+    stem, mark, _ = parted(boundary.before)
+    before, after = words_of(stem), words_of(boundary.after)
+    small = small_words(boundary.language.code)
     last, first = (words[at].casefold() if words else "" for words, at in ((before, -1), (after, 0)))
-    weights = _RULES_ALONE if opinion is None else _WITH_JUDGE
+    weights = _RULES_ALONE if scores is None else _WITH_SCORER
     log_odds = (
         weights.constant
         + weights.comma * mark.startswith(tuple(COMMAS))
         + weights.strong * mark.startswith(tuple(STRONG_STOPS))
-        + weights.pause * min(seam.pause_s, _PAUSE_S) / _PAUSE_S
+        + weights.pause * min(boundary.pause_s, _PAUSE_S) / _PAUSE_S
         + weights.short * (len(before) < 3)
         + weights.rarely_last * (last in small.rarely_last)
         + weights.rarely_first * (first in small.rarely_first)
-        + weights.opinion * (0.0 if opinion is None else max(-1.5, min(1.5, opinion.ends / 5)))
-        + _LONG * seam.is_long
+        + weights.scores * (0.0 if scores is None else max(-1.5, min(1.5, scores.ends / 5)))
+        + _LONG * boundary.is_long
     )
-    missing = 0 if seam.is_whole else max(0, ENOUGH - len(after))
+    missing = 0 if boundary.is_whole else max(0, ENOUGH - len(after))
     if abs(log_odds) < _SURE * missing:
         return Verdict.UNSURE
     return Verdict.ENDS if log_odds >= 0 else Verdict.GOES_ON
 
 
-def _opinion(judge: Judge | None, seam: Seam) -> Opinion | None:
-    stem = parted(seam.before)[0]
+def _scores_of(scorer: BoundaryScorer | None, boundary: Boundary) -> BoundaryScores | None:
+    stem = parted(boundary.before)[0]
     try:
-        return None if judge is None or not stem else judge(stem, seam.after)
+        return None if scorer is None or not stem else scorer(stem, boundary.after)
     except ModelTrouble:
         return None
 
 
-def _mark(seam: Seam, opinion: Opinion | None) -> str:
-    """A comma where the recogniser or the judge wants one."""
-    has_comma = parted(seam.before)[1][:1] == ","
-    wants_one = has_comma if opinion is None else opinion.comma + _HEARD_COMMA * has_comma > 0
+def _mark(boundary: Boundary, scores: BoundaryScores | None) -> str:
+    has_comma = parted(boundary.before)[1][:1] == ","
+    wants_one = has_comma if scores is None else scores.comma + _HEARD_COMMA * has_comma > 0
     return "," if wants_one else ""
 
 
-def _is_large(seam: Seam, spellings: Spellings | None) -> bool | None:
-    """Whether the first word behind the seam has a capital within a sentence; None where a judge must say."""
-    first = parted(seam.after.split()[0])[0]
+def _is_large(boundary: Boundary, spellings: Spellings | None) -> bool | None:
+    """Whether the first word behind the boundary keeps its capital within a sentence; None if unknown."""
+    first = parted(boundary.after.split()[0])[0]
     if has_own_capitals(first):
         return True
     # A small letter says nothing where only finals get capitals.
-    if first[:1].upper() == first[:1].lower() or (first[:1].islower() and seam.is_whole):
+    if first[:1].upper() == first[:1].lower() or (first[:1].islower() and boundary.is_whole):
         return False
     known = None if spellings is None else spellings.is_large(first)
-    return False if known is None and small_words(seam.language.code).is_small(first) else known
+    return False if known is None and small_words(boundary.language.code).is_small(first) else known

@@ -1,4 +1,4 @@
-"""Words of a text at a seam: its marks, its first and last word, and what small words say about a seam."""
+"""Words at a boundary: marks, the first and the last word, and the small words of a language."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -34,8 +34,6 @@ def without_inner_stops(text: str) -> str:
 
 
 class SmallWords(NamedTuple):
-    """Function words of a language, in small letters."""
-
     #: No sentence ends with these.
     open: frozenset[str]
     #: Hardly a sentence ends with these.
@@ -46,7 +44,7 @@ class SmallWords(NamedTuple):
     small: frozenset[str]
 
     def is_small(self, word: str) -> bool:
-        """Whether the word has no capital within a sentence, as far as these words tell."""
+        """Whether the word has no capital within a sentence, according to these lists."""
         return any(word.casefold() in words for words in self)
 
 

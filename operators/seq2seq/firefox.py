@@ -28,7 +28,6 @@ _CELLS = "cells"
 
 
 def is_firefox(path: Path) -> bool:
-    """Whether a path leads to the folder of such a model."""
     return is_folder(path) and any(path.glob("model.*.bin"))
 
 
@@ -76,14 +75,12 @@ class FirefoxModel:
         self._first = np.zeros((1, size.width * size.decoder_layers), np.float32)
 
     def read(self, source: Sequence[int]) -> EncodedSource:
-        """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
         made = self._encoder.run({"x": self._embed(self._source, source, 0)})
         return EncodedSource(len(source), made["states"], {"memory": made["memory"]})
 
     def write(
         self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
     ) -> tuple[Logits, DecoderState]:
-        """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
         # The first state, before all tokens, is 0.
         cells = held[_CELLS][0, 0] if held else self._first[:0]
         found, unasked = list[Logits](), len(tokens) - rows
@@ -133,7 +130,6 @@ def _size(weights: Weights) -> Size:
 
 
 def _embeddings(weights: Weights, name: str, tokens: int = 0) -> Matrix:
-    """The embeddings, and zeros for further tokens up to ``tokens``."""
     values, scale = weights.matrix(name if name in weights else "Wemb", is_embedding=True)
     # A copy, so that the file need not stay mapped.
     return Matrix(np.pad(values, ((0, max(0, tokens - len(values))), (0, 0))), scale)

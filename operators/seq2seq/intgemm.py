@@ -31,8 +31,6 @@ _SETTING = re.compile(r"^([\w-]+): *(\S.*?) *$", re.MULTILINE)
 
 
 class Matrix(NamedTuple):
-    """A matrix in 8 bits."""
-
     #: Shape (inputs, outputs); of embeddings (tokens, width).
     values: Bytes
     #: An integer stands for its value times this.
@@ -68,7 +66,6 @@ class Weights:
         return dict(_SETTING.findall(text))
 
     def floats(self, name: str) -> Floats:
-        """A vector in float32."""
         tensor = self._tensor(name, _FLOAT)
         return np.frombuffer(tensor.data, np.float32, prod(tensor.shape))
 
@@ -79,7 +76,6 @@ class Weights:
         return 127 / multiplier if multiplier > 0 else None
 
     def matrix(self, name: str, *, is_embedding: bool = False) -> Matrix:
-        """A matrix in 8 bits."""
         tensor = self._tensor(name, _INT8)
         rows, columns = tensor.shape
         values: Any = np.frombuffer(tensor.data, np.int8, rows * columns)

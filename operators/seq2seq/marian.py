@@ -123,7 +123,6 @@ class MarianModel:
         self.can_shift = self.is_causal
 
     def read(self, source: Sequence[int]) -> EncodedSource:
-        """Read a source with its end token. Raises `ModelTrouble` if ONNX Runtime fails."""
         mask = np.ones((1, len(source)), np.int64)
         fed = {"input_ids": np.array([source], np.int64), "attention_mask": mask}
         return EncodedSource(len(source), next(iter(self._encoder.run(fed).values())), {})
@@ -131,7 +130,6 @@ class MarianModel:
     def write(
         self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
     ) -> tuple[Logits, DecoderState]:
-        """Write after what is held. Raises `ModelTrouble` if ONNX Runtime fails."""
         logits, held = self.go_on(read, held, tokens) if held else self.begin(read, tokens)
         return logits[len(logits) - rows :], held
 

@@ -1,6 +1,6 @@
 """The prompt of an encoder-decoder model: the source, its end, and the token that every output starts with.
 
-A model of several target languages is told which by a token before the source, such as ``>>deu<<``.
+A model with several target languages takes the language as a token before the source: ``>>deu<<``.
 """
 
 from operators.errors import UsageError
@@ -25,20 +25,15 @@ HOLD_BACK = 1
 
 
 class PairPrompt(Prompt):
-    """A prompt whose source has a vocabulary of its own."""
-
     def source(self, text: str) -> tuple[int, ...]:
-        """Token ids of the recognised text; white space is folded."""
         assert isinstance(self.vocabulary, PieceVocabulary)
         return tuple(self.vocabulary.source.tokenize(self.lead + " ".join(text.split())))
 
     def spelled(self, source: tuple[int, ...]) -> str:
-        """The text of a source's tokens."""
         assert isinstance(self.vocabulary, PieceVocabulary)
         return b"".join(map(self.vocabulary.source.piece, source)).decode(errors="replace").strip()
 
     def size(self, part: str) -> int:
-        """The number of tokens of a part of a source."""
         return len(self.source(part))
 
 
@@ -65,7 +60,6 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
 
 
 def _told(model: EncoderDecoder, target: Language) -> tuple[int, ...]:
-    """The token that tells the target language; none for a model of one."""
     known = {
         match[1]: number
         for piece, number in model.vocabulary.source.numbers.items()

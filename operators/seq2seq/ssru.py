@@ -23,8 +23,6 @@ _EPSILON = 1e-9
 
 
 class Size(NamedTuple):
-    """Measures of a model."""
-
     width: int
     heads: int
     encoder_layers: int
@@ -95,7 +93,6 @@ class _Layers(Graph):
 
     @property
     def scale(self) -> float:
-        """What queries are multiplied by."""
         return float((self.size.width // self.size.heads) ** -0.5)
 
     def _bias(self, matrix: str) -> Floats:

@@ -1,6 +1,6 @@
 """Encoder-decoder models as a store of sequences, so that sessions, pools and rooms use them like llama.cpp.
 
-A sequence holds the source, its end, the start token, and the output. The encoder reads the source anew when
+A sequence holds the source, its end, the start token, and the output. The encoder reads the source again when
 it has changed; then all of the output's tokens have to be evaluated again, unless they are put back as they
 were computed for the shorter source.
 """
@@ -83,7 +83,6 @@ class _Sequence:
 
     @property
     def written(self) -> int:
-        """Of how many tokens something is held."""
         return next((values.shape[2] for values in self.held.values()), 0)
 
     def cut(self, length: int) -> None:
@@ -111,7 +110,6 @@ class PairStore:
         self._sequences = [_Sequence() for _ in range(sequences)]
 
     def close(self) -> None:
-        """Free all."""
         self._sequences.clear()
 
     @property
@@ -120,17 +118,14 @@ class PairStore:
         return self._model.can_shift
 
     def copy_sequence(self, source: int, target: int) -> None:
-        """Let the empty sequence ``target`` hold what ``source`` holds."""
         here, there = self._sequences[source], self._sequences[target]
         there.tokens, there.begin = list(here.tokens), here.begin
         there.held, there.source, there.read = here.held, here.source, here.read
 
     def cut_sequence(self, sequence: int, length: int) -> None:
-        """Forget what ``sequence`` holds from position ``length`` on."""
         self._sequences[sequence].cut(length)
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
-        """Append to ``target`` what ``source`` holds of an output from ``start`` up to ``end``."""
         here, there = self._sequences[source], self._sequences[target]
         assert here.begin is not None, "only tokens of an output are put aside"
         part = _part(here.held, start - here.begin, end - here.begin)
@@ -170,5 +165,4 @@ class PairStore:
         return logits
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        """Append each part to its sequence, one after the other."""
         return [self.evaluate(own, tokens, start, rows) for (own,), tokens, start, rows in parts]

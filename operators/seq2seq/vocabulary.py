@@ -31,7 +31,6 @@ class PieceVocabulary:
         """The pieces of ``spm``; raises `InputError` if it is no SentencePiece model.
 
         Args:
-            spm: The file of the SentencePiece model.
             ends: Tokens that end an output.
             numbers: Numbers of the pieces, if they are not those of SentencePiece.
             source: The tokens of the language that the model reads, if they are others.
@@ -57,16 +56,13 @@ class PieceVocabulary:
         return [self.numbers.get(piece, self._unknown) for piece in pieces]
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; empty for a control token, and for one of another vocabulary."""
         return self._pieces.get(token, b"")
 
     def is_end(self, token: int) -> bool:
-        """Whether the model ends its output with this token."""
         return token in self._ends
 
     @property
     def begin(self) -> list[int]:
-        """A source begins with no token of its own."""
         return []
 
 

@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import NamedTuple, Protocol
 
 from operators.decoding.drive import Cost, Decode, Job, trunk
-from operators.decoding.forward import AskDraftModel, BeamForward, Decoded, Forward, Logits, Request
+from operators.decoding.forward import AskDraftModel, BeamForward, DecodingResult, Forward, Logits, Request
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.trouble import ModelTrouble
 
@@ -27,15 +27,11 @@ _NEARLY = 0.1
 
 
 class PassRequest(NamedTuple):
-    """A request, and the key of the session that answers it."""
-
     key: str
     request: Forward | BeamForward
 
 
 class PassAnswer(NamedTuple):
-    """The answer to one request."""
-
     #: The answer, valid until the next one is taken; or the error that explains why there is none.
     logits: Logits | ModelTrouble
     #: Number of tokens of the request that were still in the cache.
@@ -72,15 +68,12 @@ class Passes(Protocol):
 
 
 class ScheduledJob(Job):
-    """A job among others on one model."""
-
     #: The tokens that its request needs evaluated, its place in the order in which jobs began, and the passes
     #: for which its request has waited in vain.
     size = place = passed_over = 0
 
     @property
     def has_ended(self) -> bool:
-        """Whether there is a result, or an error."""
         return self.request is None
 
     @property
@@ -188,7 +181,7 @@ class Scheduler:
         self._running = [job for job in self._running if not job.has_ended]
         return ended
 
-    def decode(self, decode: Decode) -> tuple[Decoded, Cost]:
+    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
         """Run the method while other jobs go on; return its result and cost, or raise its error."""
         job = self.add(decode)
         while not job.has_ended:
@@ -196,7 +189,6 @@ class Scheduler:
         return job.result
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are ignored."""
         self._model.release(key)
         if self._draft is not None:
             self._draft.release(key)
@@ -211,7 +203,6 @@ class Scheduler:
         return trunk(request)
 
     def _wait(self, job: ScheduledJob) -> None:
-        """Record that a job waits for a pass from now on, unless it has ended."""
         passes = self._draft if job.is_of_draft else self._model
         if passes is not None and not job.has_ended:
             job.size, job.passed_over = passes.size(_request(job)), 0
@@ -238,7 +229,6 @@ class Scheduler:
             self._wait(job)
 
     def _learn(self, passes: Passes, job: ScheduledJob) -> None:
-        """Tell the model whether a job that has ended succeeded."""
         if job.error is not None:
             # As after a failed pass: the cache may hold the error.
             passes.fail(job.key)

@@ -25,14 +25,14 @@ from operators.serving.scheduler import PATIENCE, ScheduledJob, Scheduler
 from operators.trouble import ModelTrouble
 
 #: Maximum number of unfinished segments whose state is kept per stream; no recogniser has more than a few.
-#: Beyond that, the one that was translated longest ago is dropped, and starts anew if it comes again.
+#: Beyond that, the one that was translated longest ago is dropped, and starts again if it comes back.
 MAX_OPEN = 1024
 #: Sentences that a `BatchService` translates together. A pass over sixteen tokens costs a CPU as much as
 #: three or four passes over one; beyond that little is gained.
 BATCH = 16
 #: Seconds of silence after which a stream frees its place; streams have no other end.
 QUIET_S = 600.0
-# Maximum number of refused streams that are remembered, and told to the user, by name.
+# Maximum number of refused streams that are remembered and named to the user.
 _MAX_REFUSED = 1000
 # Passes of other models after which one that waits counts as if it had a final: some updates take so many.
 _MAX_LEFT_OUT = 32
@@ -63,8 +63,6 @@ def remember(states: dict[int, SegmentState], response: Response) -> None:
 
 
 class QueuedUpdate(NamedTuple):
-    """An update that waits for its turn."""
-
     partial: Partial
     #: Since when its segment has waited, in seconds.
     since_s: float
@@ -100,7 +98,6 @@ class StreamQueue:
 
     @property
     def has_final(self) -> bool:
-        """Whether the next update is a final."""
         return self.first is not None and self.first.partial.is_final
 
     def put(self, partial: Partial, now_s: float = 0.0) -> None:
@@ -119,7 +116,6 @@ class StreamQueue:
         return self._due.popleft() if self._due else self._partials.pop(next(iter(self._partials)))
 
     def respond(self, response: Response) -> None:
-        """Deliver the response to an update that was taken."""
         remember(self.states, response)
         self.deliver(response)
 
@@ -141,7 +137,6 @@ class FairQueue:
 
     @property
     def has_final(self) -> bool:
-        """Whether any stream waits with a final."""
         return bool(self._finals)
 
     def join(self, stream: StreamQueue) -> None:
@@ -178,7 +173,7 @@ class Service(ABC):
     def advance(self, stream: StreamQueue) -> None:  # noqa: B027 - not all services take turns
         """Begin the next turn of a stage that has pending updates."""
 
-    def finish(self, stream: StreamQueue) -> None:  # noqa: B027 - not all have to be told
+    def finish(self, stream: StreamQueue) -> None:  # noqa: B027 - not all need it
         """Translate all that is pending, because nothing more comes. Responses may be delivered later."""
 
 
@@ -226,8 +221,6 @@ class DirectService(Service):
 
 
 class _ActiveUpdate(NamedTuple):
-    """An update in progress."""
-
     stream: StreamQueue
     waiting: QueuedUpdate
     updating: Updating
@@ -243,12 +236,9 @@ class ModelQueue:
         of: Callable[[str], SegmentTranslator],
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Take over ``scheduler``: nothing else may use it.
+        """Take over ``scheduler``, which nothing else may use: the decoder of all translators of ``of``.
 
-        Args:
-            scheduler: Runs the methods.
-            of: Gives the translator of a channel, whose decoder must be ``scheduler``.
-            clock: Seconds, by which updates wait.
+        ``of`` gives the translator of a channel.
         """
         self._scheduler = scheduler
         self._of = of
@@ -262,12 +252,10 @@ class ModelQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is in progress."""
         return not self._waiting and not self._busy
 
     @property
     def streams(self) -> list[StreamQueue]:
-        """All streams with pending updates."""
         return [*self._waiting, *self._busy]
 
     @property
@@ -281,7 +269,6 @@ class ModelQueue:
         return not is_urgent, min((one.since_s for one in waiting), default=math.inf)
 
     def put(self, stream: StreamQueue, partial: Partial) -> None:
-        """Add an update to the queue of a stream."""
         stream.put(partial, self._clock())
         if stream not in self._busy:
             self._waiting.join(stream)
@@ -402,7 +389,7 @@ class ThreadService(Service):
                 raise self._defect
 
     def stop(self) -> None:
-        """End the thread after the pass in progress; what is pending is dropped, and nobody is told."""
+        """End the thread after the pass in progress; pending updates are dropped without a response."""
         self._inbox.put(None)
         self._thread.join()
 

@@ -19,8 +19,6 @@ _MAX_SEGMENTS = 1024
 
 
 class UpdateHistory(msgspec.Struct, array_like=True):
-    """The last updates of a stream."""
-
     #: The last revision of each of the latest segments; of one that has ended, the highest possible one.
     last: dict[int, int] = {}
     #: The segments before this one are over.

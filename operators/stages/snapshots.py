@@ -35,11 +35,10 @@ class Silence:
     """The silence of one stream. A stage is to call `is_long` at each `look_at`."""
 
     def __init__(self) -> None:
-        """The stream was just heard; a resumed run begins anew to count."""
+        """Count from now on; a resumed run starts at 0."""
         self.broken()
 
     def broken(self) -> None:
-        """The stream was heard."""
         self._heard_s = monotonic()
         self.look_at = datetime.now(UTC) + _LOOK
 

@@ -29,7 +29,7 @@ def subtitle(
     """Make subtitles from captions. All have the same key, because the cues of a file form one sequence.
 
     Args:
-        up: Captions of any number of streams, and partials of sentences that only tell what was spoken when.
+        up: Captions of any number of streams, and partials of sentences, which only time the speech.
         shown: Which text to show.
         columns: Columns of a line in each language.
         now: The present on the streams' clock, for live captions: then cues do not wait for the end of a

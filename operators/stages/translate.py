@@ -36,8 +36,6 @@ Note = Callable[[Trouble | None, str], None]
 
 
 class StageState(msgspec.Struct, array_like=True):
-    """The state of a stream, whatever service translates it."""
-
     #: The open segments after what has come back, the most recent last.
     open: dict[int, SegmentState] = {}
     #: What was submitted and has not come back, in its order.
@@ -154,7 +152,6 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
 
     @property
     def _is_over(self) -> bool:
-        """Whether nothing has to be remembered."""
         return not (self._open or self._pending)
 
     def _submit(self, partials: Iterable[Partial]) -> None:
@@ -164,7 +161,6 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._service.submit(self._queue, new)
 
     def _received(self, most_pending: int) -> list[Translation]:
-        """What has come back by now; waits while more is pending."""
         done = []
         while not self._responses.empty() or len(self._pending) > most_pending:
             done.append(self._translation(self._responses.get()))

@@ -51,8 +51,6 @@ _TOP_HEAVY = 4.0
 
 
 class Span(NamedTuple):
-    """Some pieces of a text."""
-
     begin: int
     end: int
 
@@ -80,7 +78,6 @@ class BreakableText:
         return self._at[span.end] - self._at[span.begin] - self._pieces[span.begin].is_spaced
 
     def blocks(self, span: Span) -> int:
-        """How many blocks the pieces need."""
         lines, begin = 0, span.begin
         while begin < span.end:
             begin = self._line_end(begin)
@@ -146,15 +143,11 @@ MAX_LINES = 2
 
 
 class Text(NamedTuple):
-    """A cleaned text and the columns of its lines."""
-
     text: str
     columns: int
 
 
 class CueText(NamedTuple):
-    """The text that is on the screen at one time."""
-
     lines: tuple[str, ...]
     #: Columns that a viewer reads: those of the longer text if there are two.
     columns: int
@@ -201,7 +194,6 @@ def _joined(broken: list[BreakableText], made: list[list[Span]], blocks: int) ->
 
 
 def _count(broken: list[BreakableText], spans: list[Span], wanted: int) -> int:
-    """Into how many blocks to split the spans."""
     pairs = list(zip(broken, spans, strict=True))
     needed = max((one.blocks(span) for one, span in pairs), default=0)
     half_lines = max((2 * one.width(span) // one.columns for one, span in pairs), default=0)

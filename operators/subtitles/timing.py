@@ -22,8 +22,6 @@ _MAX_MS = 100 * 365 * 24 * 3_600_000
 
 
 class Cue(NamedTuple):
-    """The text on the screen from one time until another."""
-
     start_ms: int
     end_ms: int
     lines: tuple[str, ...]
@@ -37,8 +35,6 @@ class SpeechProgress(NamedTuple):
 
 
 class Speech(NamedTuple):
-    """When something was said."""
-
     start_ms: int
     end_ms: int
     #: How much of it had been said when: both rise, and the last amount is the whole. At most one if unknown.
@@ -75,7 +71,6 @@ def _ms(seconds: float) -> int:
 
 
 def needed_ms(block: CueText) -> int:
-    """How long it takes to read a block."""
     return min(MAX_CUE_MS, max(MIN_CUE_MS, -(-1000 * block.columns // READING_SPEED)))
 
 
@@ -86,8 +81,6 @@ def place(blocks: Sequence[CueText], speech: Speech, free_ms: int, next_ms: int 
     takes longer, until the next speech. The minimum time is always kept, even if the next speech has to wait.
 
     Args:
-        blocks: The texts to show.
-        speech: When it was said.
         free_ms: When the screen becomes free; cues begin no earlier.
         next_ms: When the next speech begins, if known and relevant.
     """

@@ -21,15 +21,11 @@ _TIMES, _OPEN = 100, 16
 
 
 class Columns(NamedTuple):
-    """Columns of the lines in each language."""
-
     source: int = 42
     target: int = 42
 
 
 class Final(msgspec.Struct, frozen=True):
-    """The parts of a final that subtitles need."""
-
     source: str
     target: str
     start_s: float
@@ -39,13 +35,10 @@ class Final(msgspec.Struct, frozen=True):
 
     @property
     def speech(self) -> Speech:
-        """When it was said."""
         return Speech.at(self.start_s, self.end_s)._replace(heard=self.heard)
 
 
 class WriterState(msgspec.Struct, frozen=True):
-    """The state of a writer of subtitles."""
-
     #: When the screen becomes free.
     free_ms: int = 0
     #: The final that waits for the next caption.
@@ -76,11 +69,10 @@ class SubtitleWriter:
 
     @property
     def state(self) -> WriterState:
-        """What a later writer needs to go on."""
         return WriterState(self._free_ms, self._held, dict(self._heard))
 
     def take(self, captions: Iterable[Caption | Partial]) -> list[Cue]:
-        """The cues that further captions of any stream settle; partials only tell what was spoken when."""
+        """The cues that further captions of any stream settle; partials only time the speech."""
         return [cue for caption in captions for cue in self._take(caption)]
 
     def release(self) -> list[Cue]:
@@ -116,7 +108,7 @@ class SubtitleWriter:
         return settled
 
     def _hear(self, caption: Caption | Partial, source: str) -> tuple[SpeechProgress, ...]:
-        """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
+        """How much of a segment was spoken when; revised text may get a new time."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(source)
         # Not `caption.key`: of several languages, only captions have one, and partials are of the speech.
         key = f"{caption.stream}/{caption.segment}"

@@ -1,1 +1,0 @@
-"""Prefix training of a captions model, and training of proposal heads."""

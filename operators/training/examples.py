@@ -12,16 +12,12 @@ Pair = tuple[str, str]
 
 
 class Example(NamedTuple):
-    """A source, and the answer to learn."""
-
     source: str
     target: str
     is_final: bool
 
 
 class Tokens(NamedTuple):
-    """An example as token ids."""
-
     prompt: tuple[int, ...]
     #: Ends with the end of the line.
     answer: tuple[int, ...]

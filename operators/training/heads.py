@@ -37,8 +37,6 @@ def fast_type() -> torch.dtype:
 
 
 class Places(NamedTuple):
-    """Places of answers."""
-
     #: The states from which the model chose its tokens, (places, width).
     states: torch.Tensor
     #: The following tokens, (places, heads), as indices into the tokens that heads can predict, or `IGNORED`.
@@ -129,7 +127,6 @@ class HeadsFit:
         return found
 
     def heads(self) -> list[Head]:
-        """The trained heads."""
         return [
             Head(*(np.ascontiguousarray(matrix.detach().float().numpy()) for matrix in pair))
             for pair in zip(self._inner, self._outer, strict=True)

@@ -83,7 +83,6 @@ def train(
 
     Args:
         model: From `load`.
-        examples: What it learns.
         state: The run's folder, from which it goes on if it was stopped.
         rank: The adapter's.
         rate: The highest learning rate; it rises for a while, and falls to 0 with a cosine.

@@ -69,7 +69,7 @@ STATES = {
     "Final": "source target start_s end_s heard",
     "Window": "source output stood text",
     "WriterState": "free_ms held heard",
-    "_Open": "tokens erased",
+    "_TextState": "tokens erased",
     "_Total": "length erased",
 }
 

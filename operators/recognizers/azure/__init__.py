@@ -60,7 +60,6 @@ class Service(NamedTuple):
 
     @property
     def place(self) -> str:
-        """How to refer to it in a sentence."""
         if self.region:
             return f"the region {self.region}"
         parts = parts_of(self.endpoint or self.host or "")

@@ -157,8 +157,6 @@ class _Utterances:
 
 
 class _Failure(Enum):
-    """Why a connection is over before its audio is."""
-
     LOST = "connection to Azure lost"
     STOPPED = "Azure stopped recognising"
     SILENT = "Azure no longer answers"
@@ -398,7 +396,6 @@ class AzureRecognizer(Recognizer):
         return self._is_closing or (self._finish_by_s is not None and monotonic() > self._finish_by_s)
 
     def _run(self) -> None:
-        """Make one connection after the other until the audio is over."""
         try:
             while (failure := self._connect()) is not None:
                 self._wait(failure)
@@ -412,14 +409,12 @@ class AzureRecognizer(Recognizer):
         self._is_done.set()
 
     def _run_posted(self) -> None:
-        """Run what others have posted; wait for a tick if there is nothing."""
         with suppress(Empty):
             self._posted.get(timeout=_TICK_S)()
             while True:
                 self._posted.get_nowait()()
 
     def _connect(self) -> _Failure | None:
-        """Make one connection until it fails, is complete, or the recogniser is closed."""
         self._hypotheses.extend(self._utterances.resume())
         self._audio.rewind(self._utterances.confirmed)
         connection = _Connection(self._service, self._tag, self._posted.put, self._receive)

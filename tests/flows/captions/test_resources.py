@@ -17,7 +17,7 @@ from operators.languages import Direction
 from operators.models.pool import SessionPool, Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 from operators.sentences.joining import SentencesState
-from operators.sentences.seam import Judge, Opinion
+from operators.sentences.seam import BoundaryScorer, BoundaryScores
 from operators.serving.scheduler import Scheduler
 from operators.serving.service import BatchService, DirectService, Service, ThreadService
 from tests.operators.serving.toys import HEAD, Streams, partial, scheduler, translator
@@ -118,17 +118,17 @@ def test_a_stream_is_translated_by_the_engine_for_its_languages(
         assert told[-1].usage() == Usage(2, 8, 20)
 
 
-def test_only_english_is_judged_whatever_translates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_english_has_a_boundary_scorer_whatever_translates(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[object] = []
 
-    def judge(_before: str, _after: str) -> Opinion:
-        return Opinion(-9.0, 0.0, -9.0)
+    def scorer(_before: str, _after: str) -> BoundaryScores:
+        return BoundaryScores(-9.0, 0.0, -9.0)
 
-    def open_judge(models: Iterable[object]) -> Judge:
+    def open_boundary_scorer(models: Iterable[object]) -> BoundaryScorer:
         opened.append(list(models))
-        return judge
+        return scorer
 
-    monkeypatch.setattr(resources, "open_judge", open_judge)
+    monkeypatch.setattr(resources, "open_boundary_scorer", open_boundary_scorer)
     finals = {}
     for spoken in ("English", "German"):
         settings = load_settings(None, {"translate": {"from": spoken, "to": spoken}})

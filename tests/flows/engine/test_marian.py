@@ -37,7 +37,7 @@ def test_every_method_gives_what_re_translation_gives(tmp_path: Path, is_causal:
         assert pieces_of(engine.translator(settings(folder, method=method))) == want, method
 
 
-def test_the_judge_joins_what_rules_alone_take_for_two_sentences(tmp_path: Path) -> None:
+def test_the_boundary_scorer_joins_what_rules_alone_take_for_two_sentences(tmp_path: Path) -> None:
     said = ["Printing in the only sense with which we are at present concerned.", "Differs from most arts."]
     heard = [
         {"event": "partial", "stream": "a", "segment": place, "revision": 0, "is_final": True, "text": text,
@@ -89,5 +89,5 @@ def test_a_model_that_is_loaded_is_not_loaded_again(monkeypatch: pytest.MonkeyPa
         FirefoxModel(firefox_folder(Direction.of(*pair)), 1) for pair in (("en", "pt"), ("pt", "en"))
     )
     monkeypatch.setattr(marian, "packaged_firefox", lambda _direction: None)
-    assert marian.open_judge([object(), back]) is None, "no other encoder fits"
-    assert marian.open_judge([back, into]) is not None
+    assert marian.open_boundary_scorer([object(), back]) is None, "no other encoder fits"
+    assert marian.open_boundary_scorer([back, into]) is not None

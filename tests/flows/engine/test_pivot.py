@@ -11,8 +11,7 @@ from connectors.models.resolve import models_for, steps
 from flows.doctor import checks
 from flows.engine import marian
 from flows.engine.translation import open_engine, open_engines
-from operators.decoding.pivot import PivotTranslator
-from operators.decoding.translator import SegmentState
+from operators.decoding.translator import PivotTranslator, SegmentState
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 from operators.notifications import silent

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import EXACT, UtilityAcceptance
 from operators.decoding.adjustment import adjusted
 from operators.decoding.drive import Decode, drive
-from operators.decoding.forward import Decoded, Logits, Task
+from operators.decoding.forward import DecodingResult, Logits, Task
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.models.pool import SessionPool
@@ -198,7 +198,7 @@ def test_a_draft_that_the_model_would_say_again_gives_way(committed: int) -> Non
     task = Task([*HEAD, 6], [5, 2, 1], frozenset([END]), 9, committed, committed, source=[6])
     task = task._replace(piece=SPELLED.__getitem__)
 
-    def decoded(source: list[int]) -> Decoded:
+    def decoded(source: list[int]) -> DecodingResult:
         store = ToyStore(4)
         store.caches = [Insisting() for _ in store.caches]
         with pool_of(store, 1, 2).session("a") as session:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
 from operators.decoding.drafts import Draft, Drafter, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Method, Origin, Task
+from operators.decoding.forward import DecodingResult, Method, Origin, Task
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
@@ -34,7 +34,7 @@ makers = st.one_of(
 )
 
 
-def run(method: Method, cache: ToyCache | None = None) -> tuple[Decoded, Cost]:
+def run(method: Method, cache: ToyCache | None = None) -> tuple[DecodingResult, Cost]:
     return drive(method, PrefixSession(cache or ToyCache()))
 
 

@@ -4,12 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.commit import CommitRule, count_passes
 from operators.decoding.drive import OneAtATime, drive
 from operators.decoding.forward import Forward, Task
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import continuous, ssbd
-from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
+from operators.decoding.translator import (
+    CommitRule,
+    Output,
+    SegmentState,
+    Translator,
+    TranslatorSettings,
+    count_passes,
+)
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import END, ToyCache, ToyStore, ToyVocabulary

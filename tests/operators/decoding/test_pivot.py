@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import OneAtATime
-from operators.decoding.pivot import PivotTranslator
 from operators.decoding.ssbd import ssbd
-from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
+from operators.decoding.translator import PivotTranslator, SegmentState, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.stages.snapshots import pack, unpack

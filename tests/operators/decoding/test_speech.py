@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Logits, Task
+from operators.decoding.forward import DecodingResult, Logits, Task
 from operators.decoding.session import PrefixSession
 from operators.decoding.speech import ClosingToken, Doubt, ProbabilitySession, certain, until_doubtful
 from operators.decoding.ssbd import retranslate, ssbd
@@ -89,7 +89,7 @@ prompts = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 shares = st.floats(0.0, 1.0)
 
 
-def run(task: Task, doubt: Doubt | None) -> tuple[Decoded, Cost, ProbabilitySession]:
+def run(task: Task, doubt: Doubt | None) -> tuple[DecodingResult, Cost, ProbabilitySession]:
     session = ProbabilitySession(PrefixSession(ToyCache()))
     method = ssbd(task, BiasedAcceptance(0.2), None, ClosingToken(task))
     decoded, cost = drive(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import Acceptance, BiasedAcceptance, UtilityAcceptance
 from operators.decoding.drive import drive
-from operators.decoding.forward import Decoded, Method, Task
+from operators.decoding.forward import DecodingResult, Method, Task
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate, ssbd
 from tests.toy import END, ToyCache
@@ -20,7 +20,7 @@ def task(prompt: list[int], draft: list[int] | None = None, limit: int = 16) -> 
     return Task(prompt, draft or [], frozenset([END]), limit)
 
 
-def run(method: Method, cache: ToyCache | None = None) -> Decoded:
+def run(method: Method, cache: ToyCache | None = None) -> DecodingResult:
     return drive(method, PrefixSession(cache or ToyCache()))[0]
 
 

@@ -8,7 +8,7 @@ from operators.decoding.acceptance import BiasedAcceptance, UtilityAcceptance
 from operators.decoding.adjustment import adjusted
 from operators.decoding.blockwise import decode
 from operators.decoding.drive import drive
-from operators.decoding.forward import Decoded, Forward, Method, Task
+from operators.decoding.forward import DecodingResult, Forward, Method, Task
 from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
@@ -50,11 +50,11 @@ def text(output: tuple[int, ...]) -> str:
     return b"".join(map(ToyVocabulary().piece, output)).decode()
 
 
-def run(method: Method) -> Decoded:
+def run(method: Method) -> DecodingResult:
     return drive(method, PrefixSession(ToyCache()))[0]
 
 
-def biased(method: Method, one: Task, wanted: list[Term], bias: LogitBias) -> Decoded:
+def biased(method: Method, one: Task, wanted: list[Term], bias: LogitBias) -> DecodingResult:
     return run(with_bias(method, one, wanted, bias))
 
 
@@ -123,7 +123,7 @@ def test_only_the_tokens_of_terms_are_raised(prompt: list[int], wanted: list[Ter
 
     def method() -> Method:
         seen.append((yield Forward([*prompt, 1, 2, 3], 0)).copy())
-        return Decoded(())
+        return DecodingResult(())
 
     one = task(prompt)
     biased(method(), one, wanted, bias)

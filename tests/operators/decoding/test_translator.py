@@ -9,13 +9,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, split_source
 from operators.decoding.drive import OneAtATime
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Task
+from operators.decoding.forward import DecodingResult, Forward, Logits, Method, Task
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import retranslate, ssbd
-from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
+from operators.decoding.translator import (
+    CommitRule,
+    Output,
+    SegmentState,
+    Translator,
+    TranslatorSettings,
+    Window,
+)
 from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
@@ -317,7 +323,7 @@ def test_a_term_that_an_answer_lacks_is_put_into_the_source_for_as_long_as_that_
     def method(task: Task) -> Method:
         asked.append(" ".join(chr(96 + token) for token in task.source))
         yield Forward([*task.prompt], len(task.prompt) - 1)
-        return Decoded(tuple(Letters().tokenize(answers[asked[-1]])))
+        return DecodingResult(tuple(Letters().tokenize(answers[asked[-1]])))
 
     output, _ = run(with_glossary({"a": "d"}, method, copies=True), ["a b", "a b c"])
     assert "".join(output.pieces) == shown
@@ -360,7 +366,7 @@ def test_a_full_stop_that_only_the_model_was_told_is_not_shown_and_not_missed(
             return b"." if token == 6 else super().piece(token)
 
     def method(_task: Task) -> Method:
-        return Decoded((2, 3, 6), 0, 0)
+        return DecodingResult((2, 3, 6), 0, 0)
         yield
 
     model = translator(method, vocabulary=Marks(), conditioning=Conditioning(close=True))

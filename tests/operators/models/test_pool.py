@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import Decode, drive
-from operators.decoding.forward import Decoded, Forward, Logits, Task, best_tokens
+from operators.decoding.forward import DecodingResult, Forward, Logits, Task, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
@@ -23,7 +23,7 @@ updates = st.lists(st.tuples(st.sampled_from("abcd"), st.lists(st.integers(1, 6)
 
 def translate_all(
     work: list[tuple[str, list[int]]], pool: SessionPool, released: Container[int] = ()
-) -> list[Decoded]:
+) -> list[DecodingResult]:
     """Translate each update with the last output as its draft; before some, their session is released."""
     drafts: dict[str, tuple[int, ...]] = {}
     results = []

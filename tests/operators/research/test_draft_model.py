@@ -13,7 +13,7 @@ from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Logits, Method, Origin, Session, Task
+from operators.decoding.forward import DecodingResult, Logits, Method, Origin, Session, Task
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.tree import TokenTree
@@ -53,7 +53,7 @@ def sessions(stack: ExitStack, branches: int, error: float) -> tuple[Session, Se
     return stack.enter_context(pools[0].session("a")), stack.enter_context(pools[1].session("a"))
 
 
-def run(method: Method, branches: int = 0, error: float = 0.0) -> tuple[Decoded, Cost]:
+def run(method: Method, branches: int = 0, error: float = 0.0) -> tuple[DecodingResult, Cost]:
     with ExitStack() as stack:
         return drive(method, *sessions(stack, branches, error))
 
@@ -159,7 +159,7 @@ TEXT = [1, 2, 3, 4, 5, 6, 7, 8]
 
 def spoken(
     target: Says, draft: Says, prediction: Prediction, last: list[int] | None = None
-) -> tuple[Decoded, Cost]:
+) -> tuple[DecodingResult, Cost]:
     task = Task(PROMPT, last or (), frozenset([END]), 30)
     second = ModelDrafts(task, prediction)
     method = decode(task, second) if last is None else ssbd(task, EXACT, None, second)

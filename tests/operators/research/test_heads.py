@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Forward, Logits, Origin, Task
+from operators.decoding.forward import DecodingResult, Forward, Logits, Origin, Task
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.research.heads import Head, HeadProposals, Heads, StateSolver, passes
 from tests.says import Says, script
@@ -56,7 +56,7 @@ def counting_heads(*steps: int) -> Heads:
     return Heads(heads, usual_first, OUTPUT[usual_first])
 
 
-def counted(heads: Heads, length: BlockLength) -> tuple[Decoded, Cost]:
+def counted(heads: Heads, length: BlockLength) -> tuple[DecodingResult, Cost]:
     task = Task([0], (), frozenset([SIZE - 1]), 30)
     return drive(decode(task, HeadProposals(heads, length)), Counting())
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from operators.events import Partial
 from operators.languages import Language, language
 from operators.sentences.joining import MAX_OPEN, USUAL, Bounds, Sentences, SentencesState, ended, mend
-from operators.sentences.seam import Judge, Opinion
+from operators.sentences.seam import BoundaryScorer, BoundaryScores
 from operators.stages.snapshots import pack, unpack
 
 ENGLISH, GERMAN, JAPANESE = language("en"), language("de"), language("ja")
@@ -61,9 +61,9 @@ def test_no_letter_is_lost_in_any_text(before: str, after: str, mark: str, keeps
 
 
 def joiner(
-    state: SentencesState | None = None, bounds: Bounds = USUAL, judge: Judge | None = None
+    state: SentencesState | None = None, bounds: Bounds = USUAL, scorer: BoundaryScorer | None = None
 ) -> Sentences:
-    return Sentences(state or SentencesState("talk"), ENGLISH, judge, bounds=bounds)
+    return Sentences(state or SentencesState("talk"), ENGLISH, scorer, bounds=bounds)
 
 
 def says(
@@ -164,14 +164,14 @@ def test_of_too_many_open_segments_the_oldest_are_dropped() -> None:
     assert [one.pieces[0].segment for one in sentences.state.open] == [*range(5, MAX_OPEN + 5)]
 
 
-def test_a_seam_is_judged_once_however_long_the_next_segment_grows() -> None:
+def test_a_boundary_is_scored_once_however_long_the_next_segment_grows() -> None:
     asked = list[str]()
 
-    def judge(before: str, after: str) -> Opinion:
+    def scorer(before: str, after: str) -> BoundaryScores:
         asked.append(f"{before} | {after}")
-        return Opinion(-2, 1, 1)
+        return BoundaryScores(-2, 1, 1)
 
-    sentences = joiner(judge=judge)
+    sentences = joiner(scorer=scorer)
     sentences.hear(says(0, "We came late.", 0.0, 1.0, is_final=True))
     heard = ("Berlin", "Berlin slept", "Berlin slept already")
     shown = [one for text in heard for one in sentences.hear(says(1, text, 1.0, 2.0))]
@@ -183,7 +183,7 @@ def test_a_seam_is_judged_once_however_long_the_next_segment_grows() -> None:
 
 
 def test_a_sentence_of_several_segments_ends_where_the_next_begins() -> None:
-    sentences = joiner(judge=lambda _before, _after: Opinion(9, 0, 0))
+    sentences = joiner(scorer=lambda _before, _after: BoundaryScores(9, 0, 0))
     sentences.hear(says(0, "They forged some of the.", 0.0, 1.0, is_final=True))
     (first,) = sentences.hear(says(1, "Forged letters of the", 1.2, 2.0))
     assert first.text == "They forged some of the forged letters of the", "as the word was heard before"

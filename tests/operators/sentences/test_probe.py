@@ -1,4 +1,4 @@
-"""A probe reads a seam as one sentence and as two, and weighs the encoder's states around it."""
+"""A probe reads a boundary as one sentence and as two, and weighs the encoder's states around it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flows.engine.marian import open_judge
+from flows.engine.marian import open_boundary_scorer
 from operators.sentences.probe import Encoder, Probe, pooled
-from operators.sentences.seam import Opinion
+from operators.sentences.seam import BoundaryScores
 
 
 def test_it_sees_the_states_around_the_seam_and_the_means_of_both_sides() -> None:
@@ -29,7 +29,7 @@ def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> Non
         (np.zeros((12, 2)), np.array([2.0, -1.0])),
         (np.ones((2, 3)), np.arange(3.0)),
     )
-    assert probe("It was late", "Nobody saw NASA,") == Opinion(2, 3, 4), "no unit is below 0"
+    assert probe("It was late", "Nobody saw NASA,") == BoundaryScores(2, 3, 4), "no unit is below 0"
     probe("It was late", "I'm here")
     assert read == [
         " It was late nobody saw NASA", " It was late. Nobody saw NASA",
@@ -38,7 +38,7 @@ def test_both_sides_are_read_without_the_capital_and_as_a_sentence_each() -> Non
 
 
 def test_sentences_end_where_the_next_one_begins_and_go_on_where_they_lack_a_verb() -> None:
-    judge = open_judge([])
+    judge = open_boundary_scorer([])
     assert judge is not None
     assert judge("We visited my grandmother yesterday", "She was very happy").ends > 1
     assert judge("The train was late again", "I do not know why").ends > 1

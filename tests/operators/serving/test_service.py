@@ -184,8 +184,8 @@ def started(served: Scheduler) -> ThreadService:
     return ThreadService([model], lambda _channel: model)
 
 
-class Held(ToyStore):
-    """Waits in its first pass after `hold` until it may go on, and tells that it waits."""
+class BlockingStore(ToyStore):
+    """Waits in its first pass after `hold` until it may go on; `waits` is set meanwhile."""
 
     def __init__(self, sequences: int) -> None:
         super().__init__(sequences)
@@ -209,7 +209,7 @@ class Held(ToyStore):
 
 
 def test_what_comes_while_the_model_computes_is_in_the_next_pass_together() -> None:
-    store, streams = Held(7), Streams()
+    store, streams = BlockingStore(7), Streams()
     service = started(scheduler(6, 64, store))
     store.hold()
     streams.submit(service, partial("a b", stream="first"))
@@ -223,7 +223,7 @@ def test_what_comes_while_the_model_computes_is_in_the_next_pass_together() -> N
 
 
 def test_a_defect_reaches_all_who_wait_and_whoever_comes_later() -> None:
-    store, streams = Held(3), Streams()
+    store, streams = BlockingStore(3), Streams()
     service = started(scheduler(2, 64, store))
     store.hold(KeyError("a defect"))
     streams.submit(service, partial("a", stream="begun"))
@@ -236,7 +236,7 @@ def test_a_defect_reaches_all_who_wait_and_whoever_comes_later() -> None:
 
 
 def test_it_is_stopped_after_the_pass_in_progress() -> None:
-    store, streams = Held(3), Streams(keep_up=False)
+    store, streams = BlockingStore(3), Streams(keep_up=False)
     service = started(scheduler(2, 64, store))
     store.hold()
     streams.submit(service, *(partial("a b" if number % 2 else "b c") for number in range(100)))
@@ -270,7 +270,7 @@ def routed(*stores: ToyStore) -> tuple[list[ModelQueue], ThreadService]:
 def passes(*talk: Partial) -> tuple[list[int], list[str]]:
     """The models of the passes that the updates take, which wait at the same time; and what ends when."""
     order: list[int] = []
-    stores = [Held(2), Held(2)]
+    stores = [BlockingStore(2), BlockingStore(2)]
     (_, service), streams = routed(*stores), Streams()
     stores[0].hold()
     streams.submit(service, partial("f", stream="first0"))

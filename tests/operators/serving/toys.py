@@ -8,13 +8,12 @@ from typing import Any, NoReturn
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.commit import CommitRule
 from operators.decoding.drive import Decode, Decoder, OneAtATime
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import retranslate, ssbd
-from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
+from operators.decoding.translator import CommitRule, Output, SegmentState, Translator, TranslatorSettings
 from operators.events import Partial
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes

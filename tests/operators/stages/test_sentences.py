@@ -15,7 +15,7 @@ from operators.sentences.joining import Sentences, SentencesState
 from operators.stages.recognize import Pause
 from operators.stages.sentences import MakeSentences, join_sentences
 
-Heard = Partial | Pause
+Input = Partial | Pause
 
 
 def make(state: SentencesState) -> Sentences:
@@ -30,7 +30,7 @@ def final(segment: int, text: str, start_s: float, stream: str = "talk") -> Part
 
 
 def run(
-    heard: Iterable[Heard],
+    heard: Iterable[Input],
     out: list[Partial] | None = None,
     how: MakeSentences | None = make,
     now: Callable[[str], float] | None = None,
@@ -38,7 +38,7 @@ def run(
 ) -> list[Partial]:
     flow = Dataflow("sentences")
     out = [] if out is None else out
-    up: Stream[Heard] = op.input("in", flow, TestingSource(heard))
+    up: Stream[Input] = op.input("in", flow, TestingSource(heard))
     joined = join_sentences("sentences", up, how, now, ended)
     partials = op.filter_map("partials", joined, lambda one: one if isinstance(one, Partial) else None)
     op.output("out", partials, TestingSink(out))
@@ -85,7 +85,7 @@ def test_the_number_of_sentences_is_told_when_a_stream_is_over() -> None:
 def test_live_a_sentence_ends_when_the_pause_is_long_enough_although_nothing_follows() -> None:
     out: list[Partial] = []
 
-    def until_it_ends() -> Iterator[Heard]:
+    def until_it_ends() -> Iterator[Input]:
         yield ONE
         for _ in range(3000):
             if any(one.is_final for one in out):

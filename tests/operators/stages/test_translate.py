@@ -166,14 +166,14 @@ def test_a_translation_carries_what_later_stages_need(kind: str) -> None:
 def test_no_word_of_stable_text_waits(kind: str) -> None:
     told: list[bool] = []
 
-    class Told(Translator):
+    class RecordingTranslator(Translator):
         def updating(self, *given: Any, **how: Any) -> Any:
             told.append(how["is_stable"])
             return super().updating(*given, **how)
 
     def make(decoder: Decoder) -> Translator:
         own = ssbd(decoder)
-        own.__class__ = Told
+        own.__class__ = RecordingTranslator
         return own
 
     given = [partial("a b"), replace(partial("a b"), is_stable=True), partial("a b", is_final=True)]

@@ -18,7 +18,7 @@ from operators.models.onnx_graphs import OnnxGraph
 from operators.recognizers.moonshine import (
     BEGIN,
     END,
-    Encoded,
+    EncodedWindow,
     MoonshineModel,
     MoonshineRecognizer,
     Tokenizer,
@@ -51,7 +51,9 @@ def model() -> MoonshineModel:
     return load_model(str(bundled_model()), 2)
 
 
-def decode(method: SpeechMethod, encoded: Encoded, draft: tuple[int, ...], window: Window) -> WindowResult:
+def decode(
+    method: SpeechMethod, encoded: EncodedWindow, draft: tuple[int, ...], window: Window
+) -> WindowResult:
     return MoonshineRecognizer(model()).decode(method, encoded, draft, window, 0)
 
 
@@ -76,7 +78,7 @@ def test_unfinished_text_has_no_closing_punctuation_and_finals_have_theirs() -> 
 
 
 @cache
-def two_cities() -> list[tuple[Window, Encoded]]:
+def two_cities() -> list[tuple[Window, EncodedWindow]]:
     return [(window, model().encode(window.samples)) for window in voiced("two_cities.wav", 9)]
 
 
