@@ -151,11 +151,7 @@ def _absent(_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "reason"),
-    [
-        (_cut, "its index is cut off"),
-        (_text, "neither sound nor pictures"),
-        (_absent, "No such file"),
-    ],
+    [(_cut, "its index is cut off"), (_text, "neither sound nor pictures"), (_absent, "No such file")],
 )
 def test_what_cannot_be_copied_leaves_nothing(tmp_path: Path, make: Any, reason: str) -> None:
     talk, copy = tmp_path / "talk.mp4", tmp_path / "copy.mp4"

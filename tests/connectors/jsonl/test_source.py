@@ -31,10 +31,7 @@ from tests.limits import limited
 
 def test_bad_lines_that_cannot_be_put_aside_end_the_run(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", b"bad\n", line())
-    with (
-        limited(2),
-        pytest.raises(OutputError, match=r"p\.jsonl\.rejected cannot be written: File too"),
-    ):
+    with limited(2), pytest.raises(OutputError, match=r"p\.jsonl\.rejected cannot be written: File too"):
         read(JsonlSource(path, Partial, skip_bad=True))
 
 

@@ -135,7 +135,7 @@ def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
     assert watch.missing() == []
 
 
-def test_captions_do_not_wait_and_what_is_too_much_is_counted(
+def test_captions_do_not_wait_what_is_too_much_is_counted_and_after_the_end_nothing_is_sent(
     monkeypatch: pytest.MonkeyPatch, watch: OutputWatch
 ) -> None:
     monkeypatch.setattr(posting, "_END_S", 0.2)
@@ -147,6 +147,9 @@ def test_captions_do_not_wait_and_what_is_too_much_is_counted(
         assert receiver.requests == []
         assert len(part.snapshot().waiting) == posting.MAX_WAITING
         part.close()
+        receiver.answers.set()
+        part._thread.join(5)
+        assert not part._thread.is_alive()
     assert [one.records for one in watch.missing()] == [posting.MAX_WAITING + 5]
 
 
@@ -166,29 +169,15 @@ def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers(wat
     assert {request.headers["Idempotency-Key"] for request in receiver.requests[:2]} == first
 
 
-def test_after_the_end_of_a_run_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, watch: OutputWatch) -> None:
-    monkeypatch.setattr(posting, "_END_S", 0.1)
-    with receiving(503) as receiver:
-        part = posting_to(receiver, watch)
-        part.write_batch([caption("Eins.", 0, 1)])
-        part.close()
-        part._thread.join(5)
-        assert not part._thread.is_alive()
-    assert [(one.records, one.reason) for one in watch.missing()] == [(1, "status 503")]
-
-
 @pytest.mark.parametrize(
     "address", ["ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"]
 )
-def test_an_address_is_of_http_or_https(address: str, watch: OutputWatch) -> None:
+def test_an_address_or_a_secret_that_cannot_be_used_is_refused_and_not_shown(
+    address: str, watch: OutputWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match=r"^(ftp|http).*give one of https or http") as refused:
         webhook.make(Secret(address), watch=watch)
     assert "key" not in str(refused.value)
-
-
-def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(
-    monkeypatch: pytest.MonkeyPatch, watch: OutputWatch
-) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, "hunter2\n")
     with pytest.raises(UsageError, match="without spaces or line ends") as refused:
         webhook.make(Secret("http://host/"), watch=watch)
@@ -262,6 +251,5 @@ def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) 
         options = ["--set", f"output.webhook={receiver.url}", "--set", f"output.summary={summary}"]
         done = surtitle("replay", captions, "--quiet", *options)
     assert done.returncode == 0, done.stderr
-    finals = [line for line in captions.read_text().splitlines() if '"is_final":true' in line]
-    assert receiver.numbers == [1, *range(1, len(finals) + 1)]
+    assert receiver.numbers == [1, *range(1, captions.read_text().count('"is_final":true') + 1)]
     assert "cid" not in summary.read_text() + done.stderr

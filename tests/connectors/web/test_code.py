@@ -15,35 +15,27 @@ from tests.folder_proxy import folder_proxy
 from tests.web_pages import Visit
 
 
-def test_the_control_room_shows_the_address_of_the_captions_as_a_code(served: Served, visit: Visit) -> None:
-    served.hub.caption(caption("Guten Morgen", stream="hall 1"))
-    page = visit(f"{served.address}streams/hall%201/control")
-    page.get_by_role("button", name="QR code").click()
-    dialog = page.get_by_role("dialog", name="Address for readers")
-    expect(dialog.get_by_role("link")).to_have_text(f"{served.address}streams/hall%201")
-    expect(dialog).to_contain_text("Only this machine can open it.")
-    picture = dialog.get_by_role("img")
-    expect(picture).to_be_visible()
-    expect(picture).not_to_have_js_property("naturalWidth", 0)
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-
-
-def test_pages_in_the_folder_of_a_proxy_lead_to_each_other(served: Served, visit: Visit) -> None:
-    served.hub.caption(caption("Guten Morgen", stream="hall 1"))
+@pytest.mark.parametrize("name", ["hall 1", "control", "hall/events"])
+def test_pages_in_the_folder_of_a_proxy_lead_to_each_other(served: Served, visit: Visit, name: str) -> None:
+    served.hub.caption(caption("Guten Morgen", stream=name))
     with folder_proxy(served.port) as folder:
+        readers = f"{folder}streams/{quote(name, safe='')}"
         page = visit(folder)
-        for link, address in (("hall 1", "hall%201"), ("Overlay of hall 1", "hall%201?overlay=1")):
+        for link, address in ((name, readers), (f"Overlay of {name}", f"{readers}?overlay=1")):
             page.get_by_role("link", name=link, exact=True).click()
-            expect(page).to_have_url(f"{folder}streams/{address}")
+            expect(page).to_have_url(address)
             expect(page.get_by_text("Guten Morgen").first).to_be_visible()
             page.goto(folder)
-        page.get_by_role("link", name="Control room of hall 1").click()
-        expect(page.locator("#name")).to_have_text("hall 1")
+        page.get_by_role("link", name=f"Control room of {name}").click()
+        expect(page.locator("#name")).to_have_text(name)
+        expect(page.locator("#state-words")).to_have_text("listening")
         page.get_by_role("button", name="QR code").click()
-        expect(page.get_by_role("dialog").get_by_role("link")).to_have_text(f"{folder}streams/hall%201")
-        expect(page.get_by_role("dialog").get_by_role("img")).not_to_have_js_property("naturalWidth", 0)
+        dialog = page.get_by_role("dialog", name="Address for readers")
+        expect(dialog.get_by_role("link")).to_have_text(readers)
+        expect(dialog).to_contain_text("Only this machine can open it.")
+        expect(dialog.get_by_role("img")).not_to_have_js_property("naturalWidth", 0)
         page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
         page.get_by_role("link", name="surtitle").click()
         expect(page).to_have_url(folder)
 
