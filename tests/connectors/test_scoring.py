@@ -1,6 +1,5 @@
 """Scores of other programs, and the journal of a run that broke off or could not begin."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ def test_comet_is_asked_of_its_program_once_for_all_systems(
 ) -> None:
     checkpoint, program = tmp_path / "model.ckpt", tmp_path / "comet-score"
     checkpoint.touch()
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="unbabel-comet"):
         check_comet(checkpoint)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     # Its arguments: -s SOURCE -r REFERENCE -t FIRST SECOND …
     scores = r'printf "$6\tSegment 0\tscore: 0.1\n$6\tscore: 0.7512\n$7\tscore: -0.2\n"'
     program.write_text(f"#!/bin/sh\n{scores}\n")

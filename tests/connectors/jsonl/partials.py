@@ -33,14 +33,11 @@ def line(**fields: Any) -> bytes:
 # Lines that are refused, by the reason.
 BAD_LINES = {
     "Expected `int`, got `str` - at `$.revision`": line(revision="1"),
-    "Expected `int` >= 0 - at `$.revision`": line(revision=-1),
     "Expected `float` <= 10000000000.0 - at `$.arrival_s`": line(arrival_s=1e300),
     "Expected `int` <= 9007199254740991 - at `$.segment`": line(segment=2**53),
     "Expected `str` of length <= 1000 - at `$.stream`": line(stream="x" * 1001),
     "Object missing required field `text`": line(text=None),
     "Invalid value 'caption' - at `$.event`": line(event="caption"),
-    "Expected `object`, got `array`": b"[1, 2]\n",
-    "JSON is malformed: invalid character": line(end_s=float("nan")),
     "codec can't decode byte": line().replace(b"It", b"\xff\xfe"),
     "codec can't decode byte 0xed": line(note="x").replace(b'"x"', b'"\xed\xa0\x80"'),
     "Input data was truncated": line()[:-9],
