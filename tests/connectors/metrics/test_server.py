@@ -104,10 +104,7 @@ def test_names_and_help_are_what_prometheus_wants() -> None:
     for family in text_string_to_metric_families(text):
         assert re.fullmatch(r"(surtitle|process)_[a-z_]+", family.name)
         assert family.documentation
-    found = counted(text)
-    assert found["viewers"] == 3
-    assert found["process_resident_memory_bytes"] > 1e6
-    assert ("surtitle_build_info" in text, "_created" in text) == (True, False)
+    assert (counted(text)["viewers"], "surtitle_build_info" in text, "_created" in text) == (3, True, False)
 
 
 @pytest.mark.parametrize(
