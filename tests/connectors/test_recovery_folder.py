@@ -4,12 +4,13 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bytewax.recovery import init_db_dir
 
 from connectors.recovery import SCHEMA, RecoveryFolder, forget_unfinished
-from operators.errors import InputError, OutputError, UsageError
+from operators.errors import InputError, OutputError
 
 SETTINGS = {"translate": {"to": "German"}}
 
@@ -25,11 +26,7 @@ SETTINGS = {"translate": {"to": "German"}}
     ],
 )
 def test_snapshots_of_epochs_that_were_not_finished_are_forgotten(
-    tmp_path: Path,
-    workers: int,
-    frontiers: dict[int, int],
-    snaps: dict[tuple[str, int], int],
-    left: list[tuple[str, int]],
+    tmp_path: Path, workers: int, frontiers: Any, snaps: Any, left: list[tuple[str, int]]
 ) -> None:
     init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
     with closing(sqlite3.connect(tmp_path / "part-0.sqlite3")) as db, db:
@@ -56,12 +53,10 @@ def test_a_folder_is_made_whole_used_by_one_and_taken_up_again(tmp_path: Path) -
     assert [one.name for one in tmp_path.iterdir()] == ["run"]
 
 
-def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tmp_path: Path) -> None:
+def test_another_version_and_any_other_folder_are_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "run"
     with RecoveryFolder(path, SETTINGS):
         pass
-    with pytest.raises(UsageError, match=r"translate\.to is 'German' there and 'French' here"):
-        RecoveryFolder(path, {"translate": {"to": "French"}})
     for schema in (1, SCHEMA + 1):
         (path / "run.json").write_text(f'{{"schema": {schema}, "workers": 1}}')
         with pytest.raises(InputError, match=f"surtitle .schema {schema}, not {SCHEMA}.: finish"):
@@ -79,12 +74,4 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
     us = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: us + 1)
     with pytest.raises(InputError, match="run belongs to another user: give a folder of your own"):
-        RecoveryFolder(tmp_path / "run", SETTINGS)
-
-
-def test_a_damaged_store_is_one_sentence(tmp_path: Path) -> None:
-    with RecoveryFolder(tmp_path / "run", SETTINGS):
-        pass
-    (tmp_path / "run" / "part-0.sqlite3").write_bytes(b"no database " * 400)
-    with pytest.raises(InputError, match="start over"):
         RecoveryFolder(tmp_path / "run", SETTINGS)

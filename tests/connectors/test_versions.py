@@ -1,5 +1,6 @@
 """What is stored says which version it is of; an older one is read or refused by name."""
 
+import hashlib
 import json
 import zlib
 from pathlib import Path
@@ -40,29 +41,6 @@ FIRST: dict[str, dict[str, Any]] = {
         "signature": "tok:13a",
     },
 }  # fmt: skip
-#: All that snapshots hold, as of `SCHEMA`.
-STATES = {
-    "AudioPosition": "samples is_over begun_at",
-    "ErasureState": "open raw shown",
-    "FileState": "size records lost reason",
-    "JsonlPosition": "offset clock_s",
-    "MicrophonePosition": "samples",
-    "NumberingState": "stream next_segment unfinished heard_s",
-    "OpenSegment": "segment waiting overtaken",
-    "OpenSentence": "pieces revision text",
-    "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence is_stable",
-    "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
-    "SegmentState": "windows pivot",
-    "SentencesState": "stream open arrival_s ended spellings",
-    "DisplayState": "open",
-    "Spellings": "is_capital",
-    "StageState": "open pending",
-    "Final": "source target start_s end_s heard",
-    "Window": "source output stood text",
-    "WriterState": "free_ms held heard",
-    "_Open": "tokens erased",
-    "_Total": "length erased",
-}
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)
@@ -88,8 +66,9 @@ def test_states_change_only_with_the_schema_of_the_folder() -> None:
         SentencesState, DisplayState, StageState, WriterState,
     ):  # fmt: skip
         _collect(state, found)
-    assert (SCHEMA, found) == (9, STATES), (
-        "a state has changed: write down what it is now, and raise SCHEMA unless the older one is read"
+    digest = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:16]
+    assert (SCHEMA, digest) == (9, "953bed8de6895a82"), (
+        f"a state has changed: raise SCHEMA unless the older one is read; now they are {found}"
     )
 
 

@@ -6,35 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bytewax.testing import TestingSource
 
 from connectors.files.sink import FilePartition, FileState
 from connectors.files.watch import OutputWatch
-from connectors.jsonl.files import validate
-from connectors.jsonl.source import JsonlSource
 from connectors.sinks.jsonl import JsonlSink
 from connectors.sinks.subtitles import SubtitleSink
 from connectors.sinks.wav import WavSink
 from operators.errors import OutputError
-from operators.events import AudioChunk, Partial
+from operators.events import AudioChunk
 from operators.notifications import Missing, OutputChanged
 from operators.subtitles.timing import Cue
-from tests.connectors.jsonl.partials import copy, events, write, write_events
+from tests.connectors.jsonl.partials import events
 from tests.limits import limited
 
 
 def opened(sink: Any, state: FileState | None = None) -> FilePartition[Any]:
     partition: FilePartition[Any] = sink.build_part("out", "file", state)
     return partition
-
-
-def test_one_file_is_whole_however_many_workers_there_are(tmp_path: Path) -> None:
-    out = write(tmp_path / "out.jsonl", b"old\n")
-    path = write_events(tmp_path / "p.jsonl", events(200))
-    copy(JsonlSource(path, Partial), JsonlSink(out), workers=3)
-    assert validate(out, Partial) == 200
-    copy(TestingSource(events(1)), JsonlSink(out))
-    assert validate(out, Partial) == 1
 
 
 def test_a_file_that_has_become_shorter_is_not_gone_on_with(tmp_path: Path) -> None:

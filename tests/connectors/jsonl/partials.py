@@ -12,7 +12,6 @@ from bytewax.errors import BytewaxRuntimeError
 from bytewax.testing import TestingSink, cluster_main
 
 from connectors.jsonl.source import JsonlSource
-from connectors.sinks.jsonl import JsonlSink
 from operators.events import Partial
 
 
@@ -59,30 +58,20 @@ def write_events(path: Path, written: list[Partial]) -> Path:
     return path
 
 
-def read(source: JsonlSource[Any], **run: Any) -> list[Any]:
+def read(source: JsonlSource[Any]) -> list[Any]:
+    """What a flow reads."""
     found: list[Any] = []
     flow = Dataflow("read")
     op.output("out", op.input("in", flow, source), TestingSink(found))
-    run_flow(flow, **run)
-    return found
-
-
-def copy(source: Any, sink: JsonlSink, **run: Any) -> None:
-    flow = Dataflow("copy")
-    keyed = op.key_on("key", op.input("in", flow, source), lambda event: event.key)
-    op.output("out", keyed, sink)
-    run_flow(flow, **run)
-
-
-def run_flow(flow: Dataflow, workers: int = 1, **run: Any) -> None:
     try:
         # Unlike run_main, this prints no panic of Rust when a connector raises.
-        cluster_main(flow, [], 0, worker_count_per_proc=workers, **run)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
+        cluster_main(flow, [], 0)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
     except BytewaxRuntimeError as error:
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
         raise cause from None
+    return found
 
 
 def drained(part: Any) -> Iterator[Any]:

@@ -4,10 +4,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import bytewax.operators as op
 import pytest
-from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink
 
 from connectors.jsonl.files import validate
 from connectors.jsonl.source import JsonlPosition, JsonlSource
@@ -21,7 +18,6 @@ from tests.connectors.jsonl.partials import (
     line,
     partial,
     read,
-    run_flow,
     write,
     write_events,
 )
@@ -66,31 +62,13 @@ def test_batches_are_bounded_and_come_in_order(tmp_path: Path) -> None:
     assert read(JsonlSource(path, Partial)) == events(100)
 
 
-def test_a_set_stop_ends_the_source_and_loses_nothing_that_was_read(tmp_path: Path) -> None:
-    path = write_events(tmp_path / "p.jsonl", events(100))
-    stop = threading.Event()
-    source = JsonlSource(path, Partial, batch_size=10, stop=stop)
-    found: list[Partial] = []
-    flow = Dataflow("stopped")
-    stream = op.input("in", flow, source)
-    stream = op.inspect("stop", stream, lambda _step, event: stop.set() if event == events(100)[25] else None)
-    op.output("out", stream, TestingSink(found))
-    run_flow(flow)
-    assert found[:26] == events(26)
-    assert len(found) % 10 == 0
-    assert len(found) < 100
-
-
 def test_real_time_hands_over_events_when_they_arrived(tmp_path: Path) -> None:
     arrivals = [0.0, 0.15, 0.15, 0.3]
     written = [partial(0, revision, arrival_s=at) for revision, at in enumerate(arrivals)]
-    path = write_events(tmp_path / "p.jsonl", written)
-    source = JsonlSource(path, Partial, realtime=True)
-    came: list[float] = []
-    flow = Dataflow("realtime")
-    stream = op.map("time", op.input("in", flow, source), lambda _event: source.now())
-    op.output("out", stream, TestingSink(came))
-    run_flow(flow)
+    source = JsonlSource(write_events(tmp_path / "p.jsonl", written), Partial, realtime=True)
+    part = source.build_part("in", "part", None)
+    came = [source.now() for _ in drained(part)]
+    part.close()
     assert all(-0.001 <= at - due < 60 for at, due in zip(came, arrivals, strict=True))
 
 

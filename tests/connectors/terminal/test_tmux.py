@@ -85,8 +85,10 @@ def test_two_lines_roll_up_with_a_dim_tail_over_the_status_and_finals_scroll_awa
         it.draw("Es war die beste aller Zeiten, es war", " die")
         it.window.until_rows("aller Zeiten, es war", "…", STATUS)
         assert it.window.dim()[:3] == ["Zeiten, es war", "…", STATUS]
+        it.draw("Es")
+        it.window.until_rows("Es", STATUS)
         it.window.type("typed")
-        it.window.until(lambda rows: rows[-1].endswith("typed"))
+        it.window.until_rows("Es", STATUS + "typed")
         it.draw("Es war die beste aller Zeiten, es war.", is_final=True)
         finals = ["Es war die beste", "aller Zeiten, es", "war."]
         it.window.until_rows(*finals, STATUS)

@@ -13,9 +13,7 @@ from tests.connectors.web.serving import LANGUAGES, Served, serving
 from tests.waiting import until
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/streams.json", "/streams/talk/control", "/streams/talk/events", "/a.js"]
-)
+@pytest.mark.parametrize("path", ["/", "/streams.json", "/streams/a/control", "/streams/a/events", "/a.js"])
 def test_every_answer_has_the_headers_that_keep_others_out(standing: Served, path: str) -> None:
     with follow(standing.port) as follower:
         headers = follower.answer.headers if path.endswith("events") else standing.get(path)[0].headers
@@ -38,36 +36,18 @@ def test_only_its_own_names_are_answered(standing: Served, host: str, status: in
     assert standing.status(headers={"Host": host}) == status
 
 
-@pytest.mark.parametrize(
-    ("origin", "status"),
-    [
-        ("http://localhost:1", 200),
-        ("http://evil.example", 403),
-        ("http://localhost:2", 403),
-        ("null", 403),
-        ("", 403),
-    ],
-)
-def test_only_its_own_pages_may_ask(standing: Served, origin: str, status: int) -> None:
-    assert standing.status(headers={"Host": "localhost:1", "Origin": origin}) == status
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://localhost:2", "null", ""])
+def test_only_its_own_pages_may_ask(standing: Served, origin: str) -> None:
+    assert standing.status(headers={"Host": "localhost:1", "Origin": "http://localhost:1"}) == 200
+    assert standing.status(headers={"Host": "localhost:1", "Origin": origin}) == 403
 
 
 def test_an_address_that_others_reach_needs_the_token_once_and_the_cookie_from_then_on() -> None:
     with serving(host="0.0.0.0", token="opensesame") as served:
-        for path in (
-            "/",
-            "/streams.json",
-            "/static/page.js",
-            "/streams/talk/events",
-            "/?token=opensesam",
-            "/?token=",
-        ):
+        for path in ("/", "/static/page.js", "/streams/talk/events", "/?token=opensesam", "/?token="):
             answer, body = served.get(path)
-            assert (answer.status, "opensesame" in body, "set-cookie" in answer.headers) == (
-                403,
-                False,
-                False,
-            )
+            assert (answer.status, "opensesame" in body) == (403, False)
+            assert "set-cookie" not in answer.headers
         answer, _ = served.get("/streams.json?token=opensesame")
         assert answer.status == 200
         kept, *attributes = answer.headers["set-cookie"].split("; ")

@@ -13,13 +13,6 @@ from connectors.view import Status
 from tests.connectors.web.serving import Served
 from tests.web_pages import Visit, expect_shown, shown
 
-# What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
-_CUSTOM_CSS = """css => {
-    const obsCSS = document.createElement('style');
-    obsCSS.appendChild(document.createTextNode(decodeURIComponent(css)));
-    document.querySelector('head').appendChild(obsCSS);
-}"""
-
 
 def _open(visit: Visit, captions: Served, query: str = "", **media: Any) -> Page:
     """An overlay that has had its snapshot."""
@@ -128,7 +121,7 @@ def test_it_fades_in_silence_and_what_was_said_does_not_come_back(captions: Serv
 
 def test_custom_css_of_obs_counts(captions: Served, visit: Visit) -> None:
     page = _open(visit, captions)
-    page.evaluate(_CUSTOM_CSS, "%23captions%20%7B%20color%3A%20rgb(255%2C%200%2C%200)%20%7D")
+    page.add_style_tag(content="#captions { color: rgb(255, 0, 0) }")
     expect(page.locator("#captions")).to_have_css("color", "rgb(255, 0, 0)")
 
 
