@@ -138,8 +138,13 @@ def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_
         assert one.is_over
 
 
-@pytest.mark.parametrize(
-    ("level", "told"), [(-23.04, -23.0), (-math.inf, None), (math.nan, None), (None, None)]
-)
-def test_a_level_that_is_none_is_null(level: float | None, told: float | None) -> None:
-    assert state_of(Status(state="listening", level_dbfs=level), None).level_dbfs == told
+def test_finished_segments_are_forgotten_before_one_that_goes_on() -> None:
+    log = a_log(Bounds(segments=2))
+    for number in range(4):
+        log.caption(caption("text", number, final=number > 0))
+    assert list(fresh(log).segments) == [0, 3]
+
+
+@pytest.mark.parametrize("level", [-math.inf, math.nan, None])
+def test_a_level_that_is_none_is_null(level: float | None) -> None:
+    assert state_of(Status(state="listening", level_dbfs=level), None).level_dbfs is None

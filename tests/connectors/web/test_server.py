@@ -89,17 +89,34 @@ def test_stopping_gives_each_viewer_all_there_was_and_the_end(served: Served) ->
     served.server.stop()
 
 
-def deaf(served: Served) -> socket.socket:
+EVENTS = b"GET /streams/talk/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def deaf(served: Served, request: bytes = b"") -> socket.socket:
     """A connection whose client reads nothing."""
     one = socket.socket()
     one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     one.connect(("127.0.0.1", served.port))
-    for number in range(200):
-        served.hub.caption(caption("long " * 1000, number, final=True))
+    one.sendall(request)
     return one
 
 
-@pytest.mark.parametrize("path", ["/page.css", "/streams.json", "/nothing", "/streams/talk/events"])
+def say_much(served: Served) -> None:
+    for number in range(200):
+        served.hub.caption(caption("long " * 1000, number, final=True))
+
+
+def test_a_viewer_that_reads_no_more_is_cut(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "write_timeout_s", 0.2)
+    monkeypatch.setattr(Connection, "idle_timeout_s", 0.1)
+    with deaf(served, EVENTS):
+        until(lambda: served.hub.clients == 1)
+        time.sleep(0.3)  # in which nothing is said, so that it counts as no idle connection any more
+        say_much(served)
+        until(lambda: served.hub.clients == 0)
+
+
+@pytest.mark.parametrize("path", ["/page.css", "/streams.json", "/streams/talk/events"])
 def test_a_client_that_asks_and_asks_and_reads_nothing_is_let_go(
     served: Served, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
@@ -108,6 +125,7 @@ def test_a_client_that_asks_and_asks_and_reads_nothing_is_let_go(
     background = served.server._server
     assert background is not None
     connections = background.server_state.connections
+    say_much(served)
     with deaf(served) as client:
         client.setblocking(False)
         asked = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 50
@@ -122,9 +140,9 @@ def test_a_client_that_asks_and_asks_and_reads_nothing_is_let_go(
 
 
 def test_stopping_does_not_wait_for_a_viewer_that_takes_nothing(served: Served) -> None:
-    with deaf(served) as viewer:
-        viewer.sendall(b"GET /streams/talk/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    with deaf(served, EVENTS):
         until(lambda: served.hub.clients == 1)
+        say_much(served)
         began = time.monotonic()
         served.server.stop()
         assert time.monotonic() - began < 30
