@@ -1,5 +1,6 @@
-"""A program in a real terminal: tmux, with a server of its own."""
+"""A program in a real terminal: tmux, with a server of its own; and an output that says it is a terminal."""
 
+import io
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -73,3 +74,18 @@ def terminal(folder: Path, command: str, columns: int = 80, rows: int = 24) -> I
         yield window
     finally:
         window.end()
+
+
+class Tty(io.StringIO):
+    """An output that says it is a terminal and remembers what came at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[str] = []
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.sent.append(text)
+        return super().write(text)

@@ -49,39 +49,24 @@ def written(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]
     return write
 
 
-@pytest.fixture(scope="module")
-def objects() -> list[dict[str, Any]]:
+def test_each_message_is_an_object_that_tells_where_it_is_from() -> None:
     done = subprocess.run(
         [sys.executable, "-c", EVERYBODY], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, "")
-    return [json.loads(line) for line in done.stderr.splitlines()]
-
-
-def test_each_message_is_an_object(objects: list[dict[str, Any]]) -> None:
+    objects = [json.loads(line) for line in done.stderr.splitlines()]
     for one in objects:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one["time"])
-        assert re.fullmatch(r"[a-z_]+", one["event"])
         assert one["level"] in ("info", "notice", "warning", "error", "critical")
-        assert isinstance(one["message"], str)
-
-
-def test_a_message_has_its_name_and_its_fields(objects: list[dict[str, Any]]) -> None:
-    by_event = {one["event"]: one for one in objects}
-    opened = by_event["web_opened"]
-    assert (opened["level"], opened["port"], opened["lag_s"]) == ("notice", 80, None)
-    assert opened["where"] == {"a": [1, None]}
-    assert (by_event["segment_split"]["message"], by_event["segment_split"]["segment"]) == (
-        "segment s/0 is long", 0,
-    )  # fmt: skip
-
-
-def test_libraries_and_warnings_and_threads_are_told_apart(objects: list[dict[str, Any]]) -> None:
-    library = [one for one in objects if one["event"] == "library_message"]
+    opened, split, *library, died = objects
+    fields = {"event": "web_opened", "level": "notice", "port": 80, "lag_s": None, "where": {"a": [1, None]}}
+    assert opened.items() >= {**fields, "message": "captions at http://127.0.0.1/"}.items()
+    assert split.items() >= {"event": "segment_split", "message": "segment s/0 is long", "segment": 0}.items()
+    assert {one["event"] for one in library} == {"library_message"}
     assert [one["logger"] for one in library] == ["somebody.else", "py.warnings", "py.warnings"]
     assert library[0]["message"] == "a library's\nwarning"
-    (died,) = (one for one in objects if one["event"] == "thread_error")
-    assert (died["in_thread"], died["error"]) == ("worker", "ZeroDivisionError")
+    thread = {"event": "thread_error", "in_thread": "worker", "error": "ZeroDivisionError"}
+    assert died.items() >= thread.items()
     assert died["traceback"].startswith("Traceback (most recent call last):\n")
 
 

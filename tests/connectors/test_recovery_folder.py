@@ -2,63 +2,44 @@
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bytewax.recovery import init_db_dir
 
 from connectors.recovery import SCHEMA, RecoveryFolder, forget_unfinished
-from operators.errors import InputError, OutputError, UsageError
+from operators.errors import InputError, OutputError
 
 SETTINGS = {"translate": {"to": "German"}}
 
 
-def store(
-    folder: Path, *, workers: int, frontiers: dict[int, int], snaps: list[tuple[str, int, bool]]
-) -> Path:
-    """Stores of one execution; ``snaps`` are key, epoch and whether there is a state."""
-    init_db_dir(folder, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
-    path = folder / "part-0.sqlite3"
-    with sqlite3.connect(path) as db:
-        db.execute("INSERT INTO exs (ex_num, worker_count, resume_epoch) VALUES (3, ?, 2)", (workers,))
-        rows = [(3, worker, epoch) for worker, epoch in frontiers.items()]
-        db.executemany("INSERT INTO fronts (ex_num, worker_index, worker_frontier) VALUES (?, ?, ?)", rows)
-        states = [(key, epoch, b"state" if there else None) for key, epoch, there in snaps]
-        db.executemany(
-            "INSERT INTO snaps (step_id, state_key, snap_epoch, ser_change) VALUES ('step', ?, ?, ?)", states
-        )
-    db.close()
-    return path
-
-
-def left(path: Path) -> list[tuple[str, int]]:
-    db = sqlite3.connect(path)
-    rows = db.execute("SELECT state_key, snap_epoch FROM snaps ORDER BY state_key, snap_epoch").fetchall()
-    db.close()
-    return rows
-
-
-def test_snapshots_of_epochs_that_were_not_finished_are_forgotten(tmp_path: Path) -> None:
-    snaps = [("a", 4, True), ("a", 5, True), ("b", 6, True), ("c", 4, True)]
-    path = store(tmp_path, workers=1, frontiers={0: 5}, snaps=snaps)
-    forget_unfinished(tmp_path)
-    assert left(path) == [("a", 4), ("c", 4)]
-
-
-def test_the_slowest_worker_says_what_was_finished_and_one_that_said_nothing_began_where_all_did(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("workers", "frontiers", "snaps", "left"),
+    [
+        (1, {0: 5}, {("a", 4): 1, ("a", 5): 1, ("b", 6): 1, ("c", 4): 1}, [("a", 4), ("c", 4)]),
+        # A worker that said nothing began where all did.
+        (2, {0: 9}, {("a", 1): 1, ("a", 2): 1, ("a", 3): 1}, [("a", 1)]),
+        # A key that is over leaves nothing, unless its end was not finished.
+        (1, {0: 5}, {("over", 3): 1, ("over", 4): 0, ("open", 4): 1, ("open", 5): 0}, [("open", 4)]),
+    ],
+)
+def test_snapshots_of_epochs_that_were_not_finished_are_forgotten(
+    tmp_path: Path, workers: int, frontiers: Any, snaps: Any, left: list[tuple[str, int]]
 ) -> None:
-    snaps = [("a", 1, True), ("a", 2, True), ("a", 3, True)]
-    path = store(tmp_path, workers=2, frontiers={0: 9}, snaps=snaps)
+    init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+    with closing(sqlite3.connect(tmp_path / "part-0.sqlite3")) as db, db:
+        db.execute("INSERT INTO exs (ex_num, worker_count, resume_epoch) VALUES (3, ?, 2)", (workers,))
+        fronts = "INSERT INTO fronts (ex_num, worker_index, worker_frontier) VALUES (3, ?, ?)"
+        db.executemany(fronts, frontiers.items())
+        states = [(*place, b"state" if there else None) for place, there in snaps.items()]
+        of_step = "INSERT INTO snaps (step_id, state_key, snap_epoch, ser_change) VALUES ('step', ?, ?, ?)"
+        db.executemany(of_step, states)
     forget_unfinished(tmp_path)
-    assert left(path) == [("a", 1)]
-
-
-def test_a_key_that_is_over_leaves_nothing_unless_its_end_was_not_finished(tmp_path: Path) -> None:
-    snaps = [("over", 3, True), ("over", 4, False), ("open", 4, True), ("open", 5, False)]
-    path = store(tmp_path, workers=1, frontiers={0: 5}, snaps=snaps)
-    forget_unfinished(tmp_path)
-    assert left(path) == [("open", 4)]
+    with closing(sqlite3.connect(tmp_path / "part-0.sqlite3")) as db:
+        rows = db.execute("SELECT state_key, snap_epoch FROM snaps ORDER BY state_key, snap_epoch")
+        assert rows.fetchall() == left
 
 
 def test_a_folder_is_made_whole_used_by_one_and_taken_up_again(tmp_path: Path) -> None:
@@ -72,12 +53,10 @@ def test_a_folder_is_made_whole_used_by_one_and_taken_up_again(tmp_path: Path) -
     assert [one.name for one in tmp_path.iterdir()] == ["run"]
 
 
-def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tmp_path: Path) -> None:
+def test_another_version_and_any_other_folder_are_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "run"
     with RecoveryFolder(path, SETTINGS):
         pass
-    with pytest.raises(UsageError, match=r"translate\.to is 'German' there and 'French' here"):
-        RecoveryFolder(path, {"translate": {"to": "French"}})
     for schema in (1, SCHEMA + 1):
         (path / "run.json").write_text(f'{{"schema": {schema}, "workers": 1}}')
         with pytest.raises(InputError, match=f"surtitle .schema {schema}, not {SCHEMA}.: finish"):
@@ -95,12 +74,4 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
     us = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: us + 1)
     with pytest.raises(InputError, match="run belongs to another user: give a folder of your own"):
-        RecoveryFolder(tmp_path / "run", SETTINGS)
-
-
-def test_a_damaged_store_is_one_sentence(tmp_path: Path) -> None:
-    with RecoveryFolder(tmp_path / "run", SETTINGS):
-        pass
-    (tmp_path / "run" / "part-0.sqlite3").write_bytes(b"no database " * 400)
-    with pytest.raises(InputError, match="start over"):
         RecoveryFolder(tmp_path / "run", SETTINGS)

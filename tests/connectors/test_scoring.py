@@ -1,6 +1,5 @@
 """Scores of other programs, and the journal of a run that broke off or could not begin."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,35 +8,25 @@ from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_
 from operators.errors import InputError, UsageError
 
 
-def program(folder: Path, script: str) -> None:
-    """A comet-score of our own."""
-    (folder / "comet-score").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "comet-score").chmod(0o755)
-
-
 def test_comet_is_asked_of_its_program_once_for_all_systems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    checkpoint = tmp_path / "model.ckpt"
+    checkpoint, program = tmp_path / "model.ckpt", tmp_path / "comet-score"
     checkpoint.touch()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="unbabel-comet"):
+        check_comet(checkpoint)
     # Its arguments: -s SOURCE -r REFERENCE -t FIRST SECOND …
-    program(tmp_path, r'printf "$6\tSegment 0\tscore: 0.1\n$6\tscore: 0.7512\n$7\tscore: -0.2\n"')
+    scores = r'printf "$6\tSegment 0\tscore: 0.1\n$6\tscore: 0.7512\n$7\tscore: -0.2\n"'
+    program.write_text(f"#!/bin/sh\n{scores}\n")
+    program.chmod(0o755)
     assert "model.ckpt" in check_comet(checkpoint)
     assert comet_scores(checkpoint, ["a"], ["b"], [["c"], ["d"]]) == [0.7512, -0.2]
-    program(tmp_path, "echo 'it is broken' >&2; exit 3")
+    program.write_text("#!/bin/sh\necho 'it is broken' >&2; exit 3\n")
     with pytest.raises(InputError, match="it is broken"):
         comet_scores(checkpoint, ["a"], ["b"], [["c"]])
     with pytest.raises(InputError, match="not a COMET checkpoint"):
         check_comet(tmp_path / "none.ckpt")
-
-
-def test_without_its_program_comet_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="unbabel-comet"):
-        check_comet(tmp_path / "model.ckpt")
 
 
 def test_a_sentencepiece_tokenizer_is_used_only_where_its_file_is(

@@ -1,5 +1,6 @@
 """What is stored says which version it is of; an older one is read or refused by name."""
 
+import hashlib
 import json
 import zlib
 from pathlib import Path
@@ -16,7 +17,6 @@ from connectors.microphone.source import MicrophonePosition
 from connectors.recovery import SCHEMA
 from operators.decoding.translator import SegmentState, Window
 from operators.errors import InputError
-from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.protocol import NumberingState
 from operators.sentences.joining import SentencesState
@@ -41,57 +41,18 @@ FIRST: dict[str, dict[str, Any]] = {
         "signature": "tok:13a",
     },
 }  # fmt: skip
-#: The order in which the fields of an event are written: files of two versions can be compared byte by byte.
-#: (A ``language`` is only written where there are several.)
-ORDER = {
-    "partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence is_stable",
-    "translation": "stream segment revision is_final language source text tokens pieces start_s end_s "
-    "arrival_s started_s ready_s overtaken effort trouble is_stable",
-    "caption": "stream segment revision is_final language source shown withheld start_s end_s arrival_s "
-    "started_s ready_s overtaken shown_s effort trouble mask_k",
-}
-#: All that snapshots hold, as of `SCHEMA`.
-STATES = {
-    "AudioPosition": "samples is_over begun_at",
-    "ErasureState": "open raw shown",
-    "FileState": "size records lost reason",
-    "JsonlPosition": "offset clock_s",
-    "MicrophonePosition": "samples",
-    "NumberingState": "stream next_segment unfinished heard_s",
-    "OpenSentence": "pieces revision text",
-    "Partial": "stream segment revision is_final language text start_s end_s arrival_s is_sentence is_stable",
-    "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
-    "SegmentState": "windows pivot",
-    "SentencesState": "stream open arrival_s ended spellings",
-    "DisplayState": "open",
-    "Spellings": "is_capital",
-    "StageState": "open pending",
-    "Final": "source target start_s end_s heard",
-    "Window": "source output stood text",
-    "WriterState": "free_ms held heard",
-    "_TextState": "tokens erased",
-    "_Total": "length erased",
-}
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)
-def test_a_file_of_the_first_version_is_read(kind: str, tmp_path: Path) -> None:
+def test_a_file_of_the_first_version_is_read_and_one_of_a_later_version_refused_by_name(
+    kind: str, tmp_path: Path
+) -> None:
     path = tmp_path / "events.jsonl"
     # Other programs may leave the name out.
     for fields in ({"event": kind} | FIRST[kind], FIRST[kind]):
         path.write_text(json.dumps(fields))
         assert event_type_of(path) is EVENT_TYPES[kind]
         assert validate(path, EVENT_TYPES[kind]) == 1
-
-
-@pytest.mark.parametrize("kind", ORDER)
-def test_fields_are_written_in_the_order_of_the_first_version(kind: str) -> None:
-    assert " ".join(EVENT_TYPES[kind].__struct_fields__) == ORDER[kind]
-
-
-@pytest.mark.parametrize("kind", EVENT_TYPES)
-def test_a_file_of_a_later_version_is_refused_by_name(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
     path.write_text(json.dumps({"event": f"{kind}/2"} | FIRST[kind]))
     for read in (event_type_of, lambda path: validate(path, EVENT_TYPES[kind])):
         with pytest.raises(InputError, match=f"events.jsonl, line 1: .*{kind}/2"):
@@ -105,8 +66,9 @@ def test_states_change_only_with_the_schema_of_the_folder() -> None:
         SentencesState, DisplayState, StageState, WriterState,
     ):  # fmt: skip
         _collect(state, found)
-    assert (SCHEMA, found) == (9, STATES), (
-        "a state has changed: write down what it is now, and raise SCHEMA unless the older one is read"
+    digest = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:16]
+    assert (SCHEMA, digest) == (9, "c2642d61d04f8e06"), (
+        f"a state has changed: raise SCHEMA unless the older one is read; now they are {found}"
     )
 
 
@@ -125,8 +87,3 @@ def _collect(kind: Any, found: dict[str, str]) -> None:
         found[kind.__name__] = " ".join(kind.__struct_fields__)
         for field in get_type_hints(kind).values():
             _collect(field, found)
-
-
-def test_every_event_has_a_first_version() -> None:
-    assert FIRST.keys() == EVENT_TYPES.keys()
-    assert all(issubclass(kind, Event) for kind in EVENT_TYPES.values())

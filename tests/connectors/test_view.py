@@ -1,12 +1,13 @@
 """Captions as rows, and what of them is settled; the status line: what it says, and what it leaves out."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.view import CaptionRow, Status, roll_up, row_width, status_text
+from connectors.view import Status, roll_up, row_width, status_text
 from operators.text import cleaned, width
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
@@ -35,63 +36,46 @@ def test_an_open_caption_takes_two_rows_at_most_and_ends_with_the_newest_text(
     assert not any(row.dim and after.plain for row, after in pairwise(shown))
 
 
-def test_what_is_not_settled_is_dim() -> None:
-    assert roll_up("one two three", 7, stands=7, goes_on=False) == [
-        CaptionRow("one two"),
-        CaptionRow("", "three"),
-    ]
-    assert roll_up("one two three", 9, stands=3, goes_on=True) == [
-        CaptionRow("one", " two"),
-        CaptionRow("", "three…"),
-    ]
-    assert roll_up("最好的时代", 6, stands=2, goes_on=False) == [
-        CaptionRow("最好", "的"),
-        CaptionRow("", "时代"),
-    ]
-
-
-def test_the_ellipsis_of_a_full_line_moves_no_word() -> None:
-    assert roll_up("one two", 8, stands=7, goes_on=True) == [CaptionRow("one two", "…")]
-    assert roll_up("one two", 7, stands=7, goes_on=True) == [CaptionRow("one two"), CaptionRow("", "…")]
-    assert roll_up("", 7, stands=0, goes_on=True) == [CaptionRow("", "…")]
-    assert roll_up("", 7, stands=0, goes_on=False) == []
+@pytest.mark.parametrize(
+    ("text", "columns", "stands", "goes_on", "rows"),
+    [
+        ("one two three", 7, 7, False, [("one two", ""), ("", "three")]),
+        ("one two three", 9, 3, True, [("one", " two"), ("", "three…")]),
+        ("最好的时代", 6, 2, False, [("最好", "的"), ("", "时代")]),
+        # The ellipsis of a full line moves no word.
+        ("one two", 8, 7, True, [("one two", "…")]),
+        ("one two", 7, 7, True, [("one two", ""), ("", "…")]),
+        ("", 7, 0, True, [("", "…")]),
+        ("", 7, 0, False, []),
+    ],
+)
+def test_what_is_not_settled_is_dim(
+    text: str, columns: int, stands: int, goes_on: bool, rows: list[tuple[str, str]]
+) -> None:
+    shown = roll_up(text, columns, stands=stands, goes_on=goes_on)
+    assert [(row.plain, row.dim) for row in shown] == rows
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("known", "said"),
     [
-        (
-            Status(state="speech", level_dbfs=-33.0, elapsed_s=754.6, lag_s=0.84),
-            "[████▌     ]  12:34  lag 0.8 s",
-        ),
-        (Status(state="speech", dropped_s=2.44, overtaken=3), "2.4 s of sound lost  3 overtaken"),
-        (Status(state="speech", elapsed_s=5, duration_s=3905), "0:05 of 1:05:05"),
+        ({"level_dbfs": -33.0, "elapsed_s": 754.6, "lag_s": 0.84}, "[████▌     ]  12:34  lag 0.8 s"),
+        ({"dropped_s": 2.44, "overtaken": 3}, "2.4 s of sound lost  3 overtaken"),
+        ({"elapsed_s": 5, "duration_s": 3905}, "0:05 of 1:05:05"),
     ],
 )
-def test_the_status_tells_what_is_known_and_losses_if_there_are_any(status: Status, said: str) -> None:
-    assert status_text(status, 80) == f"speech  {said}"
+def test_the_status_tells_what_is_known_and_losses_if_there_are_any(known: Any, said: str) -> None:
+    assert status_text(Status(state="speech", **known), 80) == f"speech  {said}"
 
 
 @pytest.mark.parametrize(
-    ("level_dbfs", "meter"),
-    [
-        (-60.0, "          "),
-        (-90.0, "          "),
-        (float("-inf"), "          "),
-        (float("nan"), "          "),
-        (-30.0, "█████     "),
-        (0.0, "██████████"),
-        (6.0, "██████████"),
-    ],
+    ("level_dbfs", "length"),
+    [(-60.0, 0), (-90.0, 0), (float("-inf"), 0), (float("nan"), 0), (-30.0, 5), (0.0, 10), (6.0, 10)],
 )
-def test_the_meter_goes_from_minus_60_to_0_dbfs(level_dbfs: float, meter: str) -> None:
-    assert status_text(Status(state="speech", level_dbfs=level_dbfs), 80) == f"speech  [{meter}]"
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_an_encoding_without_blocks_gets_a_meter_of_hashes(encoding: str) -> None:
-    status = Status(state="speech", level_dbfs=-30)
-    assert status_text(status, 80, encoding) == "speech  [#####     ]"
+def test_the_meter_goes_from_minus_60_to_0_dbfs(level_dbfs: float, length: int) -> None:
+    status = Status(state="speech", level_dbfs=level_dbfs)
+    for encoding, bar in (("utf-8", "█"), ("ascii", "#"), ("latin-1", "#")):
+        assert status_text(status, 80, encoding) == f"speech  [{bar * length:10}]"
 
 
 def test_hostile_words_stay_words_in_one_line() -> None:

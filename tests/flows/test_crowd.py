@@ -12,9 +12,9 @@ from pathlib import Path
 
 from connectors.jsonl.files import validate
 from operators.events import Caption
-from tests.connectors.web.serving import soon
 from tests.flows.talk import write_paced_talk
 from tests.program import SURTITLE
+from tests.waiting import until
 
 SEGMENTS = 3
 # More than a run of so few files can hold at each port, and what this process may open itself.
@@ -86,7 +86,7 @@ def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path) -
         crowd(stack, metrics, *said)
         crowd(stack, web, *said)
         # One probe may come while all are being answered, or all files are in use.
-        soon(lambda: is_well(metrics))
+        until(lambda: is_well(metrics))
         assert process.stderr is not None
         end = process.stderr.readline()
         assert (

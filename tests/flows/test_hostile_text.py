@@ -44,8 +44,8 @@ from operators.serving.service import DirectService
 from operators.stages.display import caption
 from operators.subtitles.writer import Columns, SubtitleWriter
 from operators.text import cleaned
-from tests.connectors.terminal.emulator import Tty
 from tests.flows.talk import partials, write
+from tests.tmux import Tty
 from tests.toy import ToyStore
 
 _END, _HEAD, _TAIL = 256, 257, 258

@@ -15,24 +15,20 @@ from connectors.files.watch import OutputWatch
 from connectors.jsonl.files import read_events
 from operators.events import Caption
 from operators.languages import Direction
+from tests import subtitled
 
 GERMAN = Direction.of("English", "German")
 
 
-def files(folder: Path, told: list[str] | None = None) -> tuple[RoomFiles, OutputWatch]:
-    watch = OutputWatch(lambda event: (told if told is not None else []).append(event.sentence))
+def files(folder: Path) -> tuple[RoomFiles, OutputWatch]:
+    watch = OutputWatch(lambda _: None)
     one = RoomFiles(folder, watch)
     one.begin()
     return one, watch
 
 
-def caption(
-    stream: str, segment: int, shown: str, *, at_s: float, is_final: bool = True, **more: Any
-) -> Caption:
-    return Caption(
-        stream=stream, segment=segment, revision=int(is_final), is_final=is_final, source="said", shown=shown,
-        withheld="", start_s=at_s, end_s=at_s + 1.5, arrival_s=at_s + 1.6, ready_s=at_s + 1.7, **more,
-    )  # fmt: skip
+def caption(stream: str, segment: int, shown: str, *, at_s: float, **more: Any) -> Caption:
+    return subtitled.caption(shown, at_s, at_s + 1.5, stream=stream, segment=segment, **more)
 
 
 def cues(path: Path) -> list[tuple[str, str]]:
@@ -40,25 +36,23 @@ def cues(path: Path) -> list[tuple[str, str]]:
 
 
 def test_each_room_gets_its_finals_at_once_and_its_subtitles_when_it_ends(tmp_path: Path) -> None:
-    written, watch = files(tmp_path / "rooms")
+    written, watch = files(tmp_path)
     for room, began_s in (("hall.aa", 100.0), ("aula.bb", 200.0)):
         written.write(caption(room, 0, "Gu", at_s=began_s + 1, is_final=False), GERMAN, began_s)
         written.write(caption(room, 0, f"Guten Tag {room}", at_s=began_s + 1), GERMAN, began_s)
-        [final] = read_events(tmp_path / "rooms" / f"{room}.jsonl", Caption)
-        assert (final.shown, final.start_s, final.ready_s) == (f"Guten Tag {room}", 1.0, 2.7)
+        [final] = read_events(tmp_path / f"{room}.jsonl", Caption)
+        assert (final.shown, final.start_s, final.ready_s) == (f"Guten Tag {room}", 1.0, 2.5)
     written.end("hall.aa")
-    assert cues(tmp_path / "rooms" / "hall.aa.vtt") == [("00:00:01.000", "Guten Tag hall.aa")]
-    assert not (tmp_path / "rooms" / "aula.bb.vtt").exists()
+    assert cues(tmp_path / "hall.aa.vtt") == [("00:00:01.000", "Guten Tag hall.aa")]
+    assert not (tmp_path / "aula.bb.vtt").exists()
     written.close()
-    assert cues(tmp_path / "rooms" / "aula.bb.vtt") == [("00:00:01.000", "Guten Tag aula.bb")]
+    assert cues(tmp_path / "aula.bb.vtt") == [("00:00:01.000", "Guten Tag aula.bb")]
     # Of another worker, which had not ended yet.
     written.write(caption("aula.bb", 1, "Danke", at_s=210.0), GERMAN, 200.0)
     written.close()
-    assert [one.shown for one in read_events(tmp_path / "rooms" / "aula.bb.jsonl", Caption)] == [
-        "Guten Tag aula.bb",
-        "Danke",
-    ]
-    assert len(cues(tmp_path / "rooms" / "aula.bb.vtt")) == 2
+    finals = [one.shown for one in read_events(tmp_path / "aula.bb.jsonl", Caption)]
+    assert finals == ["Guten Tag aula.bb", "Danke"]
+    assert len(cues(tmp_path / "aula.bb.vtt")) == 2
     assert watch.missing() == []
 
 
@@ -89,16 +83,14 @@ def test_rooms_that_are_over_hold_no_files_and_are_not_remembered(tmp_path: Path
 def test_what_cannot_be_written_is_counted_and_holds_up_no_room(
     tmp_path: Path, put: Callable[[Path], None]
 ) -> None:
-    told: list[str] = []
-    written, watch = files(tmp_path, told)
+    written, watch = files(tmp_path)
     put(tmp_path / "hall.aa.jsonl")
     written.write(caption("hall.aa", 0, "Guten Tag", at_s=1.0), GERMAN, 0.0)
     written.write(caption("aula.bb", 0, "Hallo", at_s=1.0), GERMAN, 0.0)
-    assert any("hall.aa.jsonl cannot be written" in sentence for sentence in told)
     written.close()
     assert [one.shown for one in read_events(tmp_path / "aula.bb.jsonl", Caption)] == ["Hallo"]
     assert cues(tmp_path / "hall.aa.vtt") == [("00:00:01.000", "Guten Tag")]
-    assert [one.records for one in watch.missing()] == [1]
+    assert [(Path(one.path).name, one.records) for one in watch.missing()] == [("hall.aa.jsonl", 1)]
 
 
 @given(st.text(max_size=100), st.text("0123456789abcdef", min_size=6, max_size=6))

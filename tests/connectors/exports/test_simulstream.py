@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from connectors.exports.simulstream import log_lines, write_simulstream
 from operators.errors import InputError
-from operators.events import Caption
 from operators.metrics.tokenizers import tokenizer
 from tests.flows.talk import SHOWN, captions
+from tests.subtitled import caption
 
 word = tokenizer("word")
 texts = st.lists(st.sampled_from(["a", "b", "c d"]), max_size=5).map(" ".join)
@@ -24,17 +24,10 @@ def written(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def caption(segment: int, text: str, number: int) -> Caption:
-    return Caption(
-        stream="s", segment=segment, revision=number, is_final=False, source="", shown=text, withheld="",
-        start_s=0, end_s=number, arrival_s=number, ready_s=number + 0.5,
-    )  # fmt: skip
-
-
 @given(histories)
 def test_lines_in_order_give_the_text_and_delete_only_what_is_there(history: list[tuple[int, str]]) -> None:
     screen, shown = list[str](), dict[int, str]()
-    made = [caption(segment, text, number) for number, (segment, text) in enumerate(history)]
+    made = [caption(text, segment=segment) for segment, text in history]
     for one, line in zip(made, list(log_lines(made, word))[1:], strict=True):
         deleted, generated = cast("Any", line["deleted_tokens"]), cast("Any", line["generated_tokens"])
         kept = len(screen) - len(deleted)
@@ -62,10 +55,8 @@ def test_the_log_names_the_recording_first_and_then_tells_each_update(tmp_path: 
 
 def test_streams_have_logs_of_their_own(tmp_path: Path) -> None:
     write_simulstream(captions(stream="a.b") + captions(stream="a.c"), tmp_path / "log", word)
-    names = {
-        line["id"]: line["metadata"]["wav_name"] for line in written(tmp_path / "log") if "metadata" in line
-    }
-    assert names == {0: "a.b.wav", 1: "a.c.wav"}
+    named = [(one["id"], one["metadata"]) for one in written(tmp_path / "log") if "metadata" in one]
+    assert named == [(0, {"wav_name": "a.b.wav"}), (1, {"wav_name": "a.c.wav"})]
 
 
 def test_streams_that_readers_would_take_for_one_are_refused(tmp_path: Path) -> None:

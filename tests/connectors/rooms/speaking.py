@@ -31,7 +31,8 @@ class Flow:
     def __init__(self, rooms: RoomRegistry, hub: Hub) -> None:
         self._rooms = rooms
         self._hub = hub
-        self._heard: dict[str, list[int]] = {}
+        #: The open segment of each room, and its bytes of sound.
+        self._heard: dict[str, tuple[int, int]] = {}
         #: Bytes of sound that were heard so far, in all rooms.
         self.heard = 0
         #: Cleared while the recogniser is busy.
@@ -55,27 +56,20 @@ class Flow:
             self._hear(chunk)
 
     def _hear(self, chunk: AudioChunk) -> None:
-        heard = self._heard.setdefault(chunk.stream, [])
-        over = chunk.pauses or chunk.is_last
+        segment, count = self._heard.get(chunk.stream, (0, 0))
         self.heard += len(chunk.pcm)
-        if chunk.pcm and (not heard or heard[-1] < 0):
-            heard.append(0)
-        if chunk.pcm:
-            heard[-1] += len(chunk.pcm)
-        open_ = bool(heard) and heard[-1] > 0
-        if open_ and (chunk.pcm or over):
-            is_over = self._show(chunk.stream, len(heard) - 1, heard[-1], is_final=over)
-            assert not is_over
-        if over and open_:
-            heard[-1] = -heard[-1]
+        count += len(chunk.pcm)
+        is_over = bool(chunk.pauses) or chunk.is_last
+        if count and (chunk.pcm or is_over):
+            shown = caption(str(count), stream=chunk.stream, segment=segment, is_final=is_over)
+            self._hub.caption(shown)
+            assert not self._rooms.shown(shown)
+        if count and is_over:
+            segment, count = segment + 1, 0
+        self._heard[chunk.stream] = segment, count
         self._rooms.processed(chunk)
-        if chunk.is_last and self._rooms.ended(chunk.stream, len(heard)):
+        if chunk.is_last and self._rooms.ended(chunk.stream, segment):
             self._hub.end(chunk.stream)
-
-    def _show(self, stream: str, segment: int, count: int, *, is_final: bool) -> bool:
-        shown = caption(str(count), stream=stream, segment=segment, is_final=is_final, source="")
-        self._hub.caption(shown)
-        return self._rooms.shown(shown)
 
 
 class Serving(Served):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from connectors.rooms.keys import RoomKeys
 from connectors.rooms.registry import RoomRegistry
-from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits
+from connectors.rooms.room import BYTES_PER_SECOND, RoomLimits
 from operators.errors import InputError, UsageError
-from operators.events import AudioChunk, Caption, channel_of
+from operators.events import AudioChunk, channel_of
 from operators.languages import language
 from tests.subtitled import caption
 
@@ -19,8 +19,7 @@ from tests.subtitled import caption
 class Clock:
     """Time that a test moves."""
 
-    def __init__(self) -> None:
-        self.now_s = 100.0
+    now_s = 100.0
 
     def __call__(self) -> float:
         return self.now_s
@@ -29,10 +28,6 @@ class Clock:
 def registry(clock: Clock | None = None, **limits: Any) -> RoomRegistry:
     written = (language("German"), language("Hebrew"))
     return RoomRegistry(RoomLimits(**limits), (language("English"),), written, clock or Clock())
-
-
-def final(room: Room, segment: int) -> Caption:
-    return caption(stream=room.stream, segment=segment)
 
 
 def recognise(rooms: RoomRegistry, chunks: list[AudioChunk]) -> None:
@@ -104,30 +99,36 @@ def test_sound_in_short_messages_is_no_more_work_for_the_flow_than_in_long_ones(
 def test_a_room_with_several_languages_leaves_after_the_last_caption_of_each() -> None:
     rooms = registry()
     room = rooms.open("hall", None, "German,Hebrew")
+    final = caption(stream=room.stream)
     room.end()
     assert not rooms.ended(room.stream, 1)
-    assert not rooms.shown(final(room, 0))
+    assert not rooms.shown(final)
     assert rooms.direction(channel_of(room.stream, "he")).code == "en-he"
-    assert rooms.shown(final(room, 0))
+    assert rooms.shown(final)
     assert rooms.has_left(channel_of(room.stream, "he"))
 
 
-def test_languages_are_those_that_are_offered() -> None:
-    rooms = registry()
+@pytest.mark.parametrize(
+    ("spoken", "written", "codes"),
+    [("en", "he", ["en-he"]), (None, None, ["en-de"]), (None, "he, German", ["en-he", "en-de"])],
+)
+def test_languages_are_those_that_are_offered(
+    spoken: str | None, written: str | None, codes: list[str]
+) -> None:
+    assert [one.code for one in registry().open("hall", spoken, written).directions] == codes
 
-    def opened(source: str | None, target: str | None) -> list[str]:
-        return [one.code for one in rooms.open("hall", source, target).directions]
 
-    assert opened("en", "he") == ["en-he"]
-    assert opened(None, None) == ["en-de"]
-    assert opened(None, "he, German") == ["en-he", "en-de"]
-    with pytest.raises(UsageError, match="'de,German' names a language twice; name each once"):
-        opened(None, "de,German")
-    with pytest.raises(UsageError, match="'Danish' cannot be written here; choose from German, Hebrew"):
-        rooms.open("hall", None, "Danish")
-    with pytest.raises(UsageError, match="'Klingon' cannot be spoken here; choose from English"):
-        rooms.open("hall", "Klingon", None)
-    assert [one.code for one in rooms.directions] == ["en-de", "en-he"]
+@pytest.mark.parametrize(
+    ("spoken", "written", "reason"),
+    [
+        (None, "de,German", "'de,German' names a language twice"),
+        (None, "Danish", "'Danish' cannot be written here; choose from German, Hebrew"),
+        ("Klingon", None, "'Klingon' cannot be spoken here; choose from English"),
+    ],
+)
+def test_other_languages_are_refused(spoken: str | None, written: str | None, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        registry().open("hall", spoken, written)
 
 
 @pytest.mark.parametrize("drift", [-3e-4, 3e-4])

@@ -18,6 +18,7 @@ from operators.errors import UsageError
 from operators.notifications import OutputChanged
 from operators.secret import Secret
 from tests.subtitled import caption
+from tests.waiting import until
 
 PASSWORD, SALT, CHALLENGE = "käse", "salz", "frage"
 
@@ -79,13 +80,6 @@ def sending(port: int, watch: OutputWatch) -> Iterator[posting.PostPartition]:
     part.close()
 
 
-def soon(is_so: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(obs.PASSWORD_VARIABLE, PASSWORD)
@@ -114,14 +108,14 @@ def test_obs_that_was_away_or_does_not_stream_gets_what_waits_and_it_is_told() -
     server.is_streaming = False
     with sending(server.port, watch := OutputWatch(told.append)) as part:
         part.write_batch([caption("Eins.", 0, 1)])
-        soon(lambda: told)
+        until(lambda: told)
         server.is_streaming = True
-        soon(lambda: server.texts == ["Eins."])
+        until(lambda: server.texts == ["Eins."])
         server.stop()
         part.write_batch([caption("Zwei.", 1, 2)])
-        soon(lambda: len(told) == 3)
+        until(lambda: len(told) == 3)
         again = Obs(server.port)
-        soon(lambda: again.texts == ["Zwei."])
+        until(lambda: again.texts == ["Zwei."])
     again.stop()
     assert [one.is_late for one in told] == [True, False, True, False]
     assert "no stream runs there" in told[0].sentence
@@ -135,7 +129,7 @@ def test_a_wrong_password_is_said_and_another_address_is_refused(monkeypatch: py
     server = Obs()
     with sending(server.port, OutputWatch(told.append)) as part:
         part.write_batch([caption("Eins.", 0, 1)])
-        soon(lambda: told)
+        until(lambda: told)
     server.stop()
     assert f"it wants another password in {obs.PASSWORD_VARIABLE}" in told[0].sentence
     assert "wrong" not in told[0].sentence

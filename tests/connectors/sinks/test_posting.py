@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -26,19 +26,14 @@ from tests.program import surtitle
 from tests.subtitled import caption
 
 
-class Request(NamedTuple):
-    path: str
-    headers: Message
-    body: bytes
-
-
-class Receiver:
+class Receiver(ThreadingHTTPServer):
     """Answers with a status each; repeats the last one."""
 
     def __init__(self, *statuses: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.statuses = list(statuses)
-        self.requests: list[Request] = []
-        self.url = ""
+        self.requests: list[_Handler] = []
+        self.url = f"http://127.0.0.1:{self.server_port}/in?cid=key"
         self.answers = threading.Event()
         self.answers.set()
 
@@ -46,40 +41,39 @@ class Receiver:
     def numbers(self) -> list[int]:
         return [json.loads(request.body)["sequence"] for request in self.requests]
 
-    def status(self, request: Request) -> int:
-        self.answers.wait(30)
-        self.requests.append(request)
-        return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+    body: bytes
+
+    def do_POST(self) -> None:
+        self.body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.answers.wait(30)
+        self.server.requests.append(self)
+        statuses = self.server.statuses
+        status = statuses.pop(0) if len(statuses) > 1 else statuses[0]
+        if not status:
+            self.connection.close()  # as a server that crashes after it has taken it
+            return
+        self.send_response(status)
+        self.send_header("Location", self.server.url)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @contextmanager
 def receiving(*statuses: int) -> Iterator[Receiver]:
-    receiver = Receiver(*statuses)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status = receiver.status(Request(self.path, self.headers, body))
-            if not status:
-                self.connection.close()  # as a server that crashes after it has taken it
-                return
-            self.send_response(status)
-            self.send_header("Location", receiver.url)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    with Receiver(*statuses) as receiver:
+        thread = threading.Thread(target=receiver.serve_forever, args=(0.01,))
         thread.start()
-        receiver.url = f"http://127.0.0.1:{server.server_port}/in?cid=key"
         try:
             yield receiver
         finally:
             receiver.answers.set()
-            server.shutdown()
+            receiver.shutdown()
             thread.join()
 
 
@@ -135,7 +129,7 @@ def test_a_receiver_that_fails_gets_all_in_order_and_can_tell_what_is_repeated(
     assert watch.missing() == []
 
 
-def test_captions_do_not_wait_and_what_is_too_much_is_counted(
+def test_captions_do_not_wait_what_is_too_much_is_counted_and_after_the_end_nothing_is_sent(
     monkeypatch: pytest.MonkeyPatch, watch: OutputWatch
 ) -> None:
     monkeypatch.setattr(posting, "_END_S", 0.2)
@@ -147,6 +141,9 @@ def test_captions_do_not_wait_and_what_is_too_much_is_counted(
         assert receiver.requests == []
         assert len(part.snapshot().waiting) == posting.MAX_WAITING
         part.close()
+        receiver.answers.set()
+        part._thread.join(5)
+        assert not part._thread.is_alive()
     assert [one.records for one in watch.missing()] == [posting.MAX_WAITING + 5]
 
 
@@ -166,29 +163,15 @@ def test_what_was_not_taken_is_sent_by_the_resumed_run_with_the_same_numbers(wat
     assert {request.headers["Idempotency-Key"] for request in receiver.requests[:2]} == first
 
 
-def test_after_the_end_of_a_run_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, watch: OutputWatch) -> None:
-    monkeypatch.setattr(posting, "_END_S", 0.1)
-    with receiving(503) as receiver:
-        part = posting_to(receiver, watch)
-        part.write_batch([caption("Eins.", 0, 1)])
-        part.close()
-        part._thread.join(5)
-        assert not part._thread.is_alive()
-    assert [(one.records, one.reason) for one in watch.missing()] == [(1, "status 503")]
-
-
 @pytest.mark.parametrize(
     "address", ["ftp://host/?key=1", "http://[::1/x", "http://host/ä", "http://host/a b", "http://host:x/"]
 )
-def test_an_address_is_of_http_or_https(address: str, watch: OutputWatch) -> None:
+def test_an_address_or_a_secret_that_cannot_be_used_is_refused_and_not_shown(
+    address: str, watch: OutputWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match=r"^(ftp|http).*give one of https or http") as refused:
         webhook.make(Secret(address), watch=watch)
     assert "key" not in str(refused.value)
-
-
-def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(
-    monkeypatch: pytest.MonkeyPatch, watch: OutputWatch
-) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, "hunter2\n")
     with pytest.raises(UsageError, match="without spaces or line ends") as refused:
         webhook.make(Secret("http://host/"), watch=watch)
@@ -199,17 +182,12 @@ def test_a_secret_that_cannot_be_sent_is_refused_and_not_shown(
 def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
     error: type[Exception], lost: list[int], told: list[OutputChanged], watch: OutputWatch
 ) -> None:
-    def send(url: str, final: posting.NumberedFinal, _run: str) -> int:
-        sent.append(final.caption.text)
-        if len(sent) == 1:
-            raise error(f"bad {url}")
-        return 200
-
-    sent: list[str] = []
-    part = PostSink("http://host/?key=1", send, watch=watch).build_part("", "", None)
+    url = "http://host/?key=1"
+    send = Mock(side_effect=[error(f"bad {url}"), 200, 200])
+    part = PostSink(url, send, watch=watch).build_part("", "", None)
     part.write_batch([caption("Eins.", 0, 1), caption("Zwei.", 1, 2)])
     part.close()
-    assert sent[-1] == "Zwei."
+    assert send.call_args.args[1].caption.text == "Zwei."
     assert [one.records for one in watch.missing()] == lost
     assert "key" not in f"{told} {watch.missing()}"
 
@@ -217,13 +195,12 @@ def test_no_error_of_a_request_stops_later_ones_or_shows_the_address(
 def test_a_user_in_the_address_is_sent_as_such(monkeypatch: pytest.MonkeyPatch, watch: OutputWatch) -> None:
     with receiving(200) as receiver:
         receiver.url = receiver.url.replace("//", "//user:p%40ss@")
-        for secret in ("", "word"):
+        for secret, sent in (("", "Basic dXNlcjpwQHNz"), ("word", "Bearer word")):
             monkeypatch.setenv(SECRET_VARIABLE, secret)
             part = posting_to(receiver, watch)
             part.write_batch([caption("Eins.", 0, 1)])
             part.close()
-    sent = [request.headers["Authorization"] for request in receiver.requests]
-    assert sent == ["Basic dXNlcjpwQHNz", "Bearer word"]
+            assert receiver.requests[-1].headers["Authorization"] == sent
 
 
 def test_a_final_that_is_refused_is_left_out_and_counted(watch: OutputWatch) -> None:
@@ -262,6 +239,5 @@ def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) 
         options = ["--set", f"output.webhook={receiver.url}", "--set", f"output.summary={summary}"]
         done = surtitle("replay", captions, "--quiet", *options)
     assert done.returncode == 0, done.stderr
-    finals = [line for line in captions.read_text().splitlines() if '"is_final":true' in line]
-    assert receiver.numbers == [1, *range(1, len(finals) + 1)]
+    assert receiver.numbers == [1, *range(1, captions.read_text().count('"is_final":true') + 1)]
     assert "cid" not in summary.read_text() + done.stderr

@@ -20,12 +20,12 @@ from connectors.view import Status
 from connectors.terminal import open_screen
 from operators.events import Caption
 
-screen = open_screen(int(sys.argv[1]), now=itertools.count().__next__)
+screen = open_screen(int(sys.argv[1]), now=itertools.count().__next__, languages=sys.argv[3:])
+given = dict(stream="talk", segment=0, revision=0, is_final=False, source="", withheld="", start_s=0, end_s=1,
+    arrival_s=1, ready_s=1)
 for name, *arguments in map(json.loads, open(sys.argv[2])):
     if name == "draw":
-        shown, withheld, is_final, segment = arguments
-        screen.draw([Caption(stream="talk", segment=segment, revision=0, is_final=is_final, source="",
-            shown=shown, withheld=withheld, start_s=0, end_s=1, arrival_s=1, ready_s=1)])
+        screen.draw([Caption(**given | fields) for fields in arguments])
     elif name == "status":
         screen.status(Status(**arguments[0]))
     elif name == "resized":
@@ -45,8 +45,8 @@ class Stage:
         self.window = window
         self._pipe = pipe
 
-    def draw(self, shown: str, withheld: str = "", *, is_final: bool = False, segment: int = 0) -> None:
-        self.do("draw", shown, withheld, is_final, segment)
+    def draw(self, shown: str, withheld: str = "", **fields: object) -> None:
+        self.do("draw", {"shown": shown, "withheld": withheld, **fields})
 
     def do(self, *what: object) -> None:
         os.write(self._pipe, json.dumps(what).encode() + b"\n")
@@ -57,10 +57,13 @@ class Stage:
 
 
 @contextmanager
-def stage(folder: Path, columns: int = 60, rows: int = 10, *, width: int = 20) -> Iterator[Stage]:
+def stage(
+    folder: Path, columns: int = 60, rows: int = 10, *languages: str, width: int = 20
+) -> Iterator[Stage]:
     (folder / "driver.py").write_text(DRIVER)
     os.mkfifo(folder / "pipe")
-    command = f"env PYTHONPATH={ROOT} PYTHONUTF8=1 {sys.executable} {folder}/driver.py {width} {folder}/pipe"
+    driver = f"{folder}/driver.py {width} {folder}/pipe {' '.join(languages)}"
+    command = f"env PYTHONPATH={ROOT} PYTHONUTF8=1 {sys.executable} {driver}"
     with terminal(folder, command, columns, rows) as window:
         pipe = os.open(folder / "pipe", os.O_RDWR)
         try:
@@ -82,6 +85,10 @@ def test_two_lines_roll_up_with_a_dim_tail_over_the_status_and_finals_scroll_awa
         it.draw("Es war die beste aller Zeiten, es war", " die")
         it.window.until_rows("aller Zeiten, es war", "…", STATUS)
         assert it.window.dim()[:3] == ["Zeiten, es war", "…", STATUS]
+        it.draw("Es")
+        it.window.until_rows("Es", STATUS)
+        it.window.type("typed")
+        it.window.until_rows("Es", STATUS + "typed")
         it.draw("Es war die beste aller Zeiten, es war.", is_final=True)
         finals = ["Es war die beste", "aller Zeiten, es", "war."]
         it.window.until_rows(*finals, STATUS)
@@ -149,3 +156,41 @@ def test_a_terminal_of_few_rows_or_columns_still_shows_the_newest_words(tmp_path
         newest = ["nine ten eleven", "twelve end. More", "listening"]
         it.window.until(lambda rows: rows[-3:] == newest)
         assert it.window.rows()[-3:] == newest
+
+
+def test_each_language_has_lines_of_its_own_that_stay_where_they_are(tmp_path: Path) -> None:
+    with stage(tmp_path, 60, 10, "de", "fr", width=12) as it:
+        german = "Es war die beste aller Zeiten"
+        it.do("draw", {"shown": german, "language": "de"}, {"shown": "C'était", "language": "fr"})
+        it.window.until_rows("de  beste aller", "    Zeiten", "fr  C'était")
+        it.draw(german, language="de", is_final=True)
+        finals = ["de  Es war die", "    beste aller", "    Zeiten"]
+        it.window.until_rows(*finals, "de", "fr  C'était")
+        it.draw("C'était bien", language="fr", is_final=True)
+        it.draw("Dann", language="de", segment=1)
+        it.window.until_rows(*finals, "fr  C'était bien", "de  Dann", "fr")
+
+
+def test_open_captions_of_many_streams_are_not_taken_for_finished_ones(tmp_path: Path) -> None:
+    streams = [f"room {number}" for number in range(255)]
+    with stage(tmp_path) as it:
+        for word in ("eins", "eins, zwei"):
+            it.do("draw", *({"shown": word, "stream": stream} for stream in streams))
+        it.window.until_rows("eins, zwei")
+        for stream in streams:
+            it.draw(f"{stream}.", stream=stream, is_final=True)
+        it.window.until(lambda rows: rows[-1] == "room 254.")
+        assert it.window.history() == [f"{stream}." for stream in streams]
+
+
+def test_a_notice_scrolls_up_dim_like_history(tmp_path: Path) -> None:
+    with stage(tmp_path) as it:
+        it.do("status", {"state": "listening"})
+        it.draw("Es war")
+        it.do("notice", "the microphone\x1b[2J is gone")
+        rows = ["surtitle: the microphone is gone", "Es war", "listening"]
+        it.window.until_rows(*rows)
+        assert it.window.dim()[:3] == rows
+        it.draw("Es war", is_final=True)
+        it.window.until(lambda _: it.window.dim()[:3] == [rows[0], "", rows[2]])
+        assert it.window.dim()[:3] == [rows[0], "", rows[2]]

@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from operators.events import Caption
+from tests import subtitled
 
 
 def caption(
     text: str, segment: int = 0, *, final: bool = False, stream: str = "talk", source: str = ""
 ) -> Caption:
-    return Caption(
-        stream=stream, segment=segment, revision=0, is_final=final, source=source, shown=text, withheld="",
-        start_s=1.0, end_s=2.0, arrival_s=2.1, ready_s=2.2,
-    )  # fmt: skip
+    return subtitled.caption(text, segment=segment, is_final=final, stream=stream, source=source)
 
 
 class Page:

@@ -22,7 +22,7 @@ def served() -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def standing() -> Iterator[Served]:
     """A server that several tests only read from."""
-    with serving() as one:
+    with serving(names=("captions.example",)) as one:
         yield one
 
 

@@ -2,8 +2,7 @@
 
 import http.client
 import socket
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from connectors.web.hub import Hub
@@ -91,10 +90,3 @@ def serving(
         yield Served(hub, server)
     finally:
         server.stop()
-
-
-def soon(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.01)

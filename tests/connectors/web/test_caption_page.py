@@ -18,21 +18,6 @@ _WATCH = """() => {
         subtree: true, childList: true, attributes: true, characterData: true, characterDataOldValue: true,
     });
 }"""
-# Writes down every node that is announced.
-_LISTEN = """() => {
-    window.said = [];
-    new MutationObserver((records) => {
-        const added = records.flatMap(({ addedNodes }) => [...addedNodes]);
-        window.said.push(...added.map((node) => node.textContent));
-    }).observe(document.querySelector("#announcer"), { childList: true, subtree: true });
-}"""
-# Where the left edge of a character of the first caption is drawn.
-_LEFT = """(at) => {
-    const range = document.createRange(), node = document.querySelector("#captions .settled").firstChild;
-    range.setStart(node, at);
-    range.setEnd(node, at + 1);
-    return range.getBoundingClientRect().left;
-}"""
 
 
 def test_what_is_new_is_marked_by_more_than_colour_and_settles_without_moving(
@@ -52,24 +37,13 @@ def test_what_is_new_is_marked_by_more_than_colour_and_settles_without_moving(
     expect(tentative).to_have_text("")
 
 
-def test_a_connection_cut_in_mid_sentence_loses_and_doubles_nothing(captions: Served, visit: Visit) -> None:
-    page = visit(captions.page)
-    captions.say(0, "Guten Morgen.", final=True)
-    captions.say(1, "Die Führung beginnt 🎭 um")
-    expect_shown(page, "Guten Morgen.", "Die Führung beginnt 🎭 um")
-    captions.cut()
-    captions.say(1, "Die Führung beginnt 🎭 um zehn")
-    captions.say(1, "Die Führung beginnt 🎭 um zehn Uhr.", final=True)
-    captions.say(2, "Bitte")
-    expect_shown(page, "Guten Morgen.", "Die Führung beginnt 🎭 um zehn Uhr.", "Bitte")
-
-
-def test_a_lost_connection_is_told_and_covers_no_caption(
+def test_a_lost_connection_is_told_covers_no_caption_and_loses_and_doubles_nothing(
     captions: Served, visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = visit(captions.page, size=(320, 568))
-    speak(captions)
-    expect(shown(page)).to_have_count(5)
+    captions.say(0, "Guten Morgen.", final=True)
+    captions.say(1, "Die Führung beginnt 🎭 um")
+    expect_shown(page, "Guten Morgen.", "Die Führung beginnt 🎭 um")
     monkeypatch.setattr(captions.hub, "_max_clients", 0)
     captions.cut()
     state = page.locator("#state")
@@ -78,10 +52,12 @@ def test_a_lost_connection_is_told_and_covers_no_caption(
     assert box is not None
     assert captions_box is not None
     assert box["y"] + box["height"] <= captions_box["y"]
+    captions.say(1, "Die Führung beginnt 🎭 um zehn")
+    captions.say(1, "Die Führung beginnt 🎭 um zehn Uhr.", final=True)
+    captions.say(2, "Bitte")
     monkeypatch.undo()
-    captions.say(5, "Da sind wir wieder")
+    expect_shown(page, "Guten Morgen.", "Die Führung beginnt 🎭 um zehn Uhr.", "Bitte")
     expect(state).to_have_text("listening")
-    expect(shown(page).last).to_have_text("Da sind wir wieder")
 
 
 def test_a_server_that_goes_away_when_all_is_said_is_no_trouble(
@@ -89,18 +65,19 @@ def test_a_server_that_goes_away_when_all_is_said_is_no_trouble(
 ) -> None:
     page = visit(captions.page)
     captions.say(0, "Danke.", final=True)
-    expect(shown(page).last).to_have_text("Danke.")  # before that it may not be listening
+    expect_shown(page, "Danke.")  # before that it may not be listening
     captions.hub.end()
-    expect(page.locator("#state-words")).to_have_text("ended")
+    state = page.locator("#state-words")
+    expect(state).to_have_text("ended")
     monkeypatch.setattr(captions.hub, "_max_clients", 0)
     with page.expect_response("**/events"):
         captions.cut()
-    expect(page.locator("#state-words")).to_have_text("ended")
-    monkeypatch.setattr(captions.hub, "_max_clients", 100)
+    expect(state).to_have_text("ended")
+    monkeypatch.undo()
     captions.restart()
     captions.say(0, "Guten Abend")
     expect_shown(page, "Guten Abend")
-    expect(page.locator("#state-words")).to_have_text("listening")
+    expect(state).to_have_text("listening")
 
 
 def test_markup_in_a_text_is_text(captions: Served, visit: Visit) -> None:
@@ -110,11 +87,9 @@ def test_markup_in_a_text_is_text(captions: Served, visit: Visit) -> None:
     captions.say(0, evil, source=evil)
     captions.say(1, evil, source=evil, final=True)
     captions.hub.status(Status(state=evil), evil)
-    expect(page.locator("#state-words")).to_have_text(evil)
     expect_shown(page, evil, evil)
-    expect(page.locator("#captions .source").last).to_have_text(evil)
-    expect(page.locator("#announcer p")).to_have_text(evil)
-    expect(page.locator("#notice")).to_have_text(evil)
+    for place in ("#state-words", "#captions .source", "#announcer p", "#notice"):
+        expect(page.locator(place).last).to_have_text(evil)
     assert page.locator("main script, main img, main b, #announcer *:not(p), #notice *").count() == 0
     assert page.evaluate("window.ran") is None
 
@@ -129,8 +104,6 @@ def test_a_script_from_right_to_left_runs_so(served: Served, visit: Visit) -> No
     expect(source).to_have_css("direction", "ltr")
     expect(source).to_have_attribute("lang", "en")
     expect(page.locator("#captions")).to_have_attribute("lang", "he")
-    # Its first word is drawn at the right edge.
-    assert page.evaluate(_LEFT, 0) > page.evaluate(_LEFT, 9)
 
 
 def test_text_that_stays_is_never_touched(captions: Served, visit: Visit) -> None:
@@ -151,7 +124,6 @@ def test_finals_are_announced_once_and_partials_never(captions: Served, visit: V
     captions.say(0, "Schon vorbei.", final=True)
     page = visit(captions.page)
     expect_shown(page, "Schon vorbei.")
-    page.evaluate(_LISTEN)
     captions.say(1, "Die Führung")
     captions.say(1, "Die Führung beginnt.", final=True)
     captions.say(2, "Bitte")
@@ -162,8 +134,7 @@ def test_finals_are_announced_once_and_partials_never(captions: Served, visit: V
     captions.hub._streams["talk"].log._run = "another"
     captions.cut()
     captions.say(3, "Danke.", final=True)
-    expect(page.locator("#announcer p")).to_have_count(3)
-    assert page.evaluate("window.said") == ["Die Führung beginnt.", "Bitte hier.", "Danke."]
+    expect(page.locator("#announcer p")).to_have_text(["Die Führung beginnt.", "Bitte hier.", "Danke."])
     expect(page.locator("#announcer")).to_have_attribute("aria-live", "polite")
     assert page.locator("#scroller[aria-live], #scroller [aria-live], #scroller[role=log]").count() == 0
 

@@ -24,9 +24,8 @@ def languages(*codes: str) -> Any:
 
 def say(hub: Hub, *codes: str, segment: int = 0) -> None:
     for code in codes:
-        hub.caption(
-            caption(SAID[code], source=ENGLISH, language=code, segment=segment, stream="talk", is_final=True)
-        )
+        said = caption(SAID[code], source=ENGLISH, language=code, segment=segment)
+        hub.caption(said)
 
 
 def snapshot(hub: Hub, wanted: str) -> dict[str, Any]:
@@ -50,17 +49,13 @@ def test_a_reader_gets_the_first_language_that_there_is_of_those_asked_for(wante
     assert names == [("Deutsch", "ltr"), ("français", "ltr"), ("עברית", "rtl"), ("English", "ltr")]
 
 
-def test_a_stream_in_one_language_offers_no_choice() -> None:
+def test_a_stream_in_one_language_offers_no_choice_and_captions_in_the_spoken_one_are_no_original() -> None:
     hub = Hub(languages("de"))
-    hub.caption(caption(SAID["de"], source=ENGLISH, stream="talk"))
-    assert "choices" not in snapshot(hub, "en")["language"]
-    assert snapshot(hub, "en")["segments"][0]["text"] == SAID["de"]
-
-
-def test_captions_in_the_spoken_language_are_the_original_where_they_are_asked_for() -> None:
+    hub.caption(caption(SAID["de"], source=ENGLISH))
+    told = snapshot(hub, "en")
+    assert ("choices" in told["language"], told["segments"][0]["text"]) == (False, SAID["de"])
     hub = Hub(languages("de", "en"))
-    say(hub, "de")
-    hub.caption(caption("Welcome!", source=ENGLISH, language="en", stream="talk"))
+    hub.caption(caption("Welcome!", source=ENGLISH, language="en"))
     assert [one["text"] for one in snapshot(hub, "en")["segments"]] == ["Welcome!"]
 
 

@@ -10,16 +10,8 @@ from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page, expect
 
 from connectors.view import Status
-from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import Served
 from tests.web_pages import Visit, expect_shown, shown
-
-# What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
-_CUSTOM_CSS = """css => {
-    const obsCSS = document.createElement('style');
-    obsCSS.appendChild(document.createTextNode(decodeURIComponent(css)));
-    document.querySelector('head').appendChild(obsCSS);
-}"""
 
 
 def _open(visit: Visit, captions: Served, query: str = "", **media: Any) -> Page:
@@ -31,40 +23,30 @@ def _open(visit: Visit, captions: Served, query: str = "", **media: Any) -> Page
 
 def _alpha(page: Page) -> NDArray[Any]:
     """Opacity of each pixel, from 0 to 1."""
-    return np.asarray(
-        imread(BytesIO(page.screenshot(omit_background=True, animations="disabled")), format="png")
-    )[..., 3]
+    picture = page.screenshot(omit_background=True, animations="disabled")
+    return np.asarray(imread(BytesIO(picture), format="png"))[..., 3]
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_all_but_the_letters_is_transparent(captions: Served, visit: Visit, scheme: str) -> None:
+def test_it_shows_the_captions_and_nothing_else(captions: Served, visit: Visit, scheme: str) -> None:
     page = _open(visit, captions, size=(1280, 720), color_scheme=scheme)
-    captions.say(0, "Guten Morgen")
-    expect_shown(page, "Guten Morgen")
-    alpha = _alpha(page)
-    assert alpha[: 720 * 3 // 4].max() == 0
-    assert alpha[720 * 3 // 4 :].max() == 1
-    assert (alpha > 0).mean() < 0.05
-
-
-def test_it_shows_the_captions_and_nothing_else(captions: Served, visit: Visit) -> None:
-    page = _open(visit, captions, size=(1280, 720))
     captions.say(0, "Guten Morgen")
     captions.hub.status(Status(state="no microphone"), "The microphone is gone.")
     captions.say(0, "Guten Morgen!")
     expect_shown(page, "Guten Morgen!")
     assert page.locator("body").inner_text() == "Guten Morgen!"
     assert page.locator("button, a, header, dialog, input, [tabindex]").count() == 0
-    for overflow in page.locator("html, body, #scroller").evaluate_all(
-        "es => es.map(e => getComputedStyle(e).overflowY)"
-    ):
-        assert overflow == "hidden"
+    overflows = "es => es.map(e => getComputedStyle(e).overflowY)"
+    assert page.locator("html, body, #scroller").evaluate_all(overflows) == ["hidden"] * 3
+    alpha = _alpha(page)
+    assert alpha[: 720 * 3 // 4].max() == 0
+    assert alpha[720 * 3 // 4 :].max() == 1
+    assert (alpha > 0).mean() < 0.05
 
 
 _LONG = (
     "Es war die beste Zeit und die schlimmste Zeit, ein Jahrhundert der Weisheit und des Unsinns, eine "
-    "Epoche des Glaubens und des Unglaubens, eine Periode des Lichts und der Finsternis, es war der "
-    "Frühling der Hoffnung und der Winter der Verzweiflung."
+    "Epoche des Glaubens und des Unglaubens, eine Periode des Lichts und der Finsternis."
 )
 _ROWS = """() => [...document.querySelectorAll("#captions .text")].map((row) => {
     const { left, right } = row.getBoundingClientRect();
@@ -72,13 +54,19 @@ _ROWS = """() => [...document.querySelectorAll("#captions .text")].map((row) => 
 })"""
 
 
+def _with_a_clock(browser: Browser, captions: Served, query: str) -> Page:
+    """An overlay of its own, for its clock stays changed; that goes on unless a test moves it."""
+    page = browser.new_page(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    page.clock.install()
+    page.goto(f"{captions.page}?overlay=1{query}")
+    expect(page.locator("html[data-live]")).to_be_attached()
+    return page
+
+
 def test_of_a_long_sentence_that_comes_at_once_every_word_is_shown(
     captions: Served, browser: Browser
 ) -> None:
-    page = browser.new_page(viewport={"width": 1280, "height": 720})
-    page.clock.install()
-    page.goto(captions.page + "?overlay=1&size=72")
-    expect(page.locator("html[data-live]")).to_be_attached()
+    page = _with_a_clock(browser, captions, "&size=72")
     captions.say(0, "Es war die")
     expect_shown(page, "Es war die")
     captions.say(0, _LONG, final=True)
@@ -86,12 +74,10 @@ def test_of_a_long_sentence_that_comes_at_once_every_word_is_shown(
     rows: list[str] = []
     for _ in range(40):
         for row, left, right in page.evaluate(_ROWS):
-            assert left >= 0
-            assert right <= 1280
+            assert 0 <= left < right <= 1280
             rows += [] if row in rows else [row]
         page.clock.run_for(250)
     assert " ".join(rows) == _LONG
-    assert _alpha(page).max() == 1
 
 
 def test_finished_sentences_alone_are_shown_if_asked_for(captions: Served, visit: Visit) -> None:
@@ -120,14 +106,9 @@ def test_the_original_has_rows_of_its_own_above_the_translation(captions: Served
 
 
 def test_it_fades_in_silence_and_what_was_said_does_not_come_back(captions: Served, browser: Browser) -> None:
-    # A page of its own, for its clock stays changed. That goes on meanwhile: there must be room for a wait.
-    page = browser.new_page(reduced_motion="reduce")
-    page.clock.install()
-    page.goto(captions.page + "?overlay=1&fade=30")
-    expect(page.locator("html[data-live]")).to_be_attached()
+    page = _with_a_clock(browser, captions, "&fade=30")
     captions.say(0, "Guten Morgen.", final=True)
     expect_shown(page, "Guten Morgen.")
-    assert _alpha(page).max() == 1
     page.clock.fast_forward(10_000)
     assert _alpha(page).max() == 1
     page.clock.fast_forward(20_000)
@@ -138,11 +119,9 @@ def test_it_fades_in_silence_and_what_was_said_does_not_come_back(captions: Serv
     assert _alpha(page).max() == 1
 
 
-def test_custom_css_of_obs_counts(served: Served, visit: Visit) -> None:
-    served.hub.caption(caption("Guten Morgen"))
-    page = visit(f"{served.address}streams/talk?overlay=1")
-    expect_shown(page, "Guten Morgen")
-    page.evaluate(_CUSTOM_CSS, "%23captions%20%7B%20color%3A%20rgb(255%2C%200%2C%200)%20%7D")
+def test_custom_css_of_obs_counts(captions: Served, visit: Visit) -> None:
+    page = _open(visit, captions)
+    page.add_style_tag(content="#captions { color: rgb(255, 0, 0) }")
     expect(page.locator("#captions")).to_have_css("color", "rgb(255, 0, 0)")
 
 

@@ -1,7 +1,7 @@
-"""Rows that stay and pages that go forward: the overlay's pure parts in a real browser."""
+"""The pure parts of the pages: texts from events, rows that stay, and pages that go forward."""
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,8 +71,7 @@ def _talks(draw: st.DrawFn) -> list[_Said]:
 
 
 def _show(page: Page, talk: list[_Said], lines: int) -> list[tuple[float, list[list[str]]]]:
-    history = page.evaluate(_PAGES, [[list(said) for said in talk], lines])
-    return [(time_s, rows) for time_s, rows in history]
+    return [(at, rows) for at, rows in page.evaluate(_PAGES, [[list(said) for said in talk], lines])]
 
 
 def _numbered(words: list[str], first: int = 0) -> list[str]:
@@ -80,55 +79,55 @@ def _numbered(words: list[str], first: int = 0) -> list[str]:
     return [f"{word}{number}" for number, word in enumerate(words, first)]
 
 
-@given(st.data())
-def _check_revisions(page: Page, data: st.DataObject) -> None:
-    words = _numbered(data.draw(st.lists(_WORDS, min_size=1, max_size=30)))
-    texts = [" ".join(words)]
-    for letter in "vwxyz":
-        at = data.draw(st.integers(0, len(words) - 1))
-        # Another word of the same length.
-        words[at] = letter + words[at][1:]
-        words += _numbered(data.draw(st.lists(_WORDS, max_size=3)), len(words))
-        texts.append(" ".join(words))
-    history = page.evaluate(_ROWS, texts)
-    for text, rows in zip(texts, history, strict=True):
-        assert "".join(rows) == text
-    counts = [[len(row.split()) for row in rows[:-1]] for rows in history]
-    for before, after in pairwise(counts):
-        assert after[: len(before)] == before, "a full row has other words than before"
-
-
 def test_a_word_that_is_replaced_leaves_all_words_in_their_rows(captions: Served, visit: Visit) -> None:
-    _check_revisions(visit(captions.address))
+    page = visit(captions.address)
 
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        words = _numbered(data.draw(st.lists(_WORDS, min_size=1, max_size=30)))
+        texts = [" ".join(words)]
+        for letter in "vwxyz":
+            at = data.draw(st.integers(0, len(words) - 1))
+            # Another word of the same length.
+            words[at] = letter + words[at][1:]
+            words += _numbered(data.draw(st.lists(_WORDS, max_size=3)), len(words))
+            texts.append(" ".join(words))
+        history = page.evaluate(_ROWS, texts)
+        assert ["".join(rows) for rows in history] == texts
+        counts = [[len(row.split()) for row in rows[:-1]] for rows in history]
+        for before, after in pairwise(counts):
+            assert after[: len(before)] == before, "a full row has other words than before"
 
-@given(st.data())
-def _check_talks(page: Page, data: st.DataObject) -> None:
-    talk, lines = data.draw(_talks()), data.draw(st.integers(1, 4))
-    history = _show(page, talk, lines)
-    said = [word for one in talk if one.is_over for word in one.text.split()]
-    seen: dict[str, str] = {}
-    places: dict[str, int] = {}
-    for _, rows in history:
-        assert len(rows) <= lines
-        for place, (name, text) in enumerate(rows):
-            assert places.setdefault(name, place) == place, "a row moved"
-            seen[name] = text
-    # Row by row everything that was said was on display, in its order.
-    assert [word for text in seen.values() for word in text.split()] == said
-    for name in seen:
-        on = [any(name == one for one, _ in rows) for _, rows in history]
-        assert "".join(str(int(one)) for one in on).strip("0").count("0") == 0, "a row came back"
-    for time_s, segment, text, _ in talk:
-        count = len(text.split())
-        first = next(at for at, _ in history if at >= time_s and _reached(history, at, segment) >= count)
-        assert first - time_s < 8.01, "a word waited too long"
+    check()
 
 
 def test_every_word_is_shown_once_in_its_order_and_place_within_eight_seconds(
     captions: Served, visit: Visit
 ) -> None:
-    _check_talks(visit(captions.address))
+    page = visit(captions.address)
+
+    @given(_talks(), st.integers(1, 4))
+    def check(talk: list[_Said], lines: int) -> None:
+        history = _show(page, talk, lines)
+        seen: dict[str, str] = {}
+        places: dict[str, int] = {}
+        for _, rows in history:
+            assert len(rows) <= lines
+            for place, (name, text) in enumerate(rows):
+                assert places.setdefault(name, place) == place, "a row moved"
+                seen[name] = text
+        # Row by row everything that was said was on display, in its order.
+        said = [word for one in talk if one.is_over for word in one.text.split()]
+        assert [word for text in seen.values() for word in text.split()] == said
+        for name in seen:
+            on = "".join("01"[any(name == one for one, _ in rows)] for _, rows in history)
+            assert "0" not in on.strip("0"), "a row came back"
+        for time_s, segment, text, _ in talk:
+            count = len(text.split())
+            first = next(at for at, _ in history if at >= time_s and _reached(history, at, segment) >= count)
+            assert first - time_s < 8.01, "a word waited too long"
+
+    check()
 
 
 def _reached(history: list[tuple[float, list[list[str]]]], time_s: float, segment: int) -> int:
@@ -191,5 +190,52 @@ def test_what_has_left_the_display_never_comes_back_however_it_is_revised(
             said = next(one.text for one in reversed(talk) if one.time_s <= now_s).split()
             left &= set(said)
             assert not left & {word for _, row in rows for word in row.split()}
+
+    check()
+
+
+# Texts from events
+
+_APPLY = """async (messages) => {
+    const { applied, NOTHING } = await import("/static/protocol.js");
+    const known = messages.reduce(applied, NOTHING);
+    return [...known.segments.values()];
+}"""
+_TEXTS = st.lists(st.text(st.sampled_from("aß é漢🎭👩🏽\u200d\u0301ع"), max_size=12), min_size=1, max_size=8)
+
+
+def _updates(texts: list[str]) -> list[dict[str, Any]]:
+    before, updates = "", []
+    for text in texts:
+        keep = next((n for n in range(len(text), -1, -1) if before.startswith(text[:n])), 0)
+        new = {"keep": keep, "append": text[keep:], "source_keep": keep, "source_append": text[keep:]}
+        updates.append({"type": "update", "segment": 3, "settled": keep, "final": False} | new)
+        before = text
+    return updates
+
+
+def test_positions_are_code_points_as_in_python(captions: Served, visit: Visit) -> None:
+    page = visit(captions.address)
+
+    @given(_TEXTS)
+    def check(texts: list[str]) -> None:
+        (segment,) = page.evaluate(_APPLY, _updates(texts))
+        assert segment["text"] == segment["source"] == texts[-1]
+
+    check()
+
+
+def test_a_cut_never_parts_a_character_nor_loses_one(captions: Served, visit: Visit) -> None:
+    page = visit(captions.address)
+
+    @given(_TEXTS, st.integers(0, 40))
+    def check(texts: list[str], count: int) -> None:
+        text = "".join(texts)
+        head, tail = page.evaluate(
+            "async ([text, n]) => (await import('/static/protocol.js')).split(text, n)", [text, count]
+        )
+        assert head + tail == text
+        assert len(head) <= count
+        assert not tail or not head or tail[0] not in "\u200d\u0301🏽"
 
     check()
