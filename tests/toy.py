@@ -10,11 +10,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from hypothesis import strategies as st
 
-from operators.decoding.forward import Logits
+from operators.decoding.drive import Cost, drive
+from operators.decoding.forward import Decoded, Logits, Method, Task
+from operators.decoding.session import PrefixSession
 from operators.models.kv import Part
 
 END = 0
+#: Prompts of the toy, and drafts or other outputs.
+prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
+tokens = st.lists(st.integers(1, 6), max_size=12)
+
+
+def toy_task(prompt: Sequence[int], draft: Sequence[int] = (), limit: int = 16) -> Task:
+    return Task(prompt, draft, frozenset([END]), limit)
 
 
 class ToyCache:
@@ -50,6 +60,11 @@ class ToyCache:
         row = noise.normal(size=self.vocabulary)
         row += self.error * noise.normal(size=self.vocabulary)
         return (self.sharpness * row).astype(np.float32)
+
+
+def run(method: Method, cache: ToyCache | None = None) -> tuple[Decoded, Cost]:
+    """Drives a method in a session of its own."""
+    return drive(method, PrefixSession(cache or ToyCache()))
 
 
 class ToyStore:

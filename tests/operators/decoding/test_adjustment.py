@@ -9,12 +9,20 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.adjustment import adjusted, ending_figures, whole
-from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from tests.toy import END, ToyCache
+from tests.toy import END, ToyCache, prompts, run, tokens, toy_task
+
+
+def spelling_task(source: str, draft: str = "") -> Task:
+    """A task for a model whose tokens are characters."""
+    task = toy_task([1], tuple(map(ord, draft)), 400)
+    return task._replace(source=tuple(map(ord, source)), piece=lambda token: chr(token).encode())
+
+
+def spelled(output: Sequence[int]) -> str:
+    return "".join(map(chr, output))
 
 
 class LosesCount(ToyCache):
@@ -43,33 +51,20 @@ class LosesCount(ToyCache):
     ],
 )
 def test_a_figure_ends_where_that_of_the_source_does(source: str, begin: str, loop: str, want: str) -> None:
-    task = Task(
-        [1],
-        (),
-        frozenset([END]),
-        400,
-        source=tuple(map(ord, source)),
-        piece=lambda token: chr(token).encode(),
-    )
-    session = PrefixSession(LosesCount(begin, loop))
-    decoded, _ = drive(adjusted(retranslate(task), task, ending_figures(task, source)), session)
-    assert ("".join(map(chr, decoded.tokens)), decoded.cut) == (want, None)
+    task = spelling_task(source)
+    method = adjusted(retranslate(task), task, ending_figures(task, source))
+    decoded, _ = run(method, LosesCount(begin, loop))
+    assert (spelled(decoded.tokens), decoded.cut) == (want, None)
 
 
 PIECES = (b"", b"1", b"10", b".", b" ", b"a", b"12")
-tokens = st.lists(st.integers(1, 6), max_size=20)
 
 
-@given(
-    st.lists(st.integers(1, 6), min_size=1, max_size=4), tokens, st.sampled_from(["1", "it is 111,111,111"])
-)
+@given(prompts, tokens, st.sampled_from(["1", "it is 111,111,111"]))
 def test_an_output_does_not_depend_on_its_draft(prompt: list[int], draft: list[int], source: str) -> None:
-    task = Task(prompt, draft, frozenset([END]), 60, piece=PIECES.__getitem__)
-    want, _ = drive(
-        adjusted(retranslate(task), task, ending_figures(task, source)), PrefixSession(ToyCache())
-    )
-    verified = ssbd(task, BiasedAcceptance(0.0))
-    got, _ = drive(adjusted(verified, task, ending_figures(task, source)), PrefixSession(ToyCache()))
+    task = toy_task(prompt, draft, 60)._replace(piece=PIECES.__getitem__)
+    want, _ = run(adjusted(retranslate(task), task, ending_figures(task, source)))
+    got, _ = run(adjusted(ssbd(task, BiasedAcceptance(0.0)), task, ending_figures(task, source)))
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
 
 
@@ -101,10 +96,7 @@ class StopsShort(ToyCache):
 def test_a_final_ends_where_its_sentence_does_unless_the_model_goes_on_and_on(
     source: str, answer: str, want: str, drafted: int
 ) -> None:
-    draft = tuple(map(ord, answer[:drafted]))
-    stop, written = frozenset([END]), tuple(map(ord, source))
-    task = Task([1], draft, stop, 400, source=written, piece=lambda token: chr(token).encode())
-    session = PrefixSession(StopsShort(answer, 3))
-    method = ssbd(task, BiasedAcceptance(0.0))
-    decoded, _ = drive(adjusted(method, task, whole(task, source)), session)
-    assert "".join(map(chr, decoded.tokens)) == want
+    task = spelling_task(source, answer[:drafted])
+    method = adjusted(ssbd(task, BiasedAcceptance(0.0)), task, whole(task, source))
+    decoded, _ = run(method, StopsShort(answer, 3))
+    assert spelled(decoded.tokens) == want
