@@ -62,6 +62,22 @@ class ToyCache:
         return (self.sharpness * row).astype(np.float32)
 
 
+class ScriptedCache(ToyCache):
+    """Its logits are those of a function of the tokens that it holds."""
+
+    def __init__(self, row: Callable[[Sequence[int]], Logits]) -> None:
+        super().__init__()
+        self._script = row
+
+    def _row(self, prefix: Sequence[int]) -> Logits:
+        return self._script(prefix)
+
+
+def row_of(size: int, likely: dict[int, float]) -> Logits:
+    """A row in which few tokens are likely."""
+    return np.array([likely.get(token, -9.0) for token in range(size)], np.float32)
+
+
 def run(method: Method, cache: ToyCache | None = None) -> tuple[Decoded, Cost]:
     """Drives a method in a session of its own."""
     return drive(method, PrefixSession(cache or ToyCache()))

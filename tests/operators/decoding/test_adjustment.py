@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from operators.decoding.adjustment import adjusted, ending_figures, whole
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.ssbd import ssbd
-from tests.toy import END, ToyCache, prompts, run, tokens, toy_task
+from tests.toy import END, ScriptedCache, ToyCache, prompts, row_of, run, tokens, toy_task
 
 
 def spelling_task(source: str, draft: str = "") -> Task:
@@ -25,18 +24,15 @@ def spelled(output: Sequence[int]) -> str:
     return "".join(map(chr, output))
 
 
-class LosesCount(ToyCache):
+def loses_count(begin: str, loop: str) -> ToyCache:
     """Says ``begin`` and then ``loop`` without end; what it would say next best is an x, which ends it."""
+    endless = begin + loop * 200
 
-    def __init__(self, begin: str, loop: str) -> None:
-        super().__init__(128)
-        self.endless = begin + loop * 200
+    def row(prefix: Sequence[int]) -> Logits:
+        best = END if prefix[-1] == ord("x") else ord(endless[len(prefix) - 1])
+        return row_of(128, {ord("x"): 1.0, best: 2.0})
 
-    def _row(self, prefix: Sequence[int]) -> Logits:
-        row = np.zeros(self.vocabulary, np.float32)
-        row[ord("x")] = 1
-        row[END if prefix[-1] == ord("x") else ord(self.endless[len(prefix) - 1])] = 2
-        return row
+    return ScriptedCache(row)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +49,7 @@ class LosesCount(ToyCache):
 def test_a_figure_ends_where_that_of_the_source_does(source: str, begin: str, loop: str, want: str) -> None:
     task = spelling_task(source)
     method = adjusted(retranslate(task), task, ending_figures(task, source))
-    decoded, _ = run(method, LosesCount(begin, loop))
+    decoded, _ = run(method, loses_count(begin, loop))
     assert (spelled(decoded.tokens), decoded.cut) == (want, None)
 
 
@@ -68,19 +64,15 @@ def test_an_output_does_not_depend_on_its_draft(prompt: list[int], draft: list[i
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
 
 
-class StopsShort(ToyCache):
+def stops_short(answer: str, held: int) -> ToyCache:
     """Would say ``answer`` but prefers to end after ``held`` letters of it."""
 
-    def __init__(self, answer: str, held: int) -> None:
-        super().__init__(128)
-        self.answer, self.held = answer, held
-
-    def _row(self, prefix: Sequence[int]) -> Logits:
-        row = np.zeros(self.vocabulary, np.float32)
+    def row(prefix: Sequence[int]) -> Logits:
         said = len(prefix) - 1
-        row[ord(self.answer[said]) if said < len(self.answer) else END] = 1
-        row[END] += 2 * (said >= self.held)
-        return row
+        end = {END: 2.0} if said >= held or said == len(answer) else {}
+        return row_of(128, ({ord(answer[said]): 1.0} if said < len(answer) else {}) | end)
+
+    return ScriptedCache(row)
 
 
 @pytest.mark.parametrize(
@@ -98,5 +90,5 @@ def test_a_final_ends_where_its_sentence_does_unless_the_model_goes_on_and_on(
 ) -> None:
     task = spelling_task(source, answer[:drafted])
     method = adjusted(ssbd(task, BiasedAcceptance(0.0)), task, whole(task, source))
-    decoded, _ = run(method, StopsShort(answer, 3))
+    decoded, _ = run(method, stops_short(answer, 3))
     assert spelled(decoded.tokens) == want
