@@ -3,31 +3,31 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from operators.errors import missing, nearest, unreadable
+from operators.errors import missing, unreadable
 
-
-def test_a_missing_file_is_told_with_a_similar_one_in_its_folder(tmp_path: Path) -> None:
-    (tmp_path / "talk.wav").touch()
-    (tmp_path / "talk.jsonl").touch()
-    wanted = tmp_path / "tlak.wav"
-    assert missing(wanted) == f"there is no such file; did you mean {tmp_path / 'talk.wav'}?"
+NONE = "there is no such file; "
 
 
-def test_a_file_of_another_kind_is_suggested_only_for_nearly_the_same_name(tmp_path: Path) -> None:
-    (tmp_path / "the-whole-lecture.flac").touch()
-    (tmp_path / "notes.txt").touch()
-    assert missing(tmp_path / "the-whole-lecture.wav").endswith("the-whole-lecture.flac?")
-    assert missing(tmp_path / "note.wav") == "there is no such file; check its name"
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    assert (
-        missing(tmp_path / "absent" / "talk.wav")
-        == f"there is no folder {tmp_path / 'absent'}; check the path"
-    )
+@pytest.mark.parametrize(
+    ("there", "wanted", "told"),
+    [
+        (["talk.wav", "talk.jsonl"], "tlak.wav", NONE + "did you mean {folder}/talk.wav?"),
+        (
+            ["the-whole-lecture.flac"],
+            "the-whole-lecture.wav",
+            NONE + "did you mean {folder}/the-whole-lecture.flac?",
+        ),
+        (["notes.txt"], "note.wav", NONE + "check its name"),
+        ([], "absent/talk.wav", "there is no folder {folder}/absent; check the path"),
+    ],
+)
+def test_a_missing_file_is_told_with_a_similar_one_of_its_kind_or_of_nearly_the_same_name(
+    there: list[str], wanted: str, told: str, tmp_path: Path
+) -> None:
+    for name in there:
+        (tmp_path / name).touch()
+    assert missing(tmp_path / wanted) == told.format(folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,3 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 )
 def test_the_sentence_says_what_to_do(error: OSError, sentence: str, tmp_path: Path) -> None:
     assert f"{tmp_path / 'talk.wav'} cannot be read: {sentence}" in unreadable(tmp_path / "talk.wav", error)
-
-
-@given(st.text(), st.lists(st.text()))
-def test_the_nearest_name_is_one_of_those_that_exist(given_name: str, names: list[str]) -> None:
-    assert nearest(given_name, names) in (None, *names)
-
-
-@given(st.lists(st.text(min_size=1, max_size=64), min_size=1), st.data())
-def test_a_name_that_exists_is_its_own_nearest_whatever_the_case(
-    names: list[str], data: st.DataObject
-) -> None:
-    name = data.draw(st.sampled_from(names))
-    found = nearest(name, names)
-    assert found is not None
-    assert found.casefold()[:64] == name.casefold()[:64]

@@ -57,9 +57,7 @@ def test_a_model_is_asked_as_the_paper_prints_it(name: str, want: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    "text", ["it costs 4.2 million, the", "„Ja“, sagte sie", "東京は 雨です", "(a) b-c d's"]
-)
+@pytest.mark.parametrize("text", ["costs 4.2 million, the", "„Ja“, sagte sie", "東京は 雨です", "(a) b's"])
 def test_parts_of_a_prompt_have_the_tokens_of_the_whole(name: str, tiny: LlamaModel, text: str) -> None:
     template = turn_template(name)
     prompt = turn_prompt(tiny, template, "English", "German")

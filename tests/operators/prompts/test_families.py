@@ -97,7 +97,7 @@ EUROLLM = (
     "<s><|im_start|>system\n<|im_end|>\n<|im_start|>user\nTranslate the following English source text to German:\n"
     f"English: {SAID} \nGerman: <|im_end|>\n<|im_start|>assistant\n"
 )
-LFM2 = [{"role": "system", "content": "Translate to Japanese."}, *user(SAID)]
+LFM2: list[dict[str, object]] = [{"role": "system", "content": "Translate to Japanese."}, *user(SAID)]
 PLAMO = f"<|plamo:op|>dataset\ntranslation\n<|plamo:op|>input lang=English\n{SAID}\n<|plamo:op|>output lang=Japanese\n"
 TOWER = f"Translate the following English source text to German:\nEnglish: {SAID}\nGerman: "
 FAMILIES = [
@@ -179,15 +179,31 @@ def noted(name: str, terms: list[tuple[str, str]], said: list[str], target: str 
 TERMS = [("beam search", "Strahlsuche"), ("loss", "Verlust")]
 
 
+TOLD_TERMS = (
+    "Reference the following translations:\nbeam search translates to Strahlsuche\nloss translates to Verlust\n\n"
+    "Translate the following text into German. Note that you must ONLY output the translated result without any "
+    "additional explanation:\n\n"
+)
+TOLD_TALK = (
+    "[Background Information]\nOne. Two.\n\nPlease translate the following text into German, taking the provided "
+    "background information into consideration.\n\n[Source Text]\n"
+)
+TOLD_TERMS_15 = (
+    "参考下面的翻译：\nbeam search 翻译成 Strahlsuche\n\n"
+    "将以下文本翻译为印尼语，注意只需要输出翻译后的结果，不要额外解释：\n"
+)
+TOLD_TALK_15 = "One.\n参考上面的信息，把下面的文本翻译成法语，注意不需要翻译上文，也不要额外解释：\n"
+
+
 @pytest.mark.parametrize(
     ("name", "target", "terms", "said", "told"),
     [
-        ("Hy MT2 7B", "German", TERMS, [], "Reference the following translations:\nbeam search translates to Strahlsuche\nloss translates to Verlust\n\nTranslate the following text into German. Note that you must ONLY output the translated result without any additional explanation:\n\n"),
-        ("Hy MT2 7B", "German", [], ["One.", "Two."], "[Background Information]\nOne. Two.\n\nPlease translate the following text into German, taking the provided background information into consideration.\n\n[Source Text]\n"),
-        ("HY MT1.5 7B", "Indonesian", TERMS[:1], ["One."], "参考下面的翻译：\nbeam search 翻译成 Strahlsuche\n\n将以下文本翻译为印尼语，注意只需要输出翻译后的结果，不要额外解释：\n"),
-        ("HY MT1.5 7B", "French", [], ["One."], "One.\n参考上面的信息，把下面的文本翻译成法语，注意不需要翻译上文，也不要额外解释：\n"),
+        ("Hy MT2 7B", "German", TERMS, [], TOLD_TERMS),
+        ("Hy MT2 7B", "German", [], ["One.", "Two."], TOLD_TALK),
+        ("HY MT1.5 7B", "Indonesian", TERMS[:1], ["One."], TOLD_TERMS_15),
+        ("HY MT1.5 7B", "French", [], ["One."], TOLD_TALK_15),
     ],
-)  # fmt: skip
+)
 def test_hy_mt_is_told_terms_and_what_was_said_as_its_makers_print_it(
     name: str, target: str, terms: list[tuple[str, str]], said: list[str], told: str
 ) -> None:
