@@ -84,9 +84,3 @@ def test_the_utility_of_a_cut_is_the_greatest_of_all_cuts(
     utility = [sum(lost[place:]) - price * (len(lost) - place) for place in range(len(lost) + 1)]
     got = standing(UtilityAcceptance(price), rows, proposed)
     assert utility[got] == pytest.approx(max(utility), abs=1e-4)
-
-
-@pytest.mark.parametrize("name", ["top-0", "top-1.5", "within-1.1", "utility--1", "bias"])
-def test_rules_that_mean_nothing_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="cannot be"):
-        acceptance(name, bias=-0.1)

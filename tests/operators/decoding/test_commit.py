@@ -6,38 +6,9 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule, count_passes
-from operators.decoding.decoder import OneAtATime
 from operators.decoding.greedy import continuous
 from operators.decoding.ssbd import ssbd
-from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
-from operators.models.pool import SessionPool
-from operators.prompts.prompt import EndOfTurn, Prompt
-from tests.toy import ToyCache, ToyStore, ToyVocabulary, prompts, run, tokens, toy_task
-
-
-def outputs(updates: list[str], commit: CommitRule, bias: float, *, keep: bool = False) -> list[Output]:
-    vocabulary = ToyVocabulary()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-    acceptance = BiasedAcceptance(bias)
-    settings = TranslatorSettings(max_source=50, max_output=40, commit=commit, keep=keep)
-    decoder = OneAtATime(SessionPool(ToyStore(3), prompt.head, 2))
-    model = Translator(prompt, decoder, lambda task: ssbd(task, acceptance), settings)
-    state, results = SegmentState(), []
-    for number, text in enumerate(updates):
-        state, output = model.update("s", state, text, is_final=number == len(updates) - 1)
-        results.append(output)
-    return results
-
-
-@given(st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6))
-def test_where_drafts_stand_committing_changes_nothing_and_sessions_that_cannot_keep_tokens_evaluate_them(
-    updates: list[str],
-) -> None:
-    plain, committed = (outputs(updates, CommitRule(passes), 1.0) for passes in (0, 1))
-    assert [one.tokens for one in committed] == [one.tokens for one in plain]
-    kept, anew = (outputs(updates, CommitRule(1), 0.2, keep=keep) for keep in (True, False))
-    for one, other in zip(kept, anew, strict=True):
-        assert (one.tokens, one.effort.evaluated) == (other.tokens, other.effort.evaluated)
+from tests.toy import ToyCache, prompts, run, tokens, toy_task
 
 
 @given(prompts, tokens, st.integers(0, 10))

@@ -3,68 +3,10 @@
 import pytest
 
 from operators.errors import InputError
-from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import chat_prompt, turn_prompt
-from operators.prompts.template import ChatTemplate, TurnTemplate, named_templates, with_languages
-from tests.tiny_gguf import CONTROL, USER_DEFINED, byte_pairs, write_model
+from operators.prompts.select import chat_prompt
+from operators.prompts.template import ChatTemplate, named_templates
 from tests.toy import SpellingVocabulary
-
-NAMES = ["tower", "qwen3"]
-
-
-def turn_template(name: str) -> TurnTemplate:
-    template = named_templates()[name]
-    assert isinstance(template, TurnTemplate)
-    return template
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> LlamaModel:
-    """A model whose vocabulary knows the marks of all templates."""
-    controls = [control for name in NAMES for control in turn_template(name).controls]
-    marks = {control: USER_DEFINED if "think" in control else CONTROL for control in controls}
-    return LlamaModel(write_model(tmp_path_factory.mktemp("tiny") / "tiny.gguf", byte_pairs(marks)))
-
-
-REQUEST = (
-    "Translate the English source text to German. Return only the translation, "
-    "without any additional explanations or commentary."
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "want"),
-    [
-        (
-            "tower",
-            f"<start_of_turn>user\n{REQUEST}\nEnglish: Good morning.\nGerman: <end_of_turn>\n"
-            "<start_of_turn>model\n",
-        ),
-        (
-            "qwen3",
-            f"<|im_start|>system\n{REQUEST}<|im_end|>\n<|im_start|>user\nEnglish: Good morning.<|im_end|>\n"
-            "<|im_start|>assistant\n<think>\n\n</think>\n\nGerman:",
-        ),
-    ],
-)
-def test_a_model_is_asked_as_the_paper_prints_it(name: str, want: str) -> None:
-    template = turn_template(name)
-    vocabulary = SpellingVocabulary(*template.controls, begin="<bos>")
-    prompt = turn_prompt(vocabulary, template, "English", "German")
-    built = prompt.build(prompt.source("Good morning."), is_final=True)
-    assert vocabulary.spell(built) == f"<bos>{want}"
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("text", ["costs 4.2 million, the", "„Ja“, sagte sie", "東京は 雨です", "(a) b's"])
-def test_parts_of_a_prompt_have_the_tokens_of_the_whole(name: str, tiny: LlamaModel, text: str) -> None:
-    template = turn_template(name)
-    prompt = turn_prompt(tiny, template, "English", "German")
-    whole = with_languages(template.prompt, template, "English", "German").replace("{source}", text)
-    tokens = tiny.tokenize(whole, special=True)
-    assert list(prompt.build(prompt.source(text), is_final=True)) == tiny.begin + tokens
-
 
 GEMMA = """{{ bos_token }}
 {%- if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}

@@ -18,7 +18,7 @@ from operators.prompts.select import select_prompt
 from tests.tiny_gguf import CONTROL, byte_pairs, write_model
 from tests.toy import SpellingVocabulary
 
-SAID = "Good morning, everyone."
+SAID = "„Ja“, sagte sie: it costs (a) 4.2 million, the 東京"
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -33,20 +33,6 @@ GEMMA_2 = (
     "message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
 )
-# Apache-2.0: models/templates/google-gemma-4-31B-it-interleaved.jinja of llama.cpp.
-GEMMA_4 = """{{- bos_token }}
-{%- for message in messages -%}
-    {%- set role = 'model' if message['role'] == 'assistant' else message['role'] -%}
-    {{- '<|turn>' + role + '\\n' }}
-    {{- message['content'] | trim -}}
-    {{- '<turn|>\\n' -}}
-{%- endfor -%}
-{%- if add_generation_prompt -%}
-    {{- '<|turn>model\\n' -}}
-    {%- if not enable_thinking | default(false) -%}
-        {{- '<|channel>thought\\n<channel|>' -}}
-    {%- endif -%}
-{%- endif -%}"""
 # The model card: one entry with the codes of both languages, whose text is asked for in this way.
 TRANSLATE_GEMMA = """{%- set languages = {"en": "English", "de": "German"} -%}
 {{ bos_token }}
@@ -72,6 +58,7 @@ class Family(NamedTuple):
     controls: tuple[str, ...] = ()
     target: str = "German"
     begin: str = ""
+    template_name: str = "auto"
 
 
 def user(content: object) -> list[dict[str, object]]:
@@ -100,6 +87,17 @@ EUROLLM = (
 LFM2: list[dict[str, object]] = [{"role": "system", "content": "Translate to Japanese."}, *user(SAID)]
 PLAMO = f"<|plamo:op|>dataset\ntranslation\n<|plamo:op|>input lang=English\n{SAID}\n<|plamo:op|>output lang=Japanese\n"
 TOWER = f"Translate the following English source text to German:\nEnglish: {SAID}\nGerman: "
+PAPER = (
+    "Translate the English source text to German. Return only the translation, without any additional explanations or "
+    "commentary."
+)
+PAPER_TOWER = (
+    f"<bos><start_of_turn>user\n{PAPER}\nEnglish: {SAID}\nGerman: <end_of_turn>\n<start_of_turn>model\n"
+)
+PAPER_QWEN = (
+    f"<|im_start|>system\n{PAPER}<|im_end|>\n<|im_start|>user\nEnglish: {SAID}<|im_end|>\n<|im_start|>assistant\n"
+    "<think>\n\n</think>\n\nGerman:"
+)
 FAMILIES = [
     Family("Hy MT2 1.8B", HY, user(HY_MT2), HY_TURNS, begin=HY_BEGIN),
     Family("HY MT1.5 1.8B", HY, user(HY_MT15), HY_TURNS, begin=HY_BEGIN),
@@ -114,6 +112,8 @@ FAMILIES = [
     Family("LFM2 350M ENJP MT", "{{ bos_token }}" + CHATML, LFM2, TURNS, "Japanese", "<|startoftext|>"),
     Family("Plamo 2 Translate", None, PLAMO, ("<|plamo:op|>",), "Japanese"),
     Family("Tower Plus 9B", GEMMA_2, user(TOWER), GEMMA, begin="<bos>"),
+    Family("Tower+ in the paper", None, PAPER_TOWER, GEMMA, begin="<bos>", template_name="tower"),
+    Family("Qwen3 in the paper", None, PAPER_QWEN, (*TURNS, "<think>", "</think>"), template_name="qwen3"),
 ]
 
 
@@ -138,22 +138,11 @@ def test_a_named_model_is_asked_as_its_makers_ask_it(family: Family, tmp_path: P
         tokens.entries["tokenizer.ggml.bos_token_id"] = tokens.texts.index(family.begin)
         tokens.entries["tokenizer.ggml.add_bos_token"] = True
     model = LlamaModel(write_model(tmp_path / "tiny.gguf", tokens, general_name=family.name))
-    prompt = select_prompt(model, "auto", "English", family.target)
+    prompt = select_prompt(model, family.template_name, "English", family.target)
     built = prompt.build(prompt.source(SAID), is_final=True)
     want = model.tokenize(published(family), special=True)
     model.close()
     assert list(built) == want
-
-
-def test_gemma_4_gets_the_request_for_any_chat_model_and_closes_its_thoughts() -> None:
-    controls = ("<|turn>", "<turn|>", "<|channel>", "<channel|>")
-    model = SpellingVocabulary(
-        *controls, begin="<bos>", chat_template=GEMMA_4, metadata={"general.name": "Gemma 4 E2B It"}
-    )
-    prompt = select_prompt(model, "auto", "English", "German")
-    text = model.spell(prompt.build(prompt.source(SAID), is_final=True))
-    assert text.startswith("<bos><|turn>user\nTranslate the English text below into German.")
-    assert text.endswith("<turn|>\n<|turn>model\n<|channel>thought\n<channel|>German:")
 
 
 def test_a_model_for_two_languages_refuses_others() -> None:
