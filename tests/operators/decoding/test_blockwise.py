@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance
-from operators.decoding.drafts import Draft, Drafter, Drafting, Verified, at_once
+from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
-from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
@@ -45,35 +44,6 @@ def test_proposals_change_nothing_where_only_the_draft_is_biased(
     got, cost = run(ssbd(task, BiasedAcceptance(bias), None, make(task, EXACT)))
     assert (got.tokens, got.cut, got.accepted) == (want.tokens, want.cut, want.accepted)
     assert cost.passes <= most.passes
-
-
-class Anything:
-    """Drafts tokens at random, hypothesis being the dice."""
-
-    def __init__(self, blocks: list[list[int]]) -> None:
-        self.blocks = blocks
-
-    def learn(self, verified: Verified) -> None:
-        pass
-
-    def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the protocol
-        block = tuple(self.blocks.pop() if self.blocks else ())
-        return at_once(Draft(block, Origin.PARALLEL))
-
-
-@given(prompts, limits, st.lists(st.lists(st.integers(0, 6), max_size=9), max_size=9), st.integers(1, 4))
-def test_any_initialisation_gives_greedy_decoding_in_at_most_one_pass_for_each_token(
-    prompt: list[int], limit: int, blocks: list[list[int]], block: int
-) -> None:
-    task = make_task(prompt, [], limit)
-    want, most = run(retranslate(task))
-    got, cost = run(ssbd(task, BiasedAcceptance(0.0), None, Anything(blocks)))
-    assert got.tokens == want.tokens
-    assert cost.passes <= most.passes <= max(1, len(want.tokens) + 1)
-    # An oracle as initialisation: the fixed point is found at once.
-    oracle = make_task(prompt, list(want.tokens), limit)
-    again, once = run(ssbd(oracle, BiasedAcceptance(0.0), None, Jacobi(oracle, block)))
-    assert (again.tokens, once.passes) == (want.tokens, 1)
 
 
 @given(prompts, tokens, limits, st.floats(0.0, 1.0), makers)

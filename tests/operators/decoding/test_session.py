@@ -65,15 +65,6 @@ def test_every_path_is_there_once(paths: list[list[int]]) -> None:
         assert [tree.tokens[node] for node in tree.walk([*path, 9])] == path
 
 
-@given(texts, st.integers(0, 30))
-def test_the_first_nodes_are_a_tree(paths: list[list[int]], count: int) -> None:
-    tree = TokenTree.merged(paths)
-    first = tree.first(count)
-    assert tree.begins_with(first)
-    assert spelled(first) == spelled(tree)[:count]
-    assert first.depths == [len(path) - 1 for path in spelled(first)]
-
-
 def test_a_chain_is_all_trunk_and_a_trunk_ends_at_the_first_branch() -> None:
     assert TokenTree.chain([5, 6, 7]).is_chain
     assert TokenTree().is_chain
