@@ -45,11 +45,7 @@ CHINESE = {"深層学習": "Deep", "学習": "Lernen", "モデル": "Modell", "G
         (PRONOUN, "all of us", {"uns": 1}),
         (SYMBOLS, "C++, C and AT&T.", {"C++": 1, "C": 1, "AT&T": 1}),
         (OVERLAPPING, "a test set theory, tests, test sets of word", {"B": 2, "A": 1}),
-        (
-            CHINESE,
-            "私は深層学習モデルをGPUで学習する",
-            {"Deep": 1, "Modell": 1, "GPU": 1, "Lernen": 1},
-        ),
+        (CHINESE, "私は深層学習モデルをGPUで学習する", {"Deep": 1, "Modell": 1, "GPU": 1, "Lernen": 1}),
         ({"café": "Café", "AI": "KI"}, "cafe\u0301 ＡＩ", {"Café": 1, "KI": 1}),
     ],
 )

@@ -56,16 +56,6 @@ def test_the_k_likeliest_tokens_are_those_of_a_sorted_row(row: np.ndarray, k: in
     assert taken(TopAcceptance(k), row) == set(np.argsort(-row)[:k].tolist())
 
 
-@given(rows, st.floats(0.0, 1.0))
-def test_a_distance_is_one_of_probabilities(row: np.ndarray, distance: float) -> None:
-    p = np.exp(row.astype(np.float64))
-    p /= p.sum()
-    near = p.max() - p
-    got = taken(DistanceAcceptance(distance), row)
-    assert got >= {n for n in range(9) if near[n] <= distance - 1e-6}
-    assert got <= {n for n in range(9) if near[n] <= distance + 1e-6}
-
-
 @given(drafts, blocks, st.integers(1, 5))
 def test_the_first_tokens_of_a_minimum_block_stand_unseen_and_those_after_them_by_the_rule(
     rows: np.ndarray, proposed: list[int], size: int
