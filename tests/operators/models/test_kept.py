@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.forward import Forward, Logits
@@ -88,7 +88,12 @@ asks = st.builds(asking, few, few, st.integers(0, 6), st.integers(1, 4))
 keyed = st.lists(st.tuples(st.sampled_from("ab"), asks), max_size=10)
 
 
+#: Of the tokens that were kept at first fewer may stay.
+FEWER = [("a", asking(source, [3] * 5, kept, 1)) for source, kept in (([1], 0), ([1, 2], 4), ([1, 2], 1))]
+
+
 @given(keyed, st.integers(1, 2), st.integers(36, 60))
+@example(FEWER, 1, 60)
 def test_only_what_a_request_allows_is_kept_and_all_else_is_evaluated(
     work: list[tuple[str, Forward]], size: int, cells: int
 ) -> None:

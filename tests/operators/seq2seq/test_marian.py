@@ -58,6 +58,16 @@ def test_answers_do_not_depend_on_what_was_asked_before(
         np.testing.assert_allclose(rows, want, atol=1e-4)
 
 
+def test_tokens_of_an_older_export_do_not_see_those_after_them(tmp_path: Path) -> None:
+    model = opened(tmp_path, is_causal=False)
+    prompt = [3, 4, model.ends[0], model.start]
+    store = PairStore(model, 1)
+    first = store.evaluate(0, [*prompt, 5], 0, 1)
+    again = store.evaluate(0, [6, 7], len(prompt) + 1, 2)
+    np.testing.assert_allclose(first, afresh(model, [*prompt, 5], 1), atol=1e-4)
+    np.testing.assert_allclose(again, afresh(model, [*prompt, 5, 6, 7], 2), atol=1e-4)
+
+
 def test_kept_tokens_are_those_computed_for_the_shorter_source_and_the_rest_sees_the_longer(
     tmp_path: Path,
 ) -> None:
