@@ -10,11 +10,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from hypothesis import strategies as st
 
-from operators.decoding.forward import Logits
+from operators.decoding.drive import Cost, drive
+from operators.decoding.forward import DecodingResult, Logits, Method, Task
+from operators.decoding.session import PrefixSession
 from operators.models.kv import Part
 
 END = 0
+#: Prompts of the toy, and drafts or other outputs.
+prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
+tokens = st.lists(st.integers(1, 6), max_size=12)
+
+
+def toy_task(prompt: Sequence[int], draft: Sequence[int] = (), limit: int = 16) -> Task:
+    return Task(prompt, draft, frozenset([END]), limit)
 
 
 class ToyCache:
@@ -50,6 +60,27 @@ class ToyCache:
         row = noise.normal(size=self.vocabulary)
         row += self.error * noise.normal(size=self.vocabulary)
         return (self.sharpness * row).astype(np.float32)
+
+
+class ScriptedCache(ToyCache):
+    """Its logits are those of a function of the tokens that it holds."""
+
+    def __init__(self, row: Callable[[Sequence[int]], Logits]) -> None:
+        super().__init__()
+        self._script = row
+
+    def _row(self, prefix: Sequence[int]) -> Logits:
+        return self._script(prefix)
+
+
+def row_of(size: int, likely: dict[int, float]) -> Logits:
+    """A row in which few tokens are likely."""
+    return np.array([likely.get(token, -9.0) for token in range(size)], np.float32)
+
+
+def run(method: Method, cache: ToyCache | None = None) -> tuple[DecodingResult, Cost]:
+    """Drives a method in a session of its own."""
+    return drive(method, PrefixSession(cache or ToyCache()))
 
 
 class ToyStore:

@@ -24,16 +24,7 @@ def test_no_address_shows_a_password_or_the_value_of_a_query(user: str, host: st
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "https://[bad/x",
-        "http://host:70000/",
-        "http://host:0/",
-        "http:///x",
-        "http://a..b/",
-        "http://h/\n",
-        "x",
-    ],
+    "text", ["http://[b/x", "http://h:70000/", "http://h:0/", "http:///x", "http://a..b", "http://h/\n", "x"]
 )
 def test_what_nobody_can_connect_to_is_no_address(text: str) -> None:
     assert parts_of(text) is None

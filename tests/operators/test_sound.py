@@ -18,21 +18,16 @@ SILENT = np.zeros_like(SAID)
     ("channels", "wanted"),
     [
         ([SAID], SAID),
-        ([SAID, SAID], SAID),
         ([SAID, OTHER], (SAID + OTHER) / 2),
         ([SAID, SILENT], SAID / 2),
-        ([SILENT] * 7 + [SAID], SAID / 8),
         ([SILENT, SILENT], SILENT),
         ([SAID, -SAID], SAID),
         ([0.95 * SAID, -SAID], 0.95 * SAID),
         ([0.7 * SAID, -SAID], -SAID),
         ([SILENT, SAID, -SAID + 0.01 * OTHER], SAID),
     ],
-    ids=[
-        "one", "twice the same", "independent", "one silent", "one of eight", "silence", "inverted",
-        "about as loud", "louder", "a third",
-    ],
-)  # fmt: skip
+    ids=["one", "independent", "one silent", "silence", "inverted", "as loud", "louder", "a third"],
+)
 def test_the_mean_of_the_channels_or_the_loudest_where_it_cancels(
     channels: list[Floats], wanted: Floats
 ) -> None:

@@ -2,32 +2,36 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.adjustment import adjusted, ending_figures, whole
-from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
-from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate, ssbd
-from tests.toy import END, ToyCache
+from tests.toy import END, ScriptedCache, ToyCache, prompts, row_of, run, tokens, toy_task
 
 
-class LosesCount(ToyCache):
+def spelling_task(source: str, draft: str = "") -> Task:
+    """A task for a model whose tokens are characters."""
+    task = toy_task([1], tuple(map(ord, draft)), 400)
+    return task._replace(source=tuple(map(ord, source)), piece=lambda token: chr(token).encode())
+
+
+def spelled(output: Sequence[int]) -> str:
+    return "".join(map(chr, output))
+
+
+def loses_count(begin: str, loop: str) -> ToyCache:
     """Says ``begin`` and then ``loop`` without end; what it would say next best is an x, which ends it."""
+    endless = begin + loop * 200
 
-    def __init__(self, begin: str, loop: str) -> None:
-        super().__init__(128)
-        self.endless = begin + loop * 200
+    def row(prefix: Sequence[int]) -> Logits:
+        best = END if prefix[-1] == ord("x") else ord(endless[len(prefix) - 1])
+        return row_of(128, {ord("x"): 1.0, best: 2.0})
 
-    def _row(self, prefix: Sequence[int]) -> Logits:
-        row = np.zeros(self.vocabulary, np.float32)
-        row[ord("x")] = 1
-        row[END if prefix[-1] == ord("x") else ord(self.endless[len(prefix) - 1])] = 2
-        return row
+    return ScriptedCache(row)
 
 
 @pytest.mark.parametrize(
@@ -42,49 +46,32 @@ class LosesCount(ToyCache):
     ],
 )
 def test_a_figure_ends_where_that_of_the_source_does(source: str, begin: str, loop: str, want: str) -> None:
-    task = Task(
-        [1],
-        (),
-        frozenset([END]),
-        400,
-        source=tuple(map(ord, source)),
-        piece=lambda token: chr(token).encode(),
-    )
-    session = PrefixSession(LosesCount(begin, loop))
-    decoded, _ = drive(adjusted(retranslate(task), task, ending_figures(task, source)), session)
-    assert ("".join(map(chr, decoded.tokens)), decoded.cut) == (want, None)
+    task = spelling_task(source)
+    method = adjusted(retranslate(task), task, ending_figures(task, source))
+    decoded, _ = run(method, loses_count(begin, loop))
+    assert (spelled(decoded.tokens), decoded.cut) == (want, None)
 
 
 PIECES = (b"", b"1", b"10", b".", b" ", b"a", b"12")
-tokens = st.lists(st.integers(1, 6), max_size=20)
 
 
-@given(
-    st.lists(st.integers(1, 6), min_size=1, max_size=4), tokens, st.sampled_from(["1", "it is 111,111,111"])
-)
+@given(prompts, tokens, st.sampled_from(["1", "it is 111,111,111"]))
 def test_an_output_does_not_depend_on_its_draft(prompt: list[int], draft: list[int], source: str) -> None:
-    task = Task(prompt, draft, frozenset([END]), 60, piece=PIECES.__getitem__)
-    want, _ = drive(
-        adjusted(retranslate(task), task, ending_figures(task, source)), PrefixSession(ToyCache())
-    )
-    verified = ssbd(task, BiasedAcceptance(0.0))
-    got, _ = drive(adjusted(verified, task, ending_figures(task, source)), PrefixSession(ToyCache()))
+    task = toy_task(prompt, draft, 60)._replace(piece=PIECES.__getitem__)
+    want, _ = run(adjusted(retranslate(task), task, ending_figures(task, source)))
+    got, _ = run(adjusted(ssbd(task, BiasedAcceptance(0.0)), task, ending_figures(task, source)))
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
 
 
-class StopsShort(ToyCache):
+def stops_short(answer: str, held: int) -> ToyCache:
     """Would say ``answer`` but prefers to end after ``held`` letters of it."""
 
-    def __init__(self, answer: str, held: int) -> None:
-        super().__init__(128)
-        self.answer, self.held = answer, held
-
-    def _row(self, prefix: Sequence[int]) -> Logits:
-        row = np.zeros(self.vocabulary, np.float32)
+    def row(prefix: Sequence[int]) -> Logits:
         said = len(prefix) - 1
-        row[ord(self.answer[said]) if said < len(self.answer) else END] = 1
-        row[END] += 2 * (said >= self.held)
-        return row
+        end = {END: 2.0} if said >= held or said == len(answer) else {}
+        return row_of(128, ({ord(answer[said]): 1.0} if said < len(answer) else {}) | end)
+
+    return ScriptedCache(row)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +87,7 @@ class StopsShort(ToyCache):
 def test_a_final_ends_where_its_sentence_does_unless_the_model_goes_on_and_on(
     source: str, answer: str, want: str, drafted: int
 ) -> None:
-    draft = tuple(map(ord, answer[:drafted]))
-    stop, written = frozenset([END]), tuple(map(ord, source))
-    task = Task([1], draft, stop, 400, source=written, piece=lambda token: chr(token).encode())
-    session = PrefixSession(StopsShort(answer, 3))
-    method = ssbd(task, BiasedAcceptance(0.0))
-    decoded, _ = drive(adjusted(method, task, whole(task, source)), session)
-    assert "".join(map(chr, decoded.tokens)) == want
+    task = spelling_task(source, answer[:drafted])
+    method = adjusted(ssbd(task, BiasedAcceptance(0.0)), task, whole(task, source))
+    decoded, _ = run(method, stops_short(answer, 3))
+    assert spelled(decoded.tokens) == want

@@ -1,6 +1,6 @@
 """A beam search finds what a search without a cache finds, alone or in passes shared with others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -9,24 +9,21 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, UtilityAcceptance
 from operators.decoding.adjustment import adjusted
-from operators.decoding.drive import Decode, drive
-from operators.decoding.forward import DecodingResult, Logits, Task
-from operators.decoding.session import PrefixSession
+from operators.decoding.drive import Cost, Decode, drive
+from operators.decoding.forward import DecodingResult, Logits, Method, Task
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.models.pool import SessionPool
 from operators.serving.scheduler import Scheduler
 from operators.trouble import Trouble
-from tests.toy import END, ToyCache, ToyStore
+from tests.toy import END, ScriptedCache, ToyCache, ToyStore, prompts, row_of, run, toy_task
 
 HEAD = [1, 2]
-prompts = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 drafts = st.lists(st.integers(1, 6), max_size=8)
 widths = st.integers(2, 4)
-limits = st.integers(1, 14)
 
 
-def make_task(prompt: list[int], draft: list[int], limit: int) -> Task:
-    return Task([*HEAD, *prompt], draft, frozenset([END]), limit, source=prompt)
+def make_task(prompt: list[int], draft: Sequence[int] = (), limit: int = 12) -> Task:
+    return toy_task([*HEAD, *prompt], draft, limit)._replace(source=prompt)
 
 
 def log_probabilities(tokens: list[int]) -> Logits:
@@ -57,98 +54,96 @@ def searched(task: Task, output: list[int], width: int) -> list[int] | None:
             return list(best[:-1]) if ended else None
 
 
-def pool_of(store: ToyStore, sessions: int, width: int, least_kept: int | None = None) -> SessionPool:
-    return SessionPool(store, HEAD, sessions, beams=width, least_kept=least_kept)
+def pool_of(caches: Sequence[ToyCache], sessions: int, width: int) -> SessionPool:
+    store = ToyStore(0)
+    store.caches = list(caches)
+    return SessionPool(store, HEAD, sessions, beams=width)
 
 
-@given(st.lists(st.tuples(prompts, drafts, limits), min_size=1, max_size=4), widths)
+def beamed(
+    method: Method, width: int, row: Callable[[Sequence[int]], Logits] | None = None
+) -> tuple[DecodingResult, Cost]:
+    """Drives a method in the session of a pool of its own, whose model is the toy or answers by ``row``."""
+    caches = [ScriptedCache(row) if row else ToyCache() for _ in range(2 + width)]
+    with pool_of(caches, 1, width).session("a") as session:
+        return drive(method, session)
+
+
+@given(prompts, drafts, st.integers(1, 14), widths)
 def test_what_follows_the_accepted_draft_is_the_result_of_the_search(
-    given_tasks: list[tuple[list[int], list[int], int]], width: int
+    prompt: list[int], draft: list[int], limit: int, width: int
 ) -> None:
-    pool = pool_of(ToyStore(2 + width), 1, width)
-    for prompt, draft, limit in given_tasks:
-        task = make_task(prompt, draft, limit)
-        with pool.session("a") as session:
-            greedy, _ = drive(ssbd(task, UtilityAcceptance(0.6)), PrefixSession(ToyCache()))
-            got, _ = drive(ssbd(task, UtilityAcceptance(0.6), beam=width), session)
-        if got.cut is Trouble.REPETITION or greedy.cut is Trouble.REPETITION:
-            continue
-        kept = list(got.tokens[: got.accepted])
-        assert got.accepted == greedy.accepted
-        if got.accepted < limit and len(greedy.tokens) > got.accepted:
-            found = searched(task, kept, width)
-            assert list(got.tokens) == (list(greedy.tokens) if found is None else [*kept, *found])
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), prompts, drafts), min_size=1, max_size=8), widths)
-def test_tasks_that_share_passes_get_what_each_gets_alone(
-    asked: list[tuple[str, list[int], list[int]]], width: int
-) -> None:
-    store = ToyStore(4 + 3 * width)
-    scheduler = Scheduler(pool_of(store, 3, width), fill=64)
-    alone = pool_of(ToyStore(2 + width), 1, width)
-    for start in range(0, len(asked), 3):
-        turn = {key: make_task(prompt, draft, 12) for key, prompt, draft in asked[start : start + 3]}
-        jobs = {
-            key: scheduler.add(Decode(key, ssbd(task, EXACT, beam=width), is_final=True))
-            for key, task in turn.items()
-        }
-        while not all(job.has_ended for job in jobs.values()):
-            scheduler.step()
-        for key, task in turn.items():
-            with alone.session(key) as session:
-                want, _ = drive(ssbd(task, EXACT, beam=width), session)
-            assert jobs[key].result[0].tokens == want.tokens
+    task = make_task(prompt, draft, limit)
+    greedy, _ = run(ssbd(task, UtilityAcceptance(0.6)))
+    got, _ = beamed(ssbd(task, UtilityAcceptance(0.6), beam=width), width)
+    if got.cut is Trouble.REPETITION or greedy.cut is Trouble.REPETITION:
+        return
+    kept = list(got.tokens[: got.accepted])
+    assert got.accepted == greedy.accepted
+    if got.accepted < limit and len(greedy.tokens) > got.accepted:
+        found = searched(task, kept, width)
+        assert list(got.tokens) == (list(greedy.tokens) if found is None else [*kept, *found])
 
 
 @given(prompts, st.integers(2, 14))
 def test_a_session_that_holds_one_continuation_decodes_greedily(prompt: list[int], limit: int) -> None:
-    task = make_task(prompt, [], limit)
-    want, _ = drive(retranslate(task), PrefixSession(ToyCache()))
-    got, _ = drive(ssbd(task, EXACT, beam=3), PrefixSession(ToyCache()))
-    assert got.tokens == want.tokens
+    task = make_task(prompt, limit=limit)
+    assert run(ssbd(task, EXACT, beam=3))[0].tokens == run(retranslate(task))[0].tokens
+
+
+def served(scheduler: Scheduler, asked: list[tuple[str, Task, bool]], width: int) -> list[Sequence[int]]:
+    """What a scheduler makes of tasks, each with its key and whether it is final, that wait together."""
+    jobs = [
+        scheduler.add(Decode(key, ssbd(task, EXACT, beam=width), is_final=is_final))
+        for key, task, is_final in asked
+    ]
+    while not all(job.has_ended for job in jobs):
+        scheduler.step()
+    return [job.result[0].tokens for job in jobs]
+
+
+turns = st.lists(st.lists(st.tuples(prompts, drafts), min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@given(turns, widths)
+def test_tasks_that_share_passes_get_what_each_gets_alone(
+    turns: list[list[tuple[list[int], list[int]]]], width: int
+) -> None:
+    caches = [ToyCache() for _ in range(4 + 3 * width)]
+    scheduler = Scheduler(pool_of(caches, 3, width), fill=64)
+    for turn in turns:
+        tasks = [make_task(*asked) for asked in turn]
+        got = served(scheduler, [(key, task, True) for key, task in zip("abc", tasks, strict=False)], width)
+        assert got == [beamed(ssbd(task, EXACT, beam=width), width)[0].tokens for task in tasks]
 
 
 @given(st.lists(st.tuples(prompts, st.booleans()), min_size=3, max_size=3), widths)
-def test_where_many_wait_only_finals_are_searched(asked: list[tuple[list[int], bool]], width: int) -> None:
-    store = ToyStore(4 + 3 * width)
-    scheduler = Scheduler(pool_of(store, 3, width), fill=64)
-    tasks = [make_task(prompt, [], 12) for prompt, _ in asked]
-    # All of them wait for their first pass when the last one is added.
-    jobs = [
-        scheduler.add(Decode(f"{number}", ssbd(task, EXACT, beam=width), is_final=is_final))
-        for number, (task, (_, is_final)) in enumerate(zip(tasks, asked, strict=True))
+def test_where_many_wait_only_finals_are_searched(given: list[tuple[list[int], bool]], width: int) -> None:
+    caches = [ToyCache() for _ in range(4 + 3 * width)]
+    asked = [(f"{number}", make_task(prompt), is_final) for number, (prompt, is_final) in enumerate(given)]
+    assert served(Scheduler(pool_of(caches, 3, width), fill=64), asked, width) == [
+        beamed(ssbd(task, EXACT, beam=width if is_final else 1), width)[0].tokens
+        for _, task, is_final in asked
     ]
-    scheduler.step()
-    while not all(job.has_ended for job in jobs):
-        scheduler.step()
-    alone = pool_of(ToyStore(2 + width), 1, width)
-    for job, task, (_, is_final) in zip(jobs, tasks, asked, strict=True):
-        with alone.session("a") as session:
-            want, _ = drive(ssbd(task, EXACT, beam=width if is_final else 1), session)
-        assert job.result[0].tokens == want.tokens
 
 
 @given(prompts, drafts)
 def test_a_rule_that_changes_the_model_holds_in_every_hypothesis(prompt: list[int], draft: list[int]) -> None:
-    task = make_task(prompt, draft, 12)
+    task = make_task(prompt, draft)
 
     def forbid(row: Logits, output: tuple[int, ...]) -> None:
         row[3] = -np.inf
         if output and output[-1] == 4:
             row[5] = -np.inf
 
-    with pool_of(ToyStore(5), 1, 3).session("a") as session:
-        got, _ = drive(adjusted(ssbd(task, EXACT, beam=3), task, forbid), session)
+    got, _ = beamed(adjusted(ssbd(task, EXACT, beam=3), task, forbid), 3)
     assert 3 not in got.tokens
     assert (4, 5) not in set(zip(got.tokens, got.tokens[1:], strict=False))
 
 
 def test_the_next_update_finds_the_chosen_continuation_in_the_cache() -> None:
-    store = ToyStore(5)
-    pool = pool_of(store, 1, 3)
-    task = make_task([3, 5, 1], [], 12)
-    with pool.session("a") as session:
+    task = make_task([3, 5, 1])
+    with pool_of([ToyCache() for _ in range(5)], 1, 3).session("a") as session:
         said, _ = drive(ssbd(task, EXACT, beam=3), session)
         assert len(said.tokens) > 3
         again = task._replace(draft=said.tokens, committed=len(said.tokens))
@@ -160,22 +155,16 @@ def test_the_next_update_finds_the_chosen_continuation_in_the_cache() -> None:
 def test_a_search_says_a_long_phrase_again_only_after_a_speaker(length: int, repeats_himself: bool) -> None:
     phrase, way_out = list(range(1, length + 1)), length + 1
 
-    class Looping(ToyCache):
-        """Begins the phrase again and again, a little rather than to end."""
-
-        def _row(self, prefix: Sequence[int]) -> Logits:
-            row = np.full(length + 2, -9.0, np.float32)
-            said = list(prefix[len(task.prompt) :])
-            row[END if said[-1:] == [way_out] else phrase[len(said) % length]] = 2.0
-            row[way_out] = 1.9 if len(said) % length == 0 else -9.0
-            return row
+    def begins_again_rather_than_end(prefix: Sequence[int]) -> Logits:
+        said = list(prefix[len(task.prompt) :])
+        if said[-1:] == [way_out]:
+            return row_of(length + 2, {END: 2.0})
+        place = len(said) % length
+        return row_of(length + 2, {phrase[place]: 2.0} | ({way_out: 1.9} if place == 0 else {}))
 
     source = phrase * 2 if repeats_himself else phrase
-    task = Task([*HEAD, 1], (), frozenset([END]), 3 * length, source=source)
-    store = ToyStore(4)
-    store.caches = [Looping() for _ in store.caches]
-    with pool_of(store, 1, 2).session("a") as session:
-        got, _ = drive(ssbd(task, EXACT, beam=2), session)
+    task = make_task([1], limit=3 * length)._replace(source=source)
+    got, _ = beamed(ssbd(task, EXACT, beam=2), 2, begins_again_rather_than_end)
     assert list(got.tokens) == [*source, way_out]
 
 
@@ -186,48 +175,16 @@ SPELLED = [b"", b" It was bad", b".", b",", b" it was bad", b" good", b"", b""]
 def test_a_draft_that_the_model_would_say_again_gives_way(committed: int) -> None:
     """The draft says it with a full stop, where the model, now that it has heard more, has a comma."""
 
-    class Insisting(ToyCache):
+    def insists(prefix: Sequence[int]) -> Logits:
         """Says what is bad with a small letter, behind a draft that says it with a capital too."""
+        follows = {5: 3, 3: 4, 4: 2, 1: 3, 2: 4 if 1 in prefix[len(task.prompt) :] else END}
+        return row_of(len(SPELLED), {follows.get(prefix[-1], 5): 2.0})
 
-        def _row(self, prefix: Sequence[int]) -> Logits:
-            follows = {5: 3, 3: 4, 4: 2, 1: 3, 2: 4 if 1 in prefix[len(task.prompt) :] else END}
-            row = np.full(len(SPELLED), -9.0, np.float32)
-            row[follows.get(prefix[-1], 5)] = 2.0
-            return row
-
-    task = Task([*HEAD, 6], [5, 2, 1], frozenset([END]), 9, committed, committed, source=[6])
+    task = make_task([6], [5, 2, 1], 9)._replace(committed=committed, kept=committed)
     task = task._replace(piece=SPELLED.__getitem__)
-
-    def decoded(source: list[int]) -> DecodingResult:
-        store = ToyStore(4)
-        store.caches = [Insisting() for _ in store.caches]
-        with pool_of(store, 1, 2).session("a") as session:
-            return drive(ssbd(task._replace(source=source), UtilityAcceptance(20.0), beam=2), session)[0]
-
-    got = decoded([6])
+    got, _ = beamed(ssbd(task, UtilityAcceptance(20.0), beam=2), 2, insists)
     assert got.tokens == (5, 3, 4, 2)
     assert (got.drafted, got.accepted, got.doubted) == (3, 1, None)
     # A speaker who says it again has it said again.
-    assert decoded([6, 6]).tokens[:5] == (5, 2, 1, 3, 4)
-
-
-def test_hypotheses_that_have_come_to_the_same_words_go_on_as_one() -> None:
-    said = [3, 4, 5, 6, 7]
-
-    class Hesitating(ToyCache):
-        """Begins with either of two words, and has no doubt about all that follows."""
-
-        def _row(self, prefix: Sequence[int]) -> Logits:
-            row = np.full(8, -9.0, np.float32)
-            output = prefix[len(task.prompt) :]
-            row[[1, 2] if not output else [[*said, END][len(output) - 1]]] = 2.0
-            return row
-
-    task = Task([*HEAD, 1], (), frozenset([END]), 9, source=[1])
-    store = ToyStore(4)
-    store.caches = [Hesitating() for _ in store.caches]
-    with pool_of(store, 1, 2).session("a") as session:
-        got, cost = drive(ssbd(task, EXACT, beam=2), session)
-    assert list(got.tokens[1:]) == said
-    # Two tokens tell them apart twice, and one is followed from then on.
-    assert cost.evaluated == 1 + 2 * 2 + len(said) - 1
+    twice = ssbd(task._replace(source=[6, 6]), UtilityAcceptance(20.0), beam=2)
+    assert beamed(twice, 2, insists)[0].tokens[:5] == (5, 2, 1, 3, 4)

@@ -32,10 +32,6 @@ def translator(first: int, pool: SessionPool | None = None) -> Translator:
     )
 
 
-def pivot() -> PivotTranslator:
-    return PivotTranslator(translator(1), translator(4))
-
-
 @given(texts)
 @example(["a", "a b", "a b", "a c b"])
 def test_it_says_what_both_say_by_hand_and_goes_on_from_a_stored_state(updates: list[str]) -> None:
@@ -48,7 +44,7 @@ def test_it_says_what_both_say_by_hand_and_goes_on_from_a_stored_state(updates: 
         outer, want = second.update(KEY, outer, "".join(english.pieces), **how)
         # Another process goes on: its models hold nothing.
         stored = unpack(pack(state), SegmentState)
-        state, got = pivot().update(KEY, stored, text, **how)
+        state, got = PivotTranslator(translator(1), translator(4)).update(KEY, stored, text, **how)
         assert (got.tokens, got.pieces) == (want.tokens, want.pieces)
         assert (state.pivot, state.windows) == (inner.windows, outer.windows)
         both = english.effort + want.effort
@@ -56,17 +52,10 @@ def test_it_says_what_both_say_by_hand_and_goes_on_from_a_stored_state(updates: 
         assert got.effort.passes == both.passes
 
 
-def test_both_models_draft_from_what_they_said_before() -> None:
-    model, state = pivot(), SegmentState()
-    for text in ("a b c", "a b c d"):
-        before = state
-        state, output = model.update(KEY, before, text, is_final=False, is_stable=True)
-    assert before.pivot[0].output
-    assert before.windows[0].output
-    assert output.effort.drafted == len(before.pivot[0].output) + len(before.windows[0].output)
-
-
 def test_where_the_first_model_fails_the_last_output_stays_and_the_failure_is_told() -> None:
+    def fail(_sequence: int, _tokens: object) -> None:
+        raise ModelTrouble(Trouble.FAILED_PASS, "no luck")
+
     store, second = ToyStore(3), ToyStore(3)
     model = PivotTranslator(translator(1, pool_of(store)), translator(4, pool_of(second)))
     state, good = model.update(KEY, SegmentState(), "a b c", is_final=False, is_stable=True)
@@ -76,10 +65,6 @@ def test_where_the_first_model_fails_the_last_output_stays_and_the_failure_is_to
     assert (after, output.pieces) == (state, good.pieces)
     assert (output.trouble, output.why) == (Trouble.FAILED_PASS, "no luck")
     assert output.effort.passes == 0
-
-
-def fail(_sequence: int, _tokens: object) -> None:
-    raise ModelTrouble(Trouble.FAILED_PASS, "no luck")
 
 
 def test_the_sessions_of_both_are_freed_with_the_segment() -> None:

@@ -1,103 +1,76 @@
 """A trace of toy runs is exact: it says what was decoded, by which pass, and changes nothing."""
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flows.engine.methods import method
 from flows.settings.translate import TranslateSettings
-from operators.decoding.drive import OneAtATime, Sessions
-from operators.decoding.forward import Method, Origin, Task
+from operators.decoding.drive import OneAtATime
+from operators.decoding.forward import Origin
 from operators.decoding.recorder import Recorder
 from operators.decoding.trace import Decoding, spelled
-from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
+from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.glossary import Glossary
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import Letters, ToyStore
 
 METHODS = ("retranslate", "continuous", "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
-
+MORE: list[dict[str, object]] = [
+    {},
+    {"sure": 0.0, "block": 3},
+    {"accept": "top-2"},
+    {"min_block": 3},
+    {"proposal_bias": 0.3},
+    {"draft_model": "a toy", "draft_length": 4},
+    {"draft_model": "a toy", "draft_tree": True, "draft_threshold": 0.7},
+    {"beam": 2},
+    {"beam": 4},
+    # With the rules for models trained on unfinished text.
+    {"bias": None},
+    {"bias": None, "beam": 4},
+]
 settings = st.builds(
     lambda name, bias, more: msgspec.convert({"method": name, "bias": bias, **more}, TranslateSettings),
     st.sampled_from(METHODS),
     st.sampled_from([0.0, 0.2, 0.45]),
-    st.sampled_from(
-        [
-            {},
-            {"sure": 0.0, "block": 3},
-            {"accept": "top-2"},
-            {"min_block": 3},
-            {"proposal_bias": 0.3},
-            {"draft_model": "a toy", "draft_length": 4},
-            {"draft_model": "a toy", "draft_tree": True, "draft_threshold": 0.7},
-            {"beam": 2},
-            {"beam": 4},
-            # With the rules for models trained on unfinished text.
-            {"bias": None},
-            {"bias": None, "beam": 4},
-        ]
-    ),
+    st.sampled_from(MORE),
 )
 updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
-
-
 #: Its term occurs in some of the updates.
 GLOSSARY = Glossary({("a", "b"): "d e f"})
 
 
-def translator(sessions: Sessions, decode: Callable[[Task], Method], *, max_source: int = 100) -> Translator:
-    vocabulary = Letters()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-    return Translator(
+def run(
+    chosen: TranslateSettings, texts: list[str], *, is_traced: bool = True, max_source: int = 100
+) -> list[tuple[Output, dict[str, Decoding]]]:
+    beams = chosen.beam or 0
+    beam = chosen.width(knows_unfinished=True) if beams else 1
+    decode = method(chosen, knows_unfinished=chosen.bias is None, beam=beam)
+    pool = SessionPool(ToyStore(8 + 3 * beams), (1, 2), 3, beams=beams, branches=0 if beams else 4)
+    draft_pool = SessionPool(ToyStore(8, error=0.4), (1, 2), 3, branches=4)
+    recorder = Recorder(decode, pool)
+    prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()))
+    model = Translator(
         prompt,
-        OneAtATime(sessions, pool(error=0.4)),
-        decode,
+        OneAtATime(recorder if is_traced else pool, draft_pool),
+        recorder.method if is_traced else decode,
         TranslatorSettings(max_source=max_source, max_output=40, finals_differ=True),
         GLOSSARY,
     )
-
-
-def pool(error: float = 0.0, *, beams: int = 0) -> SessionPool:
-    if beams:
-        return SessionPool(ToyStore(4 + 3 * beams), (1, 2), 3, beams=beams)
-    return SessionPool(ToyStore(8, error=error), (1, 2), 3, branches=4)
-
-
-def pool_for(chosen: TranslateSettings) -> SessionPool:
-    return pool(beams=chosen.beam or 0)
-
-
-def decoder(chosen: TranslateSettings) -> Callable[[Task], Method]:
-    beam = chosen.width(knows_unfinished=True) if chosen.beam else 1
-    return method(chosen, knows_unfinished=chosen.bias is None, beam=beam)
-
-
-def run(
-    model: Translator, texts: list[str], recorder: Recorder | None = None
-) -> list[tuple[Any, dict[str, Decoding]]]:
     state, made = SegmentState(), []
     for number, text in enumerate(texts):
         state, output = model.update("s/000000", state, text, is_final=number == len(texts) - 1)
-        made.append((output, recorder.take() if recorder else {}))
+        made.append((output, recorder.take() if is_traced else {}))
     return made
-
-
-def traced(
-    chosen: TranslateSettings, texts: list[str], **options: int
-) -> list[tuple[Any, dict[str, Decoding]]]:
-    recorder = Recorder(decoder(chosen), pool_for(chosen))
-    return run(translator(recorder, recorder.method, **options), texts, recorder)
 
 
 @given(settings, updates)
 def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts: list[str]) -> None:
     for (plain, _), (output, decodings) in zip(
-        run(translator(pool_for(chosen), decoder(chosen)), texts), traced(chosen, texts), strict=True
+        run(chosen, texts, is_traced=False), run(chosen, texts), strict=True
     ):
         assert output.tokens == plain.tokens
         passes = [one for decoding in decodings.values() for one in decoding.passes]
@@ -106,38 +79,32 @@ def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts
 
 
 @given(settings, updates)
-def test_outputs_are_rebuilt_from_what_each_pass_decided(chosen: TranslateSettings, texts: list[str]) -> None:
-    for _, decodings in traced(chosen, texts):
-        for one in decodings.values():
-            output = [token.id for token in one.output]
-            built = list(one.draft[: next(each.begin for each in one.passes if each.rows)])
-            # What a search that was given up evaluated decided nothing.
-            for number, each in enumerate(one.passes, 1):
-                assert each.begin == (len(built) if each.rows else len(output))
-                begin = len(built)
-                built += [row.stands for row in each.rows if row.stands is not None]
-                for place, token in enumerate(one.output):
-                    assert (token.decided == number) == (begin <= place < len(built))
-            assert output == built
-
-
-@given(settings, updates)
-def test_every_row_and_every_token_has_its_probability(chosen: TranslateSettings, texts: list[str]) -> None:
-    for _, decodings in traced(chosen, texts):
-        for one in decodings.values():
-            for row in (row for each in one.passes for row in each.rows):
-                assert 0.0 <= (row.p_offered or 0.0) <= row.p_choice <= 1.0
-                assert (row.offered is None) == (row.p_offered is None)
-                assert (row.stands is None) == (row.p_stands is None)
-                assert (row.p_stands or 0.0) <= row.p_choice
-            for token in one.output:
-                assert (token.p is None) == (token.decided == 0)
-                if token.origin is Origin.OWN:
-                    assert one.passes[token.decided - 1].rows[0].p_choice > 0
+# The draft fills the limit of the shorter text: no pass decides anything.
+@example(TranslateSettings(method="continuous", bias=0.0), ["a", "a" * 20, "a"])
+def test_outputs_are_rebuilt_from_what_each_pass_decided_with_its_probability(
+    chosen: TranslateSettings, texts: list[str]
+) -> None:
+    for one in [one for _, decodings in run(chosen, texts) for one in decodings.values()]:
+        output = [token.id for token in one.output]
+        built = list(one.draft[: next((each.begin for each in one.passes if each.rows), len(output))])
+        # What a search that was given up evaluated decided nothing.
+        for number, each in enumerate(one.passes, 1):
+            assert each.begin == (len(built) if each.rows else len(output))
+            begin = len(built)
+            built += [row.stands for row in each.rows if row.stands is not None]
+            for place, token in enumerate(one.output):
+                assert (token.decided == number) == (begin <= place < len(built))
+        assert output == built
+        for row in (row for each in one.passes for row in each.rows):
+            assert 0.0 <= max(row.p_offered or 0.0, row.p_stands or 0.0) <= row.p_choice <= 1.0
+            assert (row.offered is None, row.stands is None) == (row.p_offered is None, row.p_stands is None)
+        for token in one.output:
+            assert (token.p is None) == (token.decided == 0)
+            assert token.origin is not Origin.OWN or one.passes[token.decided - 1].rows[0].p_choice > 0
 
 
 def test_without_a_draft_each_token_is_the_models_own_and_has_a_pass_of_its_own() -> None:
-    ((output, decodings),) = traced(TranslateSettings(method="retranslate"), ["a b c"])
+    ((output, decodings),) = run(TranslateSettings(method="retranslate"), ["a b c"])
     (one,) = decodings.values()
     assert [token.decided for token in one.output] == list(range(1, len(output.tokens) + 1))
     assert {token.origin for token in one.output} == {Origin.OWN}
@@ -146,7 +113,7 @@ def test_without_a_draft_each_token_is_the_models_own_and_has_a_pass_of_its_own(
 
 
 def test_a_long_source_has_a_decoding_for_each_window_that_changed() -> None:
-    first, second = traced(TranslateSettings(), ["a b c " * 5, "a b c " * 5 + "a"], max_source=8)
+    first, second = run(TranslateSettings(), ["a b c " * 5, "a b c " * 5 + "a"], max_source=8)
     assert list(first[1]) == ["s/000000/0", "s/000000/1"]
     # The last update is decoded in another way than those before it, and so is every window of it.
     assert list(second[1]) == ["s/000000/0", "s/000000/1"]

@@ -1,6 +1,7 @@
 """A tree in one pass of llama.cpp says of each branch what a pass over that branch alone says."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,15 @@ from tests.near_ties import agree
 from tests.toy import ToyCache, ToyStore
 
 
-def tree_of(model: LlamaModel, *texts: str) -> TokenTree:
-    """The texts as a tree, the first one its trunk."""
-    return TokenTree.merged(map(model.tokenize, texts))
+def pool_of(store: ToyStore, spare: int = 6) -> SessionPool:
+    return SessionPool(store, (), len(store.caches) - spare - 1, branches=spare)
+
+
+@contextmanager
+def session_of(pool: SessionPool) -> Iterator[KvTreeSession]:
+    with pool.session("a") as session:
+        assert isinstance(session, KvTreeSession)
+        yield session
 
 
 @pytest.mark.real_model
@@ -28,12 +35,12 @@ def tree_of(model: LlamaModel, *texts: str) -> TokenTree:
 def test_every_branch_of_a_tree_is_evaluated_as_if_it_were_alone(model: LlamaModel) -> None:
     prompt = model.begin + model.tokenize("The capital of France is Paris. The capital of Italy")
     branches = " is Rome. The capital of Spain", " is called Rome. The capital of", " was Turin, and"
-    tree = tree_of(model, *branches)
+    tree = TokenTree.merged(map(model.tokenize, branches))
     assert tree.size > tree.trunk + 4
     context = LlamaContext(model, ContextSettings(cells=1024, sequences=6, threads=2))
     pool = SessionPool(context, prompt[:4], 1, branches=4)
-    with pool.session("tree") as session:
-        rows = session.forward_tree(TreeForward(prompt, tree, len(prompt) - 1)).copy()  # type: ignore[attr-defined]
+    with session_of(pool) as session:
+        rows = session.forward_tree(TreeForward(prompt, tree, len(prompt) - 1)).copy()
         assert len(rows) == tree.size + 1
         assert not agree(rows[1:], rows[:-1])
         # The last branch goes on where it is, and nothing of it is evaluated again.
@@ -63,16 +70,11 @@ requests = st.lists(
 )
 
 
-def pool_of(store: ToyStore, spare: int = 6) -> SessionPool:
-    return SessionPool(store, (), len(store.caches) - spare - 1, branches=spare)
-
-
 @given(requests, st.integers(1, 6))
 def test_rows_of_a_tree_do_not_depend_on_what_was_asked_before(
     asked: list[tuple[list[int], list[list[int]], int]], spare: int
 ) -> None:
-    with pool_of(ToyStore(8), spare).session("a") as session:
-        assert isinstance(session, KvTreeSession)
+    with session_of(pool_of(ToyStore(8), spare)) as session:
         for tokens, paths, place in asked:
             tree = TokenTree.merged(paths)
             logits_from = min(place, len(tokens) + tree.size - 1)
@@ -87,42 +89,32 @@ def test_rows_of_a_tree_do_not_depend_on_what_was_asked_before(
                 assert row.tobytes() == alone[0].tobytes()
 
 
-def test_a_branch_that_is_gone_on_with_is_not_evaluated_again() -> None:
+def test_a_branch_that_is_gone_on_with_is_not_evaluated_again_and_gone_with_its_session() -> None:
     store = ToyStore(8)
-    with pool_of(store).session("a") as session:
-        assert isinstance(session, KvTreeSession)
+    with session_of(pool_of(store)) as session:
         session.forward_tree(TreeForward([1, 2], TokenTree.merged([[3, 4], [5, 6, 1]]), 1))
         before = sum(cache.evaluated for cache in store.caches)
+        assert any(cache.tokens for cache in store.caches[2:])
         session.forward(Forward([1, 2, 5, 6, 1, 4], 5))
         assert session.reused == 5
         assert sum(cache.evaluated for cache in store.caches) == before + 1
+        session.forward_tree(TreeForward([1, 2], TokenTree.merged([[3], [4]]), 1))
+    assert not any(cache.tokens for cache in store.caches[2:])
 
 
 def test_a_tree_that_grows_is_evaluated_once() -> None:
-    with pool_of(ToyStore(8)).session("a") as session:
-        assert isinstance(session, KvTreeSession)
+    with session_of(pool_of(ToyStore(8))) as session:
         session.forward(Forward([1, 2, 3, 4], 3))
-        small, large = TokenTree.merged([[3, 4], [5], [6]]), TokenTree.merged([[3, 4], [5], [6]])
-        session.forward_tree(TreeForward([1, 2], small, 4))
+        tree = TokenTree.merged([[3, 4], [5], [6]])
+        session.forward_tree(TreeForward([1, 2], tree, 4))
         assert session.reused == 4
-        growing = TokenTree((*large.tokens, 1, 2), (*large.parents, 2, 3))
+        growing = TokenTree((*tree.tokens, 1, 2), (*tree.parents, 2, 3))
         session.forward_tree(TreeForward([1, 2], growing, 6))
         assert session.reused == 6
 
 
-def test_branches_are_gone_when_a_session_is_given_back() -> None:
-    store = ToyStore(8)
-    pool = pool_of(store)
-    with pool.session("a") as session:
-        assert isinstance(session, KvTreeSession)
-        session.forward_tree(TreeForward([1, 2], TokenTree.merged([[3], [4]]), 1))
-        assert any(cache.tokens for cache in store.caches[2:])
-    assert not any(cache.tokens for cache in store.caches[2:])
-
-
 def ask(pool: SessionPool, request: TreeForward) -> bytes:
-    with pool.session("a") as session:
-        assert isinstance(session, KvTreeSession)
+    with session_of(pool) as session:
         return session.forward_tree(request).tobytes()
 
 

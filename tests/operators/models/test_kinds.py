@@ -1,13 +1,13 @@
 """Every way in which models remember, on llama.cpp itself: sessions answer as a pass from scratch does."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from operators.decoding.forward import Forward, Logits
+from operators.decoding.forward import Forward
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
@@ -21,9 +21,8 @@ HEAD = [7 * place % 250 for place in range(20)]
 
 @contextmanager
 def opened(model: LlamaModel, sequences: int) -> Iterator[LlamaContext]:
-    context = LlamaContext(model, ContextSettings(cells=2048, sequences=sequences, threads=1))
-    yield context
-    context.close()
+    with closing(LlamaContext(model, ContextSettings(cells=2048, sequences=sequences, threads=1))) as context:
+        yield context
 
 
 def revised(rng: np.random.Generator, tokens: list[int], most: int) -> list[int]:
@@ -48,13 +47,9 @@ def test_sessions_of_any_kind_of_memory_answer_as_a_pass_from_scratch(tmp_path: 
             with pool.session(key) as session:
                 got = session.forward(Forward(tokens, len(tokens) - rows)).copy()
                 reused += session.reused
-            want = from_scratch(other, tokens, rows)
+            other.cut_sequence(0, 0)
+            want = other.evaluate(0, tokens, 0, rows)
             worst = max(worst, float(np.abs(got - want).max() / want.std()))
     assert worst < NOISE
     assert reused > 0
     model.close()
-
-
-def from_scratch(context: LlamaContext, tokens: list[int], rows: int) -> Logits:
-    context.cut_sequence(0, 0)
-    return context.evaluate(0, tokens, 0, rows)

@@ -1,7 +1,7 @@
-"""The contract of decoding, held by llama.cpp and the base model, for one room and for several in a pass."""
+"""The contract of decoding, held by llama.cpp and the base model."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import llama_cpp
@@ -10,9 +10,9 @@ import pytest
 
 from connectors.models.gguf import read_gguf
 from connectors.models.heads import output_rows
-from operators.decoding.acceptance import EXACT, BiasedAcceptance
-from operators.decoding.drive import Decode, drive
-from operators.decoding.forward import Logits, Task
+from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.drive import drive
+from operators.decoding.forward import Task
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.errors import InputError
 from operators.models.kv import Part
@@ -22,16 +22,14 @@ from operators.models.pool import SessionPool
 from operators.prompts.prompt import Prompt
 from operators.prompts.template import few_shot_prompt, find_examples
 from operators.research.heads import StateSolver
-from operators.serving.scheduler import Scheduler
 from tests.near_ties import NOISE, agree, gap_where_they_part
 
 
 @contextmanager
 def opened(model: LlamaModel, *, batch: int = 512) -> Iterator[LlamaContext]:
     settings = ContextSettings(cells=2048, sequences=4, batch=batch, threads=2)
-    context = LlamaContext(model, settings)
-    yield context
-    context.close()
+    with closing(LlamaContext(model, settings)) as context:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +37,10 @@ def prompt(model: LlamaModel) -> Prompt:
     return few_shot_prompt(model, find_examples("English", "German"))
 
 
-def rows(model: LlamaModel, tokens: list[int], count: int, batch: int) -> Logits:
-    with opened(model, batch=batch) as context:
-        return context.evaluate(1, tokens, 0, count).copy()
-
-
 def test_a_long_request_is_split_without_changing_the_answer(model: LlamaModel) -> None:
     tokens = model.begin + model.tokenize("The city council voted on Tuesday to repair the old bridge. " * 4)
-    assert agree(rows(model, tokens, 20, 16), rows(model, tokens, 20, 512))
+    with opened(model, batch=16) as small, opened(model) as large:
+        assert agree(small.evaluate(1, tokens, 0, 20), large.evaluate(1, tokens, 0, 20))
 
 
 def test_the_answer_ends_at_any_token_with_a_line_break(model: LlamaModel, prompt: Prompt) -> None:
@@ -58,9 +52,8 @@ def test_the_answer_ends_at_any_token_with_a_line_break(model: LlamaModel, promp
 def test_without_bias_ssbd_differs_from_retranslation_at_near_ties_only(
     model: LlamaModel, prompt: Prompt
 ) -> None:
-    source = prompt.build(
-        prompt.source("The meeting starts at nine o'clock tomorrow morning."), is_final=True
-    )
+    said = prompt.source("The meeting starts at nine o'clock tomorrow morning.")
+    source = prompt.build(said, is_final=True)
     with opened(model) as context:
         pool = SessionPool(context, prompt.head, 2)
         with pool.session("rt") as session:
@@ -97,62 +90,17 @@ def test_a_file_that_llama_cpp_cannot_read_is_named(tmp_path: Path) -> None:
         LlamaModel(broken)
 
 
-ROOMS = {
-    "council": (
-        "The city council voted on Tuesday",
-        "The city council voted on Tuesday to repair the bridge.",
-    ),
-    "weather": ("It will rain", "It will rain in the north tomorrow, and be sunny in the south."),
-    "talk": ("Good morning, everybody", "Good morning, everybody. We will talk about the weather."),
-}
-
-
 def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel) -> None:
-    texts = [final for _, final in ROOMS.values()]
-    tokens = [[*model.begin, *model.tokenize(text)] for text in texts]
-    wanted = [1, 5, 7]
+    texts = "The city council voted", "It will rain in the north tomorrow", "Good morning, everybody"
+    asked = [
+        (number, [*model.begin, *model.tokenize(text)], 1 + 2 * number) for number, text in enumerate(texts)
+    ]
     with opened(model) as context:
-        alone = [
-            context.evaluate(number, each, 0, rows).copy()
-            for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
-        ]
+        alone = [context.evaluate(number, tokens, 0, rows).copy() for number, tokens, rows in asked]
         for number in range(3):
             context.cut_sequence(number, 0)
-        parts = [
-            Part((number,), each, 0, rows)
-            for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
-        ]
-        together = context.evaluate_parts(parts)
-        assert [len(rows) for rows in together] == wanted
+        together = context.evaluate_parts(
+            [Part((number,), tokens, 0, rows) for number, tokens, rows in asked]
+        )
+        assert [len(rows) for rows in together] == [1, 3, 5]
         assert all(agree(one, other) for one, other in zip(together, alone, strict=True))
-
-
-def test_rooms_in_one_pass_say_what_each_says_alone_but_for_near_ties(
-    model: LlamaModel, prompt: Prompt
-) -> None:
-    with opened(model) as first, opened(model) as second:
-        pool = SessionPool(first, prompt.head, 3)
-        served = Scheduler(SessionPool(second, prompt.head, 3), fill=64)
-        drafts: dict[str, tuple[int, ...]] = dict.fromkeys(ROOMS, ())
-        passes = requests = 0
-        for update in range(2):
-            tasks = {
-                room: Task(
-                    prompt.build(prompt.source(texts[update]), is_final=True), drafts[room], prompt.stop, 8
-                )
-                for room, texts in ROOMS.items()
-            }
-            jobs = {room: served.add(Decode(room, ssbd(task, EXACT))) for room, task in tasks.items()}
-            while not all(job.has_ended for job in jobs.values()):
-                served.step()
-                passes += 1
-            for room, task in tasks.items():
-                with pool.session(room) as session:
-                    want, _ = drive(ssbd(task, EXACT), session)
-                got, cost = jobs[room].result
-                with pool.session("gap") as session:
-                    assert gap_where_they_part(session, task.prompt, want.tokens, got.tokens) < NOISE
-                assert cost.reused >= len(prompt.head)
-                drafts[room] = want.tokens
-                requests += cost.passes
-    assert passes < requests

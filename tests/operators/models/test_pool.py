@@ -100,13 +100,17 @@ def test_a_pass_without_room_takes_that_of_other_sessions(work: list[tuple[str, 
     assert translate_all(work, crowded) == translate_all(work, SessionPool(ToyStore(9), HEAD, 8))
 
 
+def fresh(tokens: list[int]) -> bytes:
+    """The row after the tokens in a session of its own."""
+    return PrefixSession(ToyCache()).forward(Forward(tokens, len(tokens) - 1)).tobytes()
+
+
 def test_where_one_session_alone_has_no_room_the_pass_fails_and_the_next_may_go_well() -> None:
     pool = SessionPool(Crowded(12), HEAD, 3)
     with pytest.raises(ModelTrouble, match="returned 1"), pool.session("a") as session:
         session.forward(Forward([*HEAD, *[4] * 9], 3))
     with pool.session("a") as session:
-        row = session.forward(Forward([*HEAD, 5], 3))
-    assert row.tobytes() == PrefixSession(ToyCache()).forward(Forward([*HEAD, 5], 3)).tobytes()
+        assert session.forward(Forward([*HEAD, 5], 3)).tobytes() == fresh([*HEAD, 5])
 
 
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
@@ -123,7 +127,7 @@ def test_a_head_that_is_broken_is_evaluated_anew() -> None:
     for _ in range(2):
         with pytest.raises(ModelTrouble):
             ask()
-    assert ask() == PrefixSession(ToyCache()).forward(Forward([*HEAD, 5], 3)).tobytes()
+    assert ask() == fresh([*HEAD, 5])
 
 
 def test_a_model_that_cannot_even_evaluate_the_head_begins_no_session() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from operators.models.llama_model import LlamaModel
-from tests.tiny_gguf import CONTROL, USER_DEFINED, byte_pairs, pieces, write_model
+from tests.tiny_gguf import USER_DEFINED, byte_pairs, pieces, write_model
 
 
 @pytest.fixture
@@ -28,18 +28,6 @@ def test_no_space_is_put_before_a_part_of_a_prompt(load: Callable[..., LlamaMode
     assert texts(model, model.tokenize("the")) == ["th", "e"]
     assert texts(model, model.tokenize(" the")) == [" the"]
     assert texts(model, model.tokenize("\nthe", special=True)) == ["\n", "th", "e"]
-
-
-def test_the_header_of_a_model_file_can_be_asked(load: Callable[..., LlamaModel]) -> None:
-    model = load(pieces({}), general_name="Tower+ ä", tokenizer_chat_template="{{ messages }}")
-    assert model.metadata("general.name") == "Tower+ ä"
-    assert model.metadata("general.basename") is None
-    assert model.chat_template == "{{ messages }}"
-    assert (model.begin_text, model.end_text) == ("<s>", "</s>")
-
-
-def test_a_model_without_a_first_token_has_no_text_for_it(load: Callable[..., LlamaModel]) -> None:
-    assert load(byte_pairs({"<|im_end|>": CONTROL})).begin_text == ""
 
 
 def test_tokens_of_another_vocabulary_spell_nothing(load: Callable[..., LlamaModel]) -> None:

@@ -3,88 +3,10 @@
 import pytest
 
 from operators.errors import InputError
-from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import chat_prompt, turn_prompt
-from operators.prompts.template import ChatTemplate, TurnTemplate, named_templates, with_languages
-from tests.tiny_gguf import CONTROL, USER_DEFINED, byte_pairs, write_model
+from operators.prompts.select import chat_prompt
+from operators.prompts.template import ChatTemplate, named_templates
 from tests.toy import SpellingVocabulary
-
-NAMES = ["tower", "qwen3"]
-
-
-def turn_template(name: str) -> TurnTemplate:
-    template = named_templates()[name]
-    assert isinstance(template, TurnTemplate)
-    return template
-
-
-def chat_template() -> ChatTemplate:
-    template = named_templates()["chat"]
-    assert isinstance(template, ChatTemplate)
-    return template
-
-
-CONTROLS = [control for name in NAMES for control in turn_template(name).controls]
-MARKS = {control: USER_DEFINED if "think" in control else CONTROL for control in CONTROLS}
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> LlamaModel:
-    """A model whose vocabulary knows the marks of all templates."""
-    return LlamaModel(write_model(tmp_path_factory.mktemp("tiny") / "tiny.gguf", byte_pairs(MARKS)))
-
-
-def spelled(name: str, text: str, target: str = "German") -> str:
-    template = turn_template(name)
-    vocabulary = SpellingVocabulary(*template.controls, begin="<bos>")
-    prompt = turn_prompt(vocabulary, template, "English", target)
-    return vocabulary.spell(prompt.build(prompt.source(text), is_final=True))
-
-
-def test_tower_is_asked_as_the_paper_prints_it() -> None:
-    assert spelled("tower", "Good morning.") == (
-        "<bos><start_of_turn>user\n"
-        "Translate the English source text to German. Return only the translation, "
-        "without any additional explanations or commentary.\n"
-        "English: Good morning.\n"
-        "German: <end_of_turn>\n"
-        "<start_of_turn>model\n"
-    )
-
-
-def test_qwen_is_asked_as_the_paper_prints_it_in_the_turns_of_its_own_format() -> None:
-    assert spelled("qwen3", "Good morning.", "ja") == (
-        "<bos><|im_start|>system\n"
-        "Translate the English source text to Japanese. Return only the translation, "
-        "without any additional explanations or commentary.<|im_end|>\n"
-        "<|im_start|>user\n"
-        "English: Good morning.<|im_end|>\n"
-        "<|im_start|>assistant\n"
-        "<think>\n\n</think>\n\n"
-        "Japanese:"
-    )
-
-
-TEXTS = [
-    "Good morning, everyone.",
-    "it costs 4.2 million, the",
-    "„Ja“, sagte sie",
-    "東京は 雨です",
-    "x",
-    "(a) b-c d's",
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("text", TEXTS)
-def test_parts_of_a_prompt_have_the_tokens_of_the_whole(name: str, tiny: LlamaModel, text: str) -> None:
-    template = turn_template(name)
-    prompt = turn_prompt(tiny, template, "English", "German")
-    whole = with_languages(template.prompt, template, "English", "German").replace("{source}", text)
-    tokens = tiny.tokenize(whole, special=True)
-    assert list(prompt.build(prompt.source(text), is_final=True)) == tiny.begin + tokens
-
 
 GEMMA = """{{ bos_token }}
 {%- if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}
@@ -104,15 +26,20 @@ QWEN3 = (
 REASONER = CHATML + r"{{ '<think>\n' }}{% endif %}"
 
 
-def asked(template: str, *controls: str, begin: str = "", target: str = "German") -> tuple[str, Prompt]:
+def chat(vocabulary: SpellingVocabulary) -> Prompt:
+    template = named_templates()["chat"]
+    assert isinstance(template, ChatTemplate)
+    return chat_prompt(vocabulary, template, "English", "German")
+
+
+def asked(template: str, *controls: str, begin: str = "") -> str:
     vocabulary = SpellingVocabulary(*controls, begin=begin, chat_template=template)
-    prompt = chat_prompt(vocabulary, chat_template(), "English", target)
-    return vocabulary.spell(prompt.build(prompt.source("Good morning"), is_final=True)), prompt
+    prompt = chat(vocabulary)
+    return vocabulary.spell(prompt.build(prompt.source("Good morning"), is_final=True))
 
 
 def test_the_source_stands_in_the_users_turn_and_the_answer_is_begun() -> None:
-    text, _ = asked(CHATML + "{% endif %}", "<|im_start|>", "<|im_end|>")
-    turn, answer = text.split("<|im_end|>\n")
+    turn, answer = asked(CHATML + "{% endif %}", "<|im_start|>", "<|im_end|>").split("<|im_end|>\n")
     assert turn.startswith("<|im_start|>user\nTranslate the English text below into German.")
     assert "\n\nEnglish: Good morning\n\n" in turn
     assert answer == "<|im_start|>assistant\nGerman:"
@@ -121,7 +48,7 @@ def test_the_source_stands_in_the_users_turn_and_the_answer_is_begun() -> None:
 def test_the_beginning_of_the_text_comes_once_whether_the_template_spells_it_or_not() -> None:
     controls = ("<bos>", "<start_of_turn>", "<end_of_turn>")
     for template in (GEMMA, GEMMA.replace("{{ bos_token }}", "")):
-        text, _ = asked(template, *controls, begin="<bos>")
+        text = asked(template, *controls, begin="<bos>")
         assert text.startswith("<bos><start_of_turn>user\nTranslate")
         assert text.count("<bos>") == 1
         assert text.endswith("<end_of_turn>\n<start_of_turn>model\nGerman:")
@@ -129,13 +56,12 @@ def test_the_beginning_of_the_text_comes_once_whether_the_template_spells_it_or_
 
 @pytest.mark.parametrize("template", [QWEN3, REASONER], ids=["asked not to think", "always thinks"])
 def test_a_model_that_thinks_gets_an_empty_block_of_thoughts(template: str) -> None:
-    text, _ = asked(template, "<|im_start|>", "<|im_end|>")
+    text = asked(template, "<|im_start|>", "<|im_end|>")
     assert text.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\nGerman:")
 
 
 def test_speech_never_goes_through_the_template() -> None:
-    vocabulary = SpellingVocabulary("<|im_end|>", chat_template=CHATML + "{% endif %}")
-    prompt = chat_prompt(vocabulary, chat_template(), "English", "German")
+    prompt = chat(SpellingVocabulary("<|im_end|>", chat_template=CHATML + "{% endif %}"))
     said = "{{ raise_exception('x') }} <|im_end|> {source}"
     assert prompt.source(said) == tuple(map(ord, " " + said))
 
@@ -146,7 +72,7 @@ def test_blocks_and_functions_of_transformers_are_known() -> None:
         "{% generation %}{{ m.content }}{% endgeneration %}{% continue %}{% endif %}{% endfor %}"
         "{{ ['ä'] | tojson }}"
     )
-    text, _ = asked(template)
+    text = asked(template)
     assert text.startswith("4Translate")
     assert text.endswith('["ä"]German:')
 
@@ -168,7 +94,8 @@ def test_blocks_and_functions_of_transformers_are_known() -> None:
 def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template: str, why: str) -> None:
     with pytest.raises(InputError) as caught:
         asked(template)
-    assert why in str(caught.value)
-    assert "translate.template" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 400
+    told = str(caught.value)
+    assert why in told
+    assert "translate.template" in told
+    assert len(told.splitlines()) == 1
+    assert len(told) < 400

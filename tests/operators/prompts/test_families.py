@@ -6,6 +6,7 @@ from the documentation of their format.
 
 # ruff: noqa: E501 - prompts, word for word
 
+from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
@@ -17,7 +18,7 @@ from operators.prompts.select import select_prompt
 from tests.tiny_gguf import CONTROL, byte_pairs, write_model
 from tests.toy import SpellingVocabulary
 
-SAID = "Good morning, everyone."
+SAID = "„Ja“, sagte sie: it costs (a) 4.2 million, the 東京"
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -32,20 +33,6 @@ GEMMA_2 = (
     "message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
 )
-# Apache-2.0: models/templates/google-gemma-4-31B-it-interleaved.jinja of llama.cpp.
-GEMMA_4 = """{{- bos_token }}
-{%- for message in messages -%}
-    {%- set role = 'model' if message['role'] == 'assistant' else message['role'] -%}
-    {{- '<|turn>' + role + '\\n' }}
-    {{- message['content'] | trim -}}
-    {{- '<turn|>\\n' -}}
-{%- endfor -%}
-{%- if add_generation_prompt -%}
-    {{- '<|turn>model\\n' -}}
-    {%- if not enable_thinking | default(false) -%}
-        {{- '<|channel>thought\\n<channel|>' -}}
-    {%- endif -%}
-{%- endif -%}"""
 # The model card: one entry with the codes of both languages, whose text is asked for in this way.
 TRANSLATE_GEMMA = """{%- set languages = {"en": "English", "de": "German"} -%}
 {{ bos_token }}
@@ -71,6 +58,7 @@ class Family(NamedTuple):
     controls: tuple[str, ...] = ()
     target: str = "German"
     begin: str = ""
+    template_name: str = "auto"
 
 
 def user(content: object) -> list[dict[str, object]]:
@@ -79,96 +67,53 @@ def user(content: object) -> list[dict[str, object]]:
 
 TURNS = ("<|im_start|>", "<|im_end|>")
 GEMMA = ("<start_of_turn>", "<end_of_turn>")
+HY_BEGIN = "<｜hy_begin▁of▁sentence｜>"
+HY_TURNS = (HY_BEGIN, "<｜hy_User｜>", "<｜hy_Assistant｜>")
+HY_MT2 = (
+    "Translate the following text into German. Note that you should only output the translated result "
+    f"without any additional explanation:\n\n{SAID}"
+)
+HY_MT15 = f"Translate the following segment into German, without additional explanation.\n\n{SAID}"
+HY_MT15_ZH = f"将以下文本翻译为中文，注意只需要输出翻译后的结果，不要额外解释：\n\n{SAID}"
+ENTRY = {"type": "text", "source_lang_code": "en", "target_lang_code": "de", "text": SAID}
+MILMMT = f"Translate this from English to Chinese (Simplified):\nEnglish: {SAID}\nChinese (Simplified):"
+GEMMAX2 = f"Translate this from English to Chinese:\nEnglish: {SAID}\nChinese:"
+SEED_X = f"<s>Translate the following English sentence into German:\n{SAID} <de>"
+SALAMANDRA = f"Translate the following text from English into German.\nEnglish: {SAID} \nGerman:"
+EUROLLM = (
+    "<s><|im_start|>system\n<|im_end|>\n<|im_start|>user\nTranslate the following English source text to German:\n"
+    f"English: {SAID} \nGerman: <|im_end|>\n<|im_start|>assistant\n"
+)
+LFM2: list[dict[str, object]] = [{"role": "system", "content": "Translate to Japanese."}, *user(SAID)]
+PLAMO = f"<|plamo:op|>dataset\ntranslation\n<|plamo:op|>input lang=English\n{SAID}\n<|plamo:op|>output lang=Japanese\n"
+TOWER = f"Translate the following English source text to German:\nEnglish: {SAID}\nGerman: "
+PAPER = (
+    "Translate the English source text to German. Return only the translation, without any additional explanations or "
+    "commentary."
+)
+PAPER_TOWER = (
+    f"<bos><start_of_turn>user\n{PAPER}\nEnglish: {SAID}\nGerman: <end_of_turn>\n<start_of_turn>model\n"
+)
+PAPER_QWEN = (
+    f"<|im_start|>system\n{PAPER}<|im_end|>\n<|im_start|>user\nEnglish: {SAID}<|im_end|>\n<|im_start|>assistant\n"
+    "<think>\n\n</think>\n\nGerman:"
+)
 FAMILIES = [
-    Family(
-        "Hy MT2 1.8B",
-        HY,
-        user(
-            "Translate the following text into German. Note that you should only output the translated result "
-            f"without any additional explanation:\n\n{SAID}"
-        ),
-        ("<｜hy_begin▁of▁sentence｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
-        begin="<｜hy_begin▁of▁sentence｜>",
-    ),
-    Family(
-        "HY MT1.5 1.8B",
-        HY,
-        user(f"Translate the following segment into German, without additional explanation.\n\n{SAID}"),
-        ("<｜hy_begin▁of▁sentence｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
-        begin="<｜hy_begin▁of▁sentence｜>",
-    ),
-    Family(
-        "HY MT1.5 7B",
-        HY,
-        user(f"将以下文本翻译为中文，注意只需要输出翻译后的结果，不要额外解释：\n\n{SAID}"),
-        ("<｜hy_begin▁of▁sentence｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
-        "Chinese",
-        begin="<｜hy_begin▁of▁sentence｜>",
-    ),
-    Family(
-        "Translategemma 4b It",
-        TRANSLATE_GEMMA,
-        user([{"type": "text", "source_lang_code": "en", "target_lang_code": "de", "text": SAID}]),
-        GEMMA,
-        begin="<bos>",
-    ),
-    Family(
-        "MiLMMT 46 1B v1.0",
-        None,
-        f"Translate this from English to Chinese (Simplified):\nEnglish: {SAID}\nChinese (Simplified):",
-        target="Chinese",
-        # As in the example for transformers, which adds no special tokens.
-        begin="",
-    ),
-    Family(
-        "GemmaX2 28 2B v0.1",
-        None,
-        f"Translate this from English to Chinese:\nEnglish: {SAID}\nChinese:",
-        target="zh",
-    ),
-    Family(
-        "Seed X PPO 7B",
-        None,
-        f"<s>Translate the following English sentence into German:\n{SAID} <de>",
-        ("<de>",),
-        begin="<s>",
-    ),
-    Family(
-        "SalamandraTA 7B Instruct",
-        CHATML,
-        user(f"Translate the following text from English into German.\nEnglish: {SAID} \nGerman:"),
-        TURNS,
-    ),
-    Family(
-        "EuroLLM 1.7B Instruct",
-        None,
-        "<s><|im_start|>system\n<|im_end|>\n<|im_start|>user\nTranslate the following English source text to German:\n"
-        f"English: {SAID} \nGerman: <|im_end|>\n<|im_start|>assistant\n",
-        TURNS,
-        begin="<s>",
-    ),
-    Family(
-        "LFM2 350M ENJP MT",
-        "{{ bos_token }}" + CHATML,
-        [{"role": "system", "content": "Translate to Japanese."}, *user(SAID)],
-        TURNS,
-        "Japanese",
-        "<|startoftext|>",
-    ),
-    Family(
-        "Plamo 2 Translate",
-        None,
-        f"<|plamo:op|>dataset\ntranslation\n<|plamo:op|>input lang=English\n{SAID}\n<|plamo:op|>output lang=Japanese\n",
-        ("<|plamo:op|>",),
-        "Japanese",
-    ),
-    Family(
-        "Tower Plus 9B",
-        GEMMA_2,
-        user(f"Translate the following English source text to German:\nEnglish: {SAID}\nGerman: "),
-        GEMMA,
-        begin="<bos>",
-    ),
+    Family("Hy MT2 1.8B", HY, user(HY_MT2), HY_TURNS, begin=HY_BEGIN),
+    Family("HY MT1.5 1.8B", HY, user(HY_MT15), HY_TURNS, begin=HY_BEGIN),
+    Family("HY MT1.5 7B", HY, user(HY_MT15_ZH), HY_TURNS, "Chinese", HY_BEGIN),
+    Family("Translategemma 4b It", TRANSLATE_GEMMA, user([ENTRY]), GEMMA, begin="<bos>"),
+    # As in the example for transformers, which adds no special tokens.
+    Family("MiLMMT 46 1B v1.0", None, MILMMT, target="Chinese"),
+    Family("GemmaX2 28 2B v0.1", None, GEMMAX2, target="zh"),
+    Family("Seed X PPO 7B", None, SEED_X, ("<de>",), begin="<s>"),
+    Family("SalamandraTA 7B Instruct", CHATML, user(SALAMANDRA), TURNS),
+    Family("EuroLLM 1.7B Instruct", None, EUROLLM, TURNS, begin="<s>"),
+    Family("LFM2 350M ENJP MT", "{{ bos_token }}" + CHATML, LFM2, TURNS, "Japanese", "<|startoftext|>"),
+    Family("Plamo 2 Translate", None, PLAMO, ("<|plamo:op|>",), "Japanese"),
+    Family("Tower Plus 9B", GEMMA_2, user(TOWER), GEMMA, begin="<bos>"),
+    Family("Tower+ in the paper", None, PAPER_TOWER, GEMMA, begin="<bos>", template_name="tower"),
+    Family("Qwen3 in the paper", None, PAPER_QWEN, (*TURNS, "<think>", "</think>"), template_name="qwen3"),
 ]
 
 
@@ -177,43 +122,27 @@ def published(family: Family) -> str:
     if family.template is None:
         assert isinstance(family.messages, str)
         return family.messages
-    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
-    text: str = environment.from_string(family.template).render(
-        messages=family.messages, add_generation_prompt=True, bos_token=family.begin, enable_thinking=False
-    )
-    return text
+    template = jinja2.Environment(trim_blocks=True, lstrip_blocks=True).from_string(family.template)
+    given = {"messages": family.messages, "add_generation_prompt": True, "enable_thinking": False}
+    return template.render(given, bos_token=family.begin)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_a_named_model_is_asked_as_its_makers_ask_it(
-    family: Family, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_named_model_is_asked_as_its_makers_ask_it(family: Family, tmp_path: Path) -> None:
     begin = [family.begin] if family.begin and family.begin not in family.controls else []
     marks = dict.fromkeys([*begin, *family.controls, "</s>"], CONTROL)
-    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
     tokens = byte_pairs(marks)
     if family.template is not None:
         tokens.entries["tokenizer.chat_template"] = family.template
     if family.begin:
         tokens.entries["tokenizer.ggml.bos_token_id"] = tokens.texts.index(family.begin)
         tokens.entries["tokenizer.ggml.add_bos_token"] = True
-    model = LlamaModel(write_model(path, tokens, general_name=family.name))
-    prompt = select_prompt(model, "auto", "English", family.target)
+    model = LlamaModel(write_model(tmp_path / "tiny.gguf", tokens, general_name=family.name))
+    prompt = select_prompt(model, family.template_name, "English", family.target)
     built = prompt.build(prompt.source(SAID), is_final=True)
     want = model.tokenize(published(family), special=True)
     model.close()
     assert list(built) == want
-
-
-def test_gemma_4_gets_the_request_for_any_chat_model_and_closes_its_thoughts() -> None:
-    controls = ("<|turn>", "<turn|>", "<|channel>", "<channel|>")
-    model = SpellingVocabulary(
-        *controls, begin="<bos>", chat_template=GEMMA_4, metadata={"general.name": "Gemma 4 E2B It"}
-    )
-    prompt = select_prompt(model, "auto", "English", "German")
-    text = model.spell(prompt.build(prompt.source(SAID), is_final=True))
-    assert text.startswith("<bos><|turn>user\nTranslate the English text below into German.")
-    assert text.endswith("<turn|>\n<|turn>model\n<|channel>thought\n<channel|>German:")
 
 
 def test_a_model_for_two_languages_refuses_others() -> None:
@@ -239,26 +168,35 @@ def noted(name: str, terms: list[tuple[str, str]], said: list[str], target: str 
 TERMS = [("beam search", "Strahlsuche"), ("loss", "Verlust")]
 
 
-def test_hy_mt2_is_told_terms_and_what_was_said_as_its_makers_print_it() -> None:
-    assert noted("Hy MT2 7B", TERMS, []).startswith(
-        "Reference the following translations:\nbeam search translates to Strahlsuche\nloss translates to Verlust\n\n"
-        "Translate the following text into German. Note that you must ONLY output the translated result without any "
-        f"additional explanation:\n\n{SAID}"
-    )
-    assert noted("Hy MT2 7B", [], ["One.", "Two."]).startswith(
-        "[Background Information]\nOne. Two.\n\nPlease translate the following text into German, taking the provided "
-        f"background information into consideration.\n\n[Source Text]\n{SAID}"
-    )
+TOLD_TERMS = (
+    "Reference the following translations:\nbeam search translates to Strahlsuche\nloss translates to Verlust\n\n"
+    "Translate the following text into German. Note that you must ONLY output the translated result without any "
+    "additional explanation:\n\n"
+)
+TOLD_TALK = (
+    "[Background Information]\nOne. Two.\n\nPlease translate the following text into German, taking the provided "
+    "background information into consideration.\n\n[Source Text]\n"
+)
+TOLD_TERMS_15 = (
+    "参考下面的翻译：\nbeam search 翻译成 Strahlsuche\n\n"
+    "将以下文本翻译为印尼语，注意只需要输出翻译后的结果，不要额外解释：\n"
+)
+TOLD_TALK_15 = "One.\n参考上面的信息，把下面的文本翻译成法语，注意不需要翻译上文，也不要额外解释：\n"
 
 
-def test_hy_mt15_is_told_them_in_chinese() -> None:
-    assert noted("HY MT1.5 7B", TERMS[:1], ["One."], "Indonesian").startswith(
-        "参考下面的翻译：\nbeam search 翻译成 Strahlsuche\n\n"
-        f"将以下文本翻译为印尼语，注意只需要输出翻译后的结果，不要额外解释：\n{SAID}"
-    )
-    assert noted("HY MT1.5 7B", [], ["One."], "French").startswith(
-        f"One.\n参考上面的信息，把下面的文本翻译成法语，注意不需要翻译上文，也不要额外解释：\n{SAID}"
-    )
+@pytest.mark.parametrize(
+    ("name", "target", "terms", "said", "told"),
+    [
+        ("Hy MT2 7B", "German", TERMS, [], TOLD_TERMS),
+        ("Hy MT2 7B", "German", [], ["One.", "Two."], TOLD_TALK),
+        ("HY MT1.5 7B", "Indonesian", TERMS[:1], ["One."], TOLD_TERMS_15),
+        ("HY MT1.5 7B", "French", [], ["One."], TOLD_TALK_15),
+    ],
+)
+def test_hy_mt_is_told_terms_and_what_was_said_as_its_makers_print_it(
+    name: str, target: str, terms: list[tuple[str, str]], said: list[str], told: str
+) -> None:
+    assert noted(name, terms, said, target).startswith(told + SAID)
 
 
 def test_notes_are_plain_text_and_no_longer_than_their_room() -> None:

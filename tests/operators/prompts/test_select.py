@@ -14,7 +14,6 @@ from operators.prompts.template import (
     labels_of,
     spell_prompts,
     telling_unfinished,
-    trained_prompts,
 )
 from tests.toy import SpellingVocabulary
 
@@ -26,25 +25,16 @@ HYBRID = "{{ messages[0].content }}{{ enable_thinking }}"
 @pytest.mark.parametrize(
     ("controls", "header", "chat_template", "want"),
     [
-        (GEMMA, {"general.name": "Tower Plus 2B", "general.architecture": "gemma2"}, "x", "tower-plus"),
         (GEMMA, {"general.basename": "tower-plus"}, None, "tower"),
         (QWEN, {"general.name": "Tower Plus 72B", "general.architecture": "qwen2"}, "x", "tower-plus"),
         (QWEN, {"general.architecture": "qwen3"}, HYBRID, "qwen3"),
         (QWEN, {"general.name": "Qwen3 4B Instruct 2507", "general.architecture": "qwen3"}, "x", "chat"),
         (GEMMA, {"general.name": "Gemma 3 4b It"}, "x", "chat"),
-        ((), {"general.name": "Hy MT2 1.8B", "general.architecture": "hunyuan-dense"}, "x", "hy-mt2"),
         ((), {"general.basename": "HY-MT1.5"}, "x", "hy-mt1.5"),
-        (GEMMA, {"general.name": "Translategemma 4b It"}, "x", "translategemma"),
         (GEMMA, {"general.name": "Mine"}, "{{ content['source_lang_code'] }}", "translategemma"),
-        ((), {"general.name": "MiLMMT 46 1B v1.0"}, "x", "milmmt"),
-        ((), {"general.name": "GemmaX2 28 2B v0.1"}, None, "gemmax2"),
-        (("<de>",), {"general.name": "Seed X PPO 7B"}, None, "seed-x"),
         (("<zh>",), {"general.name": "Seed X PPO 7B"}, None, "few-shot"),
         ((), {"general.basename": "salamandraTA"}, "x", "salamandrata"),
-        (QWEN, {"general.name": "EuroLLM 1.7B Instruct"}, "x", "eurollm"),
         (QWEN, {"general.name": "EuroLLM 9B Instruct 2512"}, "x", "chat"),
-        ((), {"general.name": "LFM2 350M ENJP MT"}, "x", "lfm2-enjp"),
-        (("<|plamo:op|>",), {"general.name": "Plamo 2 Translate"}, None, "plamo-translate"),
         (GEMMA, {"general.name": "Gemma 3 270m"}, None, "few-shot"),
         ((), {}, None, "few-shot"),
     ],
@@ -64,9 +54,8 @@ def test_a_file_that_says_nothing_is_known_by_its_name() -> None:
 
 def test_a_template_can_be_chosen_by_name() -> None:
     model = SpellingVocabulary(*GEMMA, *QWEN, chat_template=HYBRID)
-    heads = {
-        name: select_prompt(model, name, "en", "de").head for name in ("few-shot", "chat", "tower", "qwen3")
-    }
+    names = "few-shot", "chat", "tower", "qwen3"
+    heads = {name: select_prompt(model, name, "en", "de").head for name in names}
     assert len(set(heads.values())) == 4
     assert select_prompt(model, "auto", "en", "de").head == heads["chat"]
 
@@ -93,20 +82,9 @@ def trained(said: str) -> SpellingVocabulary:
     return SpellingVocabulary("<bos>", begin="<bos>", metadata={TEMPLATES_KEY: said, "general.name": "x"})
 
 
-def test_the_prompt_is_the_labels_and_nothing_else() -> None:
-    model = trained(spell_prompts(BOTH))
-    prompt = select_prompt(model, "auto", "English", "German")
-    assert (
-        model.spell(prompt.build(prompt.source("We will"), is_final=True))
-        == "<bos>Englisch: We will\nDeutsch:"
-    )
-    assert ord("\n") in prompt.stop
-
-
 def test_another_direction_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(
-        UsageError, match="not trained for German to English, but for English to German, English to F"
-    ):
+    told = "not trained for German to English, but for English to German, English to F"
+    with pytest.raises(UsageError, match=told):
         select_prompt(trained(spell_prompts(BOTH)), "auto", "German", "English")
 
 
@@ -122,15 +100,14 @@ def test_a_header_that_says_nonsense_is_refused(said: str) -> None:
         select_prompt(trained(said), "auto", "en", "de")
 
 
-def test_prompts_come_back() -> None:
-    told = TrainedPrompts(tuple(map(telling_unfinished, BOTH.prompts)))
-    for prompts in (BOTH, told):
-        assert trained_prompts(trained(spell_prompts(prompts)).metadata) == prompts
-
-
-def test_a_model_that_was_trained_to_be_told_is_told_what_is_unfinished() -> None:
-    model = trained(spell_prompts(TrainedPrompts((telling_unfinished(labels_of("en", "de")),))))
+@pytest.mark.parametrize(("is_told", "unfinished"), [(False, "\nDeutsch:"), (True, "\n…")])
+def test_the_prompt_is_the_labels_and_what_is_unfinished_is_told_to_a_model_trained_to_be(
+    is_told: bool, unfinished: str
+) -> None:
+    prompts = TrainedPrompts((telling_unfinished(labels_of("en", "de")),)) if is_told else BOTH
+    model = trained(spell_prompts(prompts))
     prompt = select_prompt(model, "auto", "English", "German")
     source = prompt.source("We will")
-    assert model.spell(prompt.build(source, is_final=False)) == "<bos>Englisch: We will\n…"
+    assert model.spell(prompt.build(source, is_final=False)) == f"<bos>Englisch: We will{unfinished}"
     assert model.spell(prompt.build(source, is_final=True)) == "<bos>Englisch: We will\nDeutsch:"
+    assert ord("\n") in prompt.stop

@@ -4,13 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.drive import drive
-from operators.decoding.forward import Task
-from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
 from operators.research.heads import StateSolver
 from operators.research.many_answers import many_answers
-from tests.toy import END, ToyCache, ToyStore
+from tests.toy import END, ToyCache, ToyStore, run, toy_task
 
 ROWS = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
 SOLVER = StateSolver(np.arange(7, dtype=np.int32), ROWS)
@@ -22,12 +19,11 @@ heads = st.lists(st.integers(1, 6), max_size=3)
 def test_answers_are_greedy_decoding_s(
     head: list[int], prompts: list[list[int]], sequences: int, limit: int
 ) -> None:
-    tasks = [Task([*head, *prompt], (), frozenset([END]), limit) for prompt in prompts]
+    tasks = [toy_task([*head, *prompt], limit=limit) for prompt in prompts]
     found = dict(many_answers(ToyStore(sequences + 1), head, tasks, SOLVER, sequences))
     assert sorted(found) == list(range(len(tasks)))
     for number, task in enumerate(tasks):
-        cache = ToyCache()
-        decoded, _ = drive(retranslate(task), PrefixSession(cache))
+        decoded, _ = run(retranslate(task))
         tokens, states = found[number]
         # The token that ends an answer is told too.
         assert tuple(tokens[: len(decoded.tokens)]) == decoded.tokens

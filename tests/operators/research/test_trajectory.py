@@ -1,5 +1,6 @@
 """Trajectories tell what sessions would have done, and cost what their passes cost."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
@@ -24,9 +25,9 @@ from operators.research.trajectory import (
     record,
     replay,
 )
-from tests.toy import END, ToyCache, ToyStore
+from tests.toy import ToyCache, ToyStore, prompts, run, toy_task
 
-prompts = st.lists(st.integers(1, 6), min_size=1, max_size=6)
+Make = Callable[[Task], Drafter]
 drafters = st.one_of(
     st.builds(
         Prediction,
@@ -39,10 +40,6 @@ drafters = st.one_of(
 )
 
 
-def make_task(prompt: list[int], limit: int = 30) -> Task:
-    return Task(prompt, (), frozenset([END]), limit)
-
-
 def remembered(prompt: list[int]) -> tuple[RememberedSession, RememberedSession]:
     return (
         RememberedSession(Memory(PrefixSession(ToyCache()), prompt)),
@@ -51,16 +48,14 @@ def remembered(prompt: list[int]) -> tuple[RememberedSession, RememberedSession]
 
 
 @given(prompts, drafters)
-def test_what_is_remembered_decodes_as_the_models_themselves(
-    prompt: list[int], drafter: type[Drafter]
-) -> None:
-    task = make_task(prompt)
-    want, _ = drive(retranslate(task), PrefixSession(ToyCache()))
+def test_what_is_remembered_decodes_as_the_models_themselves(prompt: list[int], drafter: Make) -> None:
+    task = toy_task(prompt, limit=30)
+    want, _ = run(retranslate(task))
     with ExitStack() as stack:
         pools = [SessionPool(ToyStore(18, error=error), (), 1, branches=16) for error in (0.0, 0.3)]
         real = [stack.enter_context(pool.session("a")) for pool in pools]
-        one, cost = drive(decode(task, drafter(task)), *real)  # type: ignore[call-arg]  # a callable
-    other, counted = drive(decode(task, drafter(task)), *remembered(prompt))  # type: ignore[call-arg]
+        one, cost = drive(decode(task, drafter(task)), *real)
+    other, counted = drive(decode(task, drafter(task)), *remembered(prompt))
     assert one.tokens == other.tokens == want.tokens
     assert (cost.passes, cost.draft_passes) == (counted.passes, counted.draft_passes)
     # It begins with the prompt in its cache, of which the last token is evaluated all the same.
@@ -69,10 +64,9 @@ def test_what_is_remembered_decodes_as_the_models_themselves(
 
 @given(prompts, drafters)
 @example([1, 1, 3, 5, 3], lambda task: ModelDrafts(task, Prediction(length=4, threshold=0.75, branches=3)))
-def test_the_rounds_of_a_trajectory_add_up_to_the_output(prompt: list[int], drafter: type[Drafter]) -> None:
-    task = make_task(prompt)
-    made: Drafter = drafter(task)  # type: ignore[call-arg]
-    decoded, rounds = record(decode(task, made), task, *remembered(prompt))
+def test_the_rounds_of_a_trajectory_add_up_to_the_output(prompt: list[int], drafter: Make) -> None:
+    task = toy_task(prompt, limit=30)
+    decoded, rounds = record(decode(task, drafter(task)), task, *remembered(prompt))
     own = len(decoded.tokens) - sum(one.accepted for one in rounds)
     assert len(rounds) - 1 <= own <= len(rounds)
     assert sum(one.accepted for one in rounds) == decoded.taken

@@ -78,17 +78,6 @@ def written(model: FirefoxModel, text: str, output: list[int]) -> Logits:
     return np.delete(rows, 1, axis=1)
 
 
-def test_logits_are_those_of_an_independent_computation(model: FirefoxModel) -> None:
-    reference, equal = Reference(Weights(model.files[0])), 0
-    for text in SHORT:
-        output, gap = greedy(model, text)
-        want = np.delete(reference.logits(tokens(model, text), output), 1, axis=1)
-        rows = written(model, text, output)
-        equal += bool(np.abs(rows - want).max() < 1e-3)
-        assert gap < NOISE or (rows.argmax(axis=1) == want.argmax(axis=1)).all()
-    assert equal >= 7, "a rounding that falls the other way changes what follows, but few do"
-
-
 def test_a_draft_in_one_pass_gets_the_logits_of_its_tokens_one_by_one(model: FirefoxModel) -> None:
     output = [*greedy(model, LONG[0])[0], *greedy(model, LONG[1])[0]]
     assert len(output) > 32, "longer than what passes the decoder at a time"
@@ -106,11 +95,8 @@ def test_a_draft_in_one_pass_gets_the_logits_of_its_tokens_one_by_one(model: Fir
 
 def test_what_it_says_is_what_firefox_says_away_from_near_ties(model: FirefoxModel, folder: Path) -> None:
     (vocabulary,) = folder.glob("vocab.*.spm")
-    theirs = fxtranslate.Translator(
-        model=model.files[0].read_bytes(),
-        src_vocab=vocabulary.read_bytes(),
-        trg_vocab=vocabulary.read_bytes(),
-    )
+    spelling = vocabulary.read_bytes()
+    theirs = fxtranslate.Translator(model.files[0].read_bytes(), spelling, spelling)
     clear = 0
     for text in (*SHORT, *LONG):
         output, gap = greedy(model, text)
@@ -151,29 +137,26 @@ def test_the_unknown_token_is_never_said(model: FirefoxModel) -> None:
     assert np.isneginf(rows[0, 1])
 
 
-def said(model: FirefoxModel, target: str, updates: list[str]) -> list[str]:
-    """What is said with a translation of the word seal."""
-    prompt = pair_prompt(model, EN_PT)
-    translator = Translator(
-        prompt, OneAtATime(SessionPool(PairStore(model, 2), (), 1)),
-        lambda task: ssbd(task, BiasedAcceptance(0.2)), TranslatorSettings(max_source=99, max_output=99),
-        Glossary({("seal",): target}),
-    )  # fmt: skip
-    state, texts = SegmentState(), []
-    for text in updates:
-        state, output = translator.update("s/0", state, text, is_final=text is updates[-1])
-        texts.append("".join(output.pieces))
-    return texts
-
-
 def test_a_term_that_it_says_otherwise_is_put_into_its_source_and_stays_there(model: FirefoxModel) -> None:
+    def said(seal: str, *updates: str) -> list[str]:
+        translator = Translator(
+            pair_prompt(model, EN_PT), OneAtATime(SessionPool(PairStore(model, 2), (), 1)),
+            lambda task: ssbd(task, BiasedAcceptance(0.2)), TranslatorSettings(max_source=99, max_output=99),
+            Glossary({("seal",): seal}),
+        )  # fmt: skip
+        state, texts = SegmentState(), []
+        for text in updates:
+            state, output = translator.update("s/0", state, text, is_final=text is updates[-1])
+            texts.append("".join(output.pieces))
+        return texts
+
     text = "The seal on the pump has to be replaced every year."
-    (otherwise,) = said(model, "selo", [text])
+    (otherwise,) = said("selo", text)
     assert otherwise.startswith("O selo na bomba")
-    before, after = said(model, "vedação", ["The seal on the pump has to be replaced.", text])
+    before, after = said("vedação", "The seal on the pump has to be replaced.", text)
     assert before.startswith("A vedação na bomba"), "the article is that of the term"
     assert after.startswith("A vedação na bomba")
-    assert said(model, "密封", [text]) == [otherwise], "what its vocabulary cannot spell is left alone"
+    assert said("密封", text) == [otherwise], "what its vocabulary cannot spell is left alone"
 
 
 def test_a_file_that_is_cut_off_anywhere_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -185,16 +168,13 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(folder: Path, tmp_path: Path
             Weights(path)
 
 
-@pytest.mark.parametrize("changed", [b"dec-cell: gru\n", b"transformer-heads: 7\n", b"enc-depth: many\n"])
-def test_a_model_of_another_kind_is_refused(folder: Path, tmp_path: Path, changed: bytes) -> None:
+@pytest.mark.parametrize(("name", "other"), [("dec-cell", "gru"), ("enc-depth", "x")])
+def test_a_model_of_another_kind_is_refused(folder: Path, tmp_path: Path, name: str, other: str) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     path = next(tmp_path.glob("model.*.bin"))
-    name = changed.partition(b":")[0]
-    content = path.read_bytes()
-    begin = content.rindex(b"\n" + name) + 1
-    end = content.index(b"\n", begin) + 1
-    new = changed[:-1].ljust(end - begin - 1)[: end - begin - 1] + b"\n"
-    path.write_bytes(content[:begin] + new + content[end:])
+    before, found, after = path.read_bytes().rpartition(f"\n{name}: ".encode())
+    value = after[: after.index(b"\n")]
+    path.write_bytes(before + found + other.encode().ljust(len(value)) + after[len(value) :])
     with pytest.raises(InputError, match="not a model of Firefox Translations"):
         FirefoxModel(tmp_path, 1)
 

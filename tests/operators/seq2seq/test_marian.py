@@ -60,7 +60,6 @@ def test_answers_do_not_depend_on_what_was_asked_before(
 
 def test_tokens_of_an_older_export_do_not_see_those_after_them(tmp_path: Path) -> None:
     model = opened(tmp_path, is_causal=False)
-    assert not model.is_causal
     prompt = [3, 4, model.ends[0], model.start]
     store = PairStore(model, 1)
     first = store.evaluate(0, [*prompt, 5], 0, 1)
@@ -145,20 +144,13 @@ def test_the_folder_of_another_model_is_refused_by_its_type(tmp_path: Path) -> N
         is_marian(tmp_path)
 
 
-@pytest.mark.parametrize("missing", ["encoder_model.onnx", "vocab.json", "target.spm"])
-def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
-    folder = write_tiny(tmp_path)
-    (folder / missing).unlink()
-    with pytest.raises(InputError, match=missing.partition(".")[0]):
-        MarianModel(folder, 1)
-
-
-@pytest.mark.parametrize("name", ["encoder_model.onnx", "vocab.json", "source.spm", "config.json"])
-def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
-    folder = write_tiny(tmp_path)
-    (folder / name).write_bytes(b"{damaged")
+@pytest.mark.parametrize("content", [None, b"{damaged"], ids=["missing", "damaged"])
+@pytest.mark.parametrize("name", ["encoder_model.onnx", "vocab.json", "target.spm"])
+def test_a_missing_or_damaged_file_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    path = write_tiny(tmp_path) / name
+    path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(InputError, match=name.partition(".")[0]):
-        MarianModel(folder, 1)
+        MarianModel(tmp_path, 1)
 
 
 def test_generation_config_comes_before_config(tmp_path: Path) -> None:
