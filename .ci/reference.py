@@ -21,7 +21,7 @@ from typer.main import get_command
 from flows.cli.app import app
 from flows.settings.schema import Settings
 from operators import errors, events
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -139,7 +139,7 @@ def records_page() -> str:
         if sample:
             first = (ROOT / "tests" / "samples" / sample).read_text().splitlines()[0]
             parts.append(f"```json\n{first}\n```")
-    return _page("Records", *parts, *_enum(Trouble))
+    return _page("Records", *parts, *_enum(ErrorKind))
 
 
 def _enum(kind: type[StrEnum]) -> list[str]:

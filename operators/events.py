@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 
 #: Samples per second of every `AudioChunk`.
 SAMPLE_RATE = 16_000
@@ -224,7 +224,7 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     #: What the translation cost.
     effort: Effort = Effort()
     #: What went wrong with the model; if it gave no answer, this is the translation of an earlier update.
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
     #: Copied from the `Partial`.
     is_stable: bool = False
 
@@ -255,7 +255,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     #: When the viewer could see it, on the stream's clock; absent if nobody did.
     shown_s: Seconds | None = None
     effort: Effort = Effort()
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
     #: Tokens that are withheld while words may be revised; absent in files that do not say.
     mask_k: Count | None = None
 
@@ -332,7 +332,7 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     overtaken: Count = 0
     effort: Effort = Effort()
     #: What went wrong with the model.
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
     #: How erasure was counted: tokenizer, aggregation, mask and version.
     signature: str
 

@@ -24,7 +24,7 @@ from flows.engine.methods import method
 from flows.engine.translation import to_direction, translator_settings
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
-from operators.decoding.drive import Decoder, OneAtATime
+from operators.decoding.drive import Decoder, SequentialDecoder
 from operators.decoding.translator import Translator
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
@@ -72,9 +72,9 @@ class _ToyEngine:
         self._prompt = _prompt(settings.direction.target.code)
         self.prompts = {settings.direction.code: self._prompt}
 
-    def one_at_a_time(self) -> Decoder:
+    def sequential_decoder(self) -> Decoder:
         sessions = self._settings.sessions
-        return OneAtATime(SessionPool(ToyStore(1 + sessions), self._prompt.head, sessions))
+        return SequentialDecoder(SessionPool(ToyStore(1 + sessions), self._prompt.head, sessions))
 
     def scheduler(self, *, is_hurried: bool) -> Scheduler:  # noqa: ARG002 - a pass costs the same
         store = ToyStore(5)

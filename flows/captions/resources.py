@@ -166,7 +166,7 @@ class RunResources:
         """The service on the engines, each of which translates some of the directions."""
         settings = self._settings
         if not (settings.translates_together or settings.translate.is_shared):
-            each = [self._translators(engine, engine.one_at_a_time()) for engine in engines]
+            each = [self._translators(engine, engine.sequential_decoder()) for engine in engines]
             return DirectService(self._by_language({code: one for own in each for code, one in own.items()}))
         models = dict[str, ModelQueue]()
         for engine in engines:

@@ -10,12 +10,12 @@ import msgspec
 from connectors.models.resolve import resolve_model
 from flows.settings.translate import BEAM, TranslateSettings
 from operators.errors import InputError
+from operators.model_errors import ModelError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel, first_difference
 from operators.models.pool import SessionPool
 from operators.notifications import Progress
 from operators.seq2seq.store import PairStore
-from operators.trouble import ModelTrouble
 
 #: Maximum number of sequences in llama.cpp.
 MAX_SEQUENCES = 256
@@ -120,8 +120,8 @@ def open_draft_model(
         # Tokens that only the draft model has must not be drafted.
         context = msgspec.structs.replace(context, tokens=min(model.vocabulary_size, draft.vocabulary_size))
         opened, pool = open_sessions(settings, draft, heads, context)
-    except ModelTrouble as trouble:
-        raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None
+    except ModelError as error:
+        raise InputError(f"{path}: the draft model cannot be used, {error}; choose another") from None
     return DraftModel(path, draft, opened, pool)
 
 

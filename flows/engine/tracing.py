@@ -7,7 +7,7 @@ from pathlib import Path
 from connectors.jsonl.files import event_type_of, read_events
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.translate import TranslateSettings
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.recorder import Recorder, unchanged
 from operators.decoding.trace import Trace, UpdateTrace, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator
@@ -61,7 +61,7 @@ def record(
     recorder = Recorder(engine.method(settings), engine.pool)
     translator = Translator(
         engine.prompt,
-        OneAtATime(recorder, engine.drafts),
+        SequentialDecoder(recorder, engine.drafts),
         recorder.method,
         translator_settings(settings, engine.prompt),
         engine.terms(settings),

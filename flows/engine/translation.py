@@ -21,7 +21,7 @@ from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.drive import Decoder, OneAtATime
+from operators.decoding.drive import Decoder, SequentialDecoder
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.translator import (
@@ -35,6 +35,7 @@ from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
 from operators.glossary import Glossary
 from operators.languages import ENGLISH, Direction, language
+from operators.model_errors import ModelError
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
@@ -44,7 +45,6 @@ from operators.prompts.select import select_prompt
 from operators.prompts.template import Template, template_of
 from operators.seq2seq.store import EncoderDecoder
 from operators.serving.scheduler import Scheduler, fill_of
-from operators.trouble import ModelTrouble
 
 
 class Engine(NamedTuple):
@@ -88,7 +88,7 @@ class Engine(NamedTuple):
         prompt = self.prompts.get(settings.direction.code, self.prompt)
         return Translator(
             prompt,
-            decoder or self.one_at_a_time(),
+            decoder or self.sequential_decoder(),
             self.method(settings),
             translator_settings(settings, prompt),
             self.terms(settings),
@@ -97,9 +97,9 @@ class Engine(NamedTuple):
     def terms(self, settings: TranslateSettings) -> Glossary | None:
         return None if settings.terms is None else self.glossary(Path(settings.terms).expanduser())
 
-    def one_at_a_time(self) -> Decoder:
+    def sequential_decoder(self) -> Decoder:
         """Runs the methods one after the other, for any number of translators."""
-        return OneAtATime(self.pool, self.drafts)
+        return SequentialDecoder(self.pool, self.drafts)
 
     def scheduler(self, *, is_hurried: bool) -> Scheduler:
         """Runs the methods concurrently; from now on, only it may use the sessions.
@@ -209,8 +209,8 @@ def _open(
         heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
         opened = OpenModel(*open_sessions(own, model, heads, context, keeps=True))
         draft = open_draft_model(own, model, heads, context, progress)
-    except ModelTrouble as trouble:
-        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+    except ModelError as error:
+        raise InputError(f"{path}: the model cannot be used, {error}; choose another") from None
     threads = context.threads
     costs = cache(lambda: pass_costs_of(path, model, threads, progress))
     return Engine(

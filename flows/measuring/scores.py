@@ -14,7 +14,7 @@ from operators.events import Effort
 from operators.glossary import Occurrence, times_said
 from operators.metrics.erasure import erasure, support
 from operators.metrics.tokenizers import Tokenizer, tokenizer
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 
 
 class MethodUpdate(msgspec.Struct, frozen=True, array_like=True):
@@ -26,7 +26,7 @@ class MethodUpdate(msgspec.Struct, frozen=True, array_like=True):
     #: -log P of the tokens, if requested and computable.
     nats: float | None = None
     #: What went wrong with the model.
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
 
 
 class SegmentTrial(msgspec.Struct, frozen=True):

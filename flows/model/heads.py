@@ -23,6 +23,7 @@ from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
 from operators.errors import InputError
 from operators.languages import Direction, language
+from operators.model_errors import ModelError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
@@ -31,7 +32,6 @@ from operators.research.heads import EQUATIONS, StateSolver, mean_block
 from operators.research.many_answers import Answer, many_answers
 from operators.training.examples import Pair, example
 from operators.training.heads import HeadsFit, fast_type, places
-from operators.trouble import ModelTrouble
 
 #: Number of answers that are generated at a time.
 _AT_A_TIME = 16
@@ -97,8 +97,8 @@ def _answers(model: LlamaModel, path: Path, prompt: Prompt, tasks: Sequence[Task
             for number, answer in many_answers(context, prompt.head, tasks, solver, _AT_A_TIME):
                 found[number] = answer
                 bar.update()
-    except ModelTrouble as trouble:
-        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+    except ModelError as error:
+        raise InputError(f"{path}: the model cannot be used, {error}; choose another") from None
     return [found[number] for number in range(len(tasks))]
 
 

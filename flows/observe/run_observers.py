@@ -19,6 +19,7 @@ from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
 from operators.addresses import is_address
 from operators.languages import is_language, language
+from operators.model_errors import ErrorKind, ModelErrorLog
 from operators.notifications import (
     MessageSkipped,
     Observed,
@@ -30,7 +31,6 @@ from operators.notifications import (
     SpeechCut,
 )
 from operators.text import cleaned
-from operators.trouble import Trouble, TroubleWatch
 
 
 class Observer(Protocol):
@@ -70,7 +70,7 @@ class Messages:
     """Reports events to the user in sentences."""
 
     def __init__(self) -> None:
-        self._model = TroubleWatch()
+        self._model = ModelErrorLog()
         self._truncated: list[str] = []
         self._has_cut = False
         self._lock = Lock()
@@ -96,7 +96,7 @@ class Messages:
             case RecordingTruncated(sentence):
                 self._truncated.append(sentence)
 
-    def model_answered(self, trouble: Trouble | None, why: str) -> None:
+    def model_answered(self, trouble: ErrorKind | None, why: str) -> None:
         """Report a problem of a translation; ``why`` says which translation, with details."""
         for sentence in self._model.note(trouble, why):
             log_event("model_trouble", sentence)

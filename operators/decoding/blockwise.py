@@ -20,7 +20,7 @@ from operators.decoding.repetition import (
     repetition,
     said_again,
 )
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 
 #: The origins of drafted tokens, except those of the last output.
 PROPOSED = (Origin.RECYCLED, Origin.LOOKED_UP, Origin.PARALLEL, Origin.MODEL)
@@ -76,7 +76,7 @@ class _GrowingOutput:
         # As long as the source, figures may well be those of the source.
         self._figure_tokens = max(FIGURE_TOKENS, len(task.source))
         self._source = task.source
-        self._cut: Trouble | None = None
+        self._cut: ErrorKind | None = None
         self._proposed = 0
         # Tokens that have been searched for a repetition.
         self._checked = 0
@@ -101,9 +101,9 @@ class _GrowingOutput:
             kept = self._repetition(spoken + 2)
         self._checked = len(self.output)
         if kept is not None:
-            self._cut = Trouble.REPETITION
+            self._cut = ErrorKind.REPETITION
         elif len(self.output) >= self._limit:
-            self._cut, kept = Trouble.LONG_ANSWER, last_word_end(self.output, self._piece)
+            self._cut, kept = ErrorKind.LONG_ANSWER, last_word_end(self.output, self._piece)
         if kept is not None:
             self.ended = True
             del self.output[kept:], self._origins[kept:]

@@ -21,7 +21,7 @@ from operators.decoding.forward import (
     TreeForward,
     TreeSession,
 )
-from operators.trouble import ModelTrouble
+from operators.model_errors import ModelError
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Cost:
         self.model_s += seconds
 
 
-class Decode(NamedTuple):
+class DecodeRequest(NamedTuple):
     #: Names the session whose cache fits the method, as far as is known.
     key: str
     method: Method
@@ -74,7 +74,7 @@ class Decode(NamedTuple):
 class Job:
     """A method that is run step by step: each of its requests is answered, or fails."""
 
-    def __init__(self, decode: Decode, passable: Callable[[Request], ModelRequest | None]) -> None:
+    def __init__(self, decode: DecodeRequest, passable: Callable[[Request], ModelRequest | None]) -> None:
         """Run it up to its first request.
 
         ``passable`` gives a request as a pass can answer it, or None if there are no rows for it.
@@ -89,7 +89,7 @@ class Job:
         self.is_of_draft = False
         self.cost = Cost()
         self._decoded: DecodingResult | None = None
-        #: Why it ended without a result. Any error other than `ModelTrouble` is a defect.
+        #: Why it ended without a result. Any error other than `ModelError` is a defect.
         self.error: Exception | None = None
         self._run(lambda: next(self._method))
 
@@ -142,7 +142,7 @@ class Job:
 def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[DecodingResult, Cost]:
     """Answer the method's requests from one session until it returns.
 
-    Requests to a draft model are answered from ``draft``. Raises `ModelTrouble` if the model fails.
+    Requests to a draft model are answered from ``draft``. Raises `ModelError` if the model fails.
     """
 
     def passable(request: Request) -> ModelRequest | None:
@@ -150,15 +150,15 @@ def drive(method: Method, session: Session, draft: Session | None = None) -> tup
             return None if draft is None else _as_answered(request.request, draft)
         return _as_answered(request, session)
 
-    job = Job(Decode("", method), passable)
+    job = Job(DecodeRequest("", method), passable)
     while job.request is not None:
         is_of_draft = job.is_of_draft
         asked = draft if is_of_draft and draft is not None else session
         began_s = perf_counter()
         try:
             logits = _evaluated(asked, job.request)
-        except ModelTrouble as trouble:
-            job.fail(trouble)
+        except ModelError as error:
+            job.fail(error)
             continue
         seconds = perf_counter() - began_s
         job.answer(logits, asked.reused, asked.kept)
@@ -194,8 +194,8 @@ def trunk(request: Forward | TreeForward) -> Forward | None:
 class Decoder(Protocol):
     """Runs methods. Losing the cache of a key costs time but never changes a result."""
 
-    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
-        """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
+    def decode(self, decode: DecodeRequest) -> tuple[DecodingResult, Cost]:
+        """Return the method's result and its cost. Raises `ModelError` if the model fails."""
         ...
 
     def release(self, key: str) -> None:
@@ -213,7 +213,7 @@ class Sessions(Protocol):
     def release(self, key: str) -> None: ...
 
 
-class OneAtATime:
+class SequentialDecoder:
     """A `Decoder` that runs each method to its end before the next one."""
 
     def __init__(self, sessions: Sessions, drafts: Sessions | None = None) -> None:
@@ -221,12 +221,12 @@ class OneAtATime:
         self._sessions = sessions
         self._drafts = drafts
 
-    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
+    def decode(self, decode: DecodeRequest) -> tuple[DecodingResult, Cost]:
         with ExitStack() as stack:
             session, draft = stack.enter_context(self._sessions.session(decode.key)), None
             if self._drafts is not None:
                 # No update is lost if the draft model fails.
-                with suppress(ModelTrouble):
+                with suppress(ModelError):
                     draft = stack.enter_context(self._drafts.session(decode.key))
             return drive(decode.method, session, draft)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from operators.decoding.pieces import Piece, textless
 from operators.decoding.tree import TokenTree
-from operators.trouble import ModelTrouble, Trouble
+from operators.model_errors import ErrorKind, ModelError
 
 #: Unnormalised log-probabilities, shape (positions, vocabulary). A view of the model's own buffer, valid
 #: until the next request; the method that receives it may overwrite it.
@@ -117,7 +117,7 @@ class DecodingResult(NamedTuple):
     #: Whether the output is complete; False if a doubtful token ended it early.
     is_whole: bool = True
     #: Why the output was cut before the model ended it; None if the model ended it.
-    cut: Trouble | None = None
+    cut: ErrorKind | None = None
     #: Where the last phrase of the accepted tokens begins if the model could only say it again: decoding
     #: stopped behind it. None otherwise.
     doubted: int | None = None
@@ -205,11 +205,11 @@ class BeamSession(Session, Protocol):
 def best_tokens(rows: Logits) -> list[int]:
     """The most likely token of each row.
 
-    Raises `ModelTrouble` if there is none. Checking the best logits is enough: NumPy's argmax returns the
+    Raises `ModelError` if there is none. Checking the best logits is enough: NumPy's argmax returns the
     place of a NaN if there is one, else of an infinity, so a row with either has no finite best.
     """
     best = rows.argmax(axis=1)
     if not np.isfinite(rows[np.arange(len(rows)), best]).all():
-        raise ModelTrouble(Trouble.NOT_A_NUMBER, "among the logits are some that are not finite")
+        raise ModelError(ErrorKind.NOT_A_NUMBER, "among the logits are some that are not finite")
     tokens: list[int] = best.tolist()
     return tokens

@@ -26,7 +26,7 @@ from operators.decoding.recycling import recycling
 from operators.decoding.session import KvCache, PrefixSession
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.languages import UNSPACED
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 
 #: Windows in a row that may end early.
 _MAX_STOPPED = 2
@@ -108,7 +108,7 @@ def hear(
     doubt: Doubt | None = None,
     adjust: RowRule | None = None,
 ) -> WindowResult:
-    """Decode one window. Raises `ModelTrouble` if the model fails.
+    """Decode one window. Raises `ModelError` if the model fails.
 
     Args:
         cache: Holds the window's encoder states.
@@ -135,7 +135,7 @@ def hear(
         lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
         cost,
         decoded.is_whole,
-        decoded.cut is Trouble.LONG_ANSWER,
+        decoded.cut is ErrorKind.LONG_ANSWER,
     )
 
 

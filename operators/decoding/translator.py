@@ -13,15 +13,15 @@ from typing_extensions import override
 
 from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, nonempty, whole
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
-from operators.decoding.drive import Cost, Decode, Decoder
+from operators.decoding.drive import Cost, Decoder, DecodeRequest
 from operators.decoding.forward import DecodingResult, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import SourceTerms, term_bias
 from operators.events import Effort
 from operators.glossary import Glossary
+from operators.model_errors import ErrorKind, ModelError, answer_error
 from operators.prompts.prompt import Prompt
 from operators.text import cleaned, common_prefix
-from operators.trouble import ModelTrouble, Trouble, judge
 
 # Scripts without a mark at the end of a sentence.
 _UNMARKED = frozenset(("Thai", "Lao"))
@@ -57,19 +57,19 @@ class Output(NamedTuple):
     pieces: tuple[str, ...]
     effort: Effort
     #: The worst trouble with the model, and details for a person to read.
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
     why: str = ""
 
 
 #: An update in progress: yields one method after the other to be run, and receives the result of each or has
-#: its `ModelTrouble` thrown in. Returns the segment's new state and what to show.
-Updating = Generator[Decode, tuple[DecodingResult, Cost], tuple["SegmentState", "Output"]]
+#: its `ModelError` thrown in. Returns the segment's new state and what to show.
+Updating = Generator[DecodeRequest, tuple[DecodingResult, Cost], tuple["SegmentState", "Output"]]
 
 
 class _Answer(NamedTuple):
     window: Window
     effort: Effort = Effort()
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
 
 
 class CommitRule(msgspec.Struct, frozen=True):
@@ -145,8 +145,8 @@ class SegmentTranslator(ABC):
             while True:
                 try:
                     decoded = self.decoder.decode(decode)
-                except ModelTrouble as trouble:
-                    decode = updating.throw(trouble)
+                except ModelError as error:
+                    decode = updating.throw(error)
                 else:
                     decode = updating.send(decoded)
         except StopIteration as end:
@@ -187,13 +187,13 @@ class Translator(SegmentTranslator):
         state = SegmentState(tuple(self._readable(window) for window in state.windows))
         try:
             return (yield from self._update(key, state, text, is_open=is_open, is_final=is_final))
-        except ModelTrouble as trouble:
-            failed = trouble
+        except ModelError as error:
+            failed = error
         if is_final:
             try:
                 return (yield from self._update(key, state, text, is_open=False, is_final=True))
-            except ModelTrouble as trouble:
-                failed = trouble
+            except ModelError as error:
+                failed = error
         return state, Output(*self._join(state.windows), Effort(), failed.kind, str(failed))
 
     def _update(self, key: str, state: SegmentState, text: str, *, is_open: bool, is_final: bool) -> Updating:
@@ -214,7 +214,7 @@ class Translator(SegmentTranslator):
                 answer = yield from self._translate(name, part, source, before, is_final=is_final)
                 answers.append((yield from self._with_terms(name, part, answer, is_final=is_final)))
                 left -= answers[-1].effort.passes > 0
-        except ModelTrouble:
+        except ModelError:
             self._release(key, 0, max(len(answers) + 1, len(state.windows)))
             raise
         self._release(key, len(answers), len(state.windows))
@@ -226,7 +226,7 @@ class Translator(SegmentTranslator):
             _add(self._said, _within(key), [text], self._settings.context)
         effort = sum((answer.effort for answer in answers), start=Effort())
         # Omitted text matters more than how an answer ended.
-        troubles = [Trouble.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
+        troubles = [ErrorKind.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
         worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
         return SegmentState(windows), Output(*self._join(windows), effort, worst)
 
@@ -245,7 +245,7 @@ class Translator(SegmentTranslator):
 
     def _translate(
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
-    ) -> Generator[Decode, tuple[DecodingResult, Cost], _Answer]:
+    ) -> Generator[DecodeRequest, tuple[DecodingResult, Cost], _Answer]:
         settings = self._settings
         is_told = self._prompt.unfinished_tail is not None
         looks_again = is_final and (settings.finals_differ or is_told or settings.conditioning.close)
@@ -267,7 +267,7 @@ class Translator(SegmentTranslator):
         rules.append(ending_figures(task, text))
         if terms := self._terms.terms(text, source):
             rules.append(term_bias(terms, self._prompt.vocabulary.piece))
-        decoded, cost = yield Decode(key, adjusted(self._method(task), task, *rules), is_final)
+        decoded, cost = yield DecodeRequest(key, adjusted(self._method(task), task, *rules), is_final)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -286,7 +286,7 @@ class Translator(SegmentTranslator):
         )
         answer = "".join(self._pieces(decoded.tokens))
         may_wait = self._prompt.knows_unfinished and not is_final
-        lost = judge(text, answer, settings.scripts, is_first=not before.output, may_wait=may_wait)
+        lost = answer_error(text, answer, settings.scripts, is_first=not before.output, may_wait=may_wait)
         if lost is not None:
             # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
@@ -300,7 +300,7 @@ class Translator(SegmentTranslator):
 
     def _with_terms(
         self, key: str, text: str, answer: _Answer, *, is_final: bool
-    ) -> Generator[Decode, tuple[DecodingResult, Cost], _Answer]:
+    ) -> Generator[DecodeRequest, tuple[DecodingResult, Cost], _Answer]:
         """The answer, or one to a source in which the terms that it lacks are translated."""
         window, effort, trouble = answer
         lacking = self._terms.lacking(text, window.text)

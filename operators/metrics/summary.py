@@ -62,7 +62,7 @@ class Summary(Figures, frozen=True, kw_only=True):
     unchanged: int = 0
     #: Milliseconds from speech for each of several languages of captions, by its code.
     languages_from_speech_ms: dict[str, Percentiles] | msgspec.UnsetType = msgspec.UNSET
-    #: Updates in which the model failed, by kind (`operators.trouble.Trouble`).
+    #: Updates in which the model failed, by kind (`operators.model_errors.ErrorKind`).
     troubles: dict[str, int]
     #: Seconds of sound that were lost, and seconds without a microphone or a broadcast.
     lost_s: float

@@ -14,8 +14,8 @@ import numpy as np
 from operators.decoding.forward import NO_ROWS, BeamForward, Forward, Logits, ModelRequest, TreeForward
 from operators.decoding.session import PrefixSession, check_position
 from operators.decoding.tree import ROOT, TokenTree
+from operators.model_errors import CacheFullError, ModelError
 from operators.text import common_prefix
-from operators.trouble import ModelTrouble, NoRoom
 
 
 class Part(NamedTuple):
@@ -49,7 +49,7 @@ class SequenceStore(Protocol):
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on.
 
-        Cutting at 0 always works. Raises `ModelTrouble` if the memory cannot be cut at ``length``.
+        Cutting at 0 always works. Raises `ModelError` if the memory cannot be cut at ``length``.
         """
         ...
 
@@ -61,7 +61,7 @@ class SequenceStore(Protocol):
         """Append each part to its sequences in one pass, in order; the logits that each part requests.
 
         Together they have at most `largest_pass` tokens. All logits are valid until the next pass. If the
-        model fails, raises `ModelTrouble` for all parts; any of them may be in the memory then.
+        model fails, raises `ModelError` for all parts; any of them may be in the memory then.
         """
         ...
 
@@ -291,7 +291,7 @@ class KvSequence:
         self._holds_head = self._holds_head and length >= self._head_tokens
         try:
             self.store.cut_sequence(self.number, length)
-        except ModelTrouble:
+        except ModelError:
             # A recurrent layer holds one state for all tokens: those after the head are evaluated again.
             self.store.cut_sequence(self.number, 0)
             return self._take_head() if self._holds_head else 0
@@ -306,7 +306,7 @@ class KvSequence:
         while True:
             try:
                 return self.store.evaluate(self.number, tokens, start, rows)
-            except NoRoom:
+            except CacheFullError:
                 # Part of the pass may already be in the cache.
                 if not self._make_room(self.number) or self.truncate(start) < start:
                     raise
@@ -338,9 +338,9 @@ class KvSequence:
             try:
                 parts = self.branches.place(tokens, start, fitting, held, max(1, rows))
                 logits = np.concatenate(self.store.evaluate_parts(parts))
-            except ModelTrouble as trouble:
+            except ModelError as error:
                 # Nodes off the trunk could not be evaluated again.
-                may_retry = isinstance(trouble, NoRoom) and fitting.first(held).is_chain
+                may_retry = isinstance(error, CacheFullError) and fitting.first(held).is_chain
                 if not may_retry or not self._make_room(self.number):
                     self.branches.forget()
                     raise
@@ -402,7 +402,7 @@ class KvSession(PrefixSession):
         try:
             self._evaluate_lead(request)
             rows = np.concatenate(self.sequence.store.evaluate_parts(self.parts(request)))
-        except NoRoom:
+        except CacheFullError:
             self.sequence.beams.forget()
             return NO_ROWS
         self.end(request)

@@ -13,9 +13,9 @@ import numpy as np
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError
+from operators.model_errors import CacheFullError, ErrorKind, ModelError
 from operators.models.kv import Part
 from operators.models.llama_model import WITHOUT_MEMORY, LlamaModel
-from operators.trouble import ModelTrouble, NoRoom, Trouble
 
 #: llama_decode's return value if the KV cache has no space for the batch.
 _NO_SLOT = 1
@@ -147,17 +147,17 @@ class LlamaContext:
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Drop what ``sequence`` holds from position ``length`` on.
 
-        Raises `ModelTrouble` if llama.cpp cannot; it can always drop all of it.
+        Raises `ModelError` if llama.cpp cannot; it can always drop all of it.
         """
         if not llama.llama_memory_seq_rm(self._memory, sequence, length, -1):
             why = f"llama.cpp cannot cut a sequence at position {length}"
-            raise ModelTrouble(Trouble.FAILED_PASS, why)
+            raise ModelError(ErrorKind.FAILED_PASS, why)
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``, if any, as a view.
 
         The call is split if the batch is smaller; rows are then copied, as each call overwrites the buffer.
-        Raises `ModelTrouble` if llama.cpp fails, `NoRoom` if it could succeed with less in the cache.
+        Raises `ModelError` if llama.cpp fails, `CacheFullError` if it could succeed with less in the cache.
         """
         first_row = len(tokens) - rows
         found: list[Logits] = []
@@ -180,7 +180,7 @@ class LlamaContext:
         status = llama.llama_decode(self._context, self._batch.struct)
         if status != 0:
             why = f"llama_decode returned {status} for {self._batch.struct.n_tokens} tokens"
-            raise NoRoom(why) if status == _NO_SLOT else ModelTrouble(Trouble.FAILED_PASS, why)
+            raise CacheFullError(why) if status == _NO_SLOT else ModelError(ErrorKind.FAILED_PASS, why)
         count = places[-1].stop
         if not count:
             return [np.empty((0, self._tokens), np.float32) for _ in parts]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError, unreadable
-from operators.trouble import ModelTrouble, Trouble
+from operators.model_errors import ErrorKind, ModelError
 
 T = TypeVar("T")
 #: Keys and values by the names of a decoder's inputs; each has shape (1, heads, tokens, head width).
@@ -95,7 +95,7 @@ class OnnxGraph:
         self.outputs = {one.name: one.shape for one in self._session.get_outputs()}
 
     def run(self, fed: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
-        """What it makes of the inputs that it takes, or only ``names`` of it; raises `ModelTrouble`.
+        """What it makes of the inputs that it takes, or only ``names`` of it; raises `ModelError`.
 
         Inputs are arrays, or all of them ONNX Runtime's own tensors, and so are outputs.
         """
@@ -105,7 +105,7 @@ class OnnxGraph:
         try:
             return dict(zip(made, self._executor.submit(run, made, given).result(), strict=True))
         except Exception as error:  # the library's classes share no other base
-            raise ModelTrouble(Trouble.FAILED_PASS, f"ONNX Runtime failed: {error}") from error
+            raise ModelError(ErrorKind.FAILED_PASS, f"ONNX Runtime failed: {error}") from error
 
 
 def _return_memory() -> None:
@@ -138,7 +138,7 @@ class MergedDecoder(OnnxGraph):
         self.cross = [name for name in past if ".encoder." in name]
 
     def step(self, fed: KeyValues, wanted: Iterable[str], *, is_first: bool) -> tuple[Logits, dict[str, Any]]:
-        """A pass: logits, (tokens, vocabulary), and the ``wanted`` keys and values; raises `ModelTrouble`."""
+        """A pass: logits, (tokens, vocabulary), and the ``wanted`` keys and values; raises `ModelError`."""
         names = {name: _PRESENT + name.removeprefix(_PAST) for name in wanted}
         made = self.run({**fed, "use_cache_branch": np.array([not is_first])}, ("logits", *names.values()))
         return made["logits"][0], {name: made[present] for name, present in names.items()}

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from operators.decoding.forward import BeamForward, best_tokens
+from operators.model_errors import CacheFullError, ModelError
 from operators.models.kv import KvSequence, KvSession, KvTreeSession, SequenceStore
 from operators.serving.scheduler import PassAnswer, PassRequest
 from operators.text import common_prefix
-from operators.trouble import ModelTrouble, NoRoom
 
 # Numbers of consecutive failures (2, 8, 32, …) after which the head is evaluated again. The gaps grow because
 # this is expensive and a permanently broken model fails every time.
@@ -67,7 +67,7 @@ class SessionPool:
                 sequences for each session.
 
         Raises:
-            ModelTrouble: if the model fails.
+            ModelError: if the model fails.
         """
         self._store = store
         #: Maximum number of sessions.
@@ -133,8 +133,8 @@ class SessionPool:
     def answer(self, asked: Sequence[PassRequest]) -> Iterator[PassAnswer]:
         try:
             self._refresh()
-        except ModelTrouble as trouble:
-            yield from (PassAnswer(trouble) for _ in asked)
+        except ModelError as error:
+            yield from (PassAnswer(error) for _ in asked)
             return
         together = self._together(asked)
         yield from together if together is not None else map(self._alone, asked)
@@ -167,8 +167,8 @@ class SessionPool:
                 logits = session.forward_beams(asked.request)
             else:
                 logits = session.forward(asked.request)
-        except ModelTrouble as trouble:
-            return PassAnswer(trouble)
+        except ModelError as error:
+            return PassAnswer(error)
         return PassAnswer(logits, session.reused, session.kept)
 
     def _together(self, asked: Sequence[PassRequest]) -> list[PassAnswer] | None:
@@ -186,19 +186,19 @@ class SessionPool:
         while True:
             try:
                 return self._pass(asked, sessions, keeps=keeps)
-            except NoRoom:
+            except CacheFullError:
                 if not self._drop_oldest({one.key for one in asked}):
                     return None
                 # What waited to be kept is lost.
                 keeps = False
-            except ModelTrouble:
+            except ModelError:
                 # One request may be the cause, and the others must not fail because of it.
                 return None
 
     def _pass(
         self, asked: Sequence[PassRequest], sessions: Sequence[KvSession], *, keeps: bool
     ) -> list[PassAnswer]:
-        """All answers; raises `ModelTrouble` for all if the model fails."""
+        """All answers; raises `ModelError` for all if the model fails."""
         pairs = list(zip(sessions, (one.request for one in asked), strict=True))
         leads = [session.begin(request, keeps=keeps) for session, request in pairs]
         if first := [lead for lead in leads if lead is not None]:
@@ -235,7 +235,7 @@ class SessionPool:
     def _refresh(self) -> None:
         """Evaluate the heads again if repeated failures suggest that they are broken.
 
-        All sessions share them, so this drops all. Raises `ModelTrouble` if the model fails.
+        All sessions share them, so this drops all. Raises `ModelError` if the model fails.
         """
         if self._is_head_there and self._failures not in _SUSPICIOUS:
             return

@@ -139,7 +139,7 @@ class MoonshineModel:
     def encode(self, samples: Samples) -> "EncodedWindow":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
 
-        Raises `ModelTrouble` if ONNX Runtime fails.
+        Raises `ModelError` if ONNX Runtime fails.
         """
         samples = np.pad(samples, (0, max(0, MIN_SAMPLES - len(samples))))
         mask = np.ones((1, len(samples)), np.int64)

@@ -22,10 +22,10 @@ from typing_extensions import override
 from operators.decoding.forward import Logits
 from operators.decoding.speech import SpeechMethod, WindowResult, steady_text
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.model_errors import ModelError
 from operators.notifications import RecognizerChanged, SpeechCut
 from operators.recognizers.part import MIN_GAP_S, USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.trouble import ModelTrouble
 
 _log = logging.getLogger(__name__)
 _has_warned = Event()
@@ -300,7 +300,7 @@ class WindowedRecognizer(Recognizer, ABC):
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
     ) -> WindowResult:
-        """Decode a window. Raises `ModelTrouble` if the model fails.
+        """Decode a window. Raises `ModelError` if the model fails.
 
         ``stopped`` is the number of consecutive windows before it that ended at a doubtful word.
         """
@@ -356,9 +356,9 @@ class WindowedRecognizer(Recognizer, ABC):
         for _try in range(1 + window.is_final):
             try:
                 text = self.transcribe(window)
-            except ModelTrouble as trouble:
+            except ModelError as error:
                 if not self._is_failing:
-                    sentence = f"{trouble}; the text stays as it was, and the next update tries again"
+                    sentence = f"{error}; the text stays as it was, and the next update tries again"
                     self._observe(RecognizerChanged(sentence))
                 self._is_failing = True
             else:
@@ -369,7 +369,7 @@ class WindowedRecognizer(Recognizer, ABC):
     def transcribe(self, window: Window) -> str | None:
         """The text of a window; that of the window before if the model is lost; None for a doubtful final.
 
-        Raises `ModelTrouble` if the model fails.
+        Raises `ModelError` if the model fails.
         """
         draft, shown, stopped = self._draft, self._shown, self._stopped
         if window.is_final:

@@ -27,7 +27,7 @@ _BEFORE, _AFTER = 40, 6
 class Encoder(NamedTuple):
     #: Token ids of a text that begins with a space.
     tokenize: Callable[[str], list[int]]
-    #: States, (tokens + 1, width), of the tokens and the end token behind them. Raises `ModelTrouble`.
+    #: States, (tokens + 1, width), of the tokens and the end token behind them. Raises `ModelError`.
     read: Callable[[Sequence[int]], Floats]
 
 
@@ -47,7 +47,7 @@ class Probe:
         self._output = output
 
     def __call__(self, before: str, after: str) -> BoundaryScores:
-        """Score a boundary; ``before`` has no mark at its end. Raises `ModelTrouble` if the encoder fails."""
+        """Score a boundary; ``before`` has no mark at its end. Raises `ModelError` if the encoder fails."""
         stem = " ".join(before.split()[-_BEFORE:])
         words = parted(" ".join(after.split()[:_AFTER]))[0]
         small = words if has_own_capitals(words.partition(" ")[0]) else words[:1].lower() + words[1:]

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from operators.languages import Language
+from operators.model_errors import ModelError
 from operators.sentences.words import COMMAS, STRONG_STOPS, Spellings, parted, small_words, words_of
-from operators.trouble import ModelTrouble
 
 #: A decision is final once so many words follow: before that the recogniser may revise the last one.
 ENOUGH = 3
@@ -29,7 +29,7 @@ class BoundaryScores(NamedTuple):
 
 
 #: Scores a boundary by the text before it, without its mark, and what is known of the text behind it.
-#: Raises `ModelTrouble` if it fails.
+#: Raises `ModelError` if it fails.
 BoundaryScorer = Callable[[str, str], BoundaryScores]
 
 
@@ -165,7 +165,7 @@ def _scores_of(scorer: BoundaryScorer | None, boundary: Boundary) -> BoundarySco
     stem = parted(boundary.before)[0]
     try:
         return None if scorer is None or not stem else scorer(stem, boundary.after)
-    except ModelTrouble:
+    except ModelError:
         return None
 
 

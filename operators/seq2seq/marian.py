@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError, is_visible_file
+from operators.model_errors import ModelError
 from operators.models.onnx_graphs import MergedDecoder, OnnxGraph, own_thread, read_json
 from operators.seq2seq.store import DecoderState, EncodedSource
 from operators.seq2seq.vocabulary import PieceVocabulary
-from operators.trouble import ModelTrouble
 
 #: Endings of the files with the weights, the preferred ones first. Where rows of activations share a scale,
 #: as in the quantised ones, a draft in a pass changes the logits of all its tokens a little.
@@ -170,7 +170,7 @@ class MarianModel:
         held = {name: values[:, :, :1] for name, values in held.items()}
         try:
             together, _ = self.go_on(read, held, tokens[1:])
-        except ModelTrouble:
+        except ModelError:
             return False
         alone = []
         for token in tokens[1:]:

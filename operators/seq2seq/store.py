@@ -51,7 +51,7 @@ class EncoderDecoder(Protocol):
     can_shift: bool
 
     def read(self, source: Sequence[int]) -> EncodedSource:
-        """Read a source with its end token. Raises `ModelTrouble` if that fails."""
+        """Read a source with its end token. Raises `ModelError` if that fails."""
         ...
 
     def write(
@@ -59,7 +59,7 @@ class EncoderDecoder(Protocol):
     ) -> tuple[Logits, DecoderState]:
         """Logits of the last ``rows`` of ``tokens`` after ``held``, and all that is held then.
 
-        Where nothing is held, ``tokens`` begin with the start token. Raises `ModelTrouble` if that fails.
+        Where nothing is held, ``tokens`` begin with the start token. Raises `ModelError` if that fails.
         """
         ...
 
@@ -145,7 +145,7 @@ class PairStore:
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; return the logits of the last ``rows`` tokens.
 
-        Logits are of the tokens of an output. Raises `ModelTrouble` if the model fails.
+        Logits are of the tokens of an output. Raises `ModelError` if the model fails.
         """
         one = self._sequences[sequence]
         assert start == len(one.tokens), "a pass continues where the sequence ends"

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
-from operators.decoding.drive import Cost, Decode, Job, trunk
+from operators.decoding.drive import Cost, DecodeRequest, Job, trunk
 from operators.decoding.forward import AskDraftModel, BeamForward, DecodingResult, Forward, Logits, Request
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.trouble import ModelTrouble
+from operators.model_errors import ModelError
 
 #: Maximum number of consecutive finals served while others wait. It also limits how many requests of finals
 #: may be served ahead of one that did not fit into a pass.
@@ -33,7 +33,7 @@ class PassRequest(NamedTuple):
 
 class PassAnswer(NamedTuple):
     #: The answer, valid until the next one is taken; or the error that explains why there is none.
-    logits: Logits | ModelTrouble
+    logits: Logits | ModelError
     #: Number of tokens of the request that were still in the cache.
     reused: int = 0
     #: Of these, tokens of the output that were kept although the prompt has changed.
@@ -163,7 +163,7 @@ class Scheduler:
             return False
         return is_final or sum(job.size for job in self._running) < self._enough
 
-    def add(self, decode: Decode) -> ScheduledJob:
+    def add(self, decode: DecodeRequest) -> ScheduledJob:
         """Start a method, for which there must be a session; only one method runs at a time for a key."""
         job = ScheduledJob(decode, lambda request: self._passable(request, is_final=decode.is_final))
         job.place = self._begun = self._begun + 1
@@ -181,7 +181,7 @@ class Scheduler:
         self._running = [job for job in self._running if not job.has_ended]
         return ended
 
-    def decode(self, decode: Decode) -> tuple[DecodingResult, Cost]:
+    def decode(self, decode: DecodeRequest) -> tuple[DecodingResult, Cost]:
         """Run the method while other jobs go on; return its result and cost, or raise its error."""
         job = self.add(decode)
         while not job.has_ended:
@@ -213,7 +213,7 @@ class Scheduler:
         # A method processes its rows before the next answer is taken, because that may overwrite them.
         for job, answered in zip(chosen, passes.answer([*map(_request, chosen)]), strict=True):
             seconds += self._clock() - began
-            if isinstance(answered.logits, ModelTrouble):
+            if isinstance(answered.logits, ModelError):
                 passes.fail(job.key)
                 job.fail(answered.logits)
                 evaluated.append(0)

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 from typing_extensions import override
 
-from operators.decoding.drive import Decode
+from operators.decoding.drive import DecodeRequest
 from operators.decoding.translator import Output, SegmentState, SegmentTranslator, Updating
 from operators.events import Partial
+from operators.model_errors import ModelError
 from operators.serving.scheduler import PATIENCE, ScheduledJob, Scheduler
-from operators.trouble import ModelTrouble
 
 #: Maximum number of unfinished segments whose state is kept per stream; no recogniser has more than a few.
 #: Beyond that, the one that was translated longest ago is dropped, and starts again if it comes back.
@@ -313,8 +313,8 @@ class ModelQueue:
             self._waiting.join(stream)
 
 
-def _answer(updating: Updating, job: ScheduledJob) -> Decode:
-    if isinstance(job.error, ModelTrouble):
+def _answer(updating: Updating, job: ScheduledJob) -> DecodeRequest:
+    if isinstance(job.error, ModelError):
         return updating.throw(job.error)
     return updating.send(job.result)
 

@@ -15,10 +15,10 @@ from typing_extensions import override
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState
 from operators.events import Partial, Translation, moment_of
+from operators.model_errors import ErrorKind
 from operators.serving.service import Response, Service, StreamQueue, remember
 from operators.stages.snapshots import Silence, pack, unpack
 from operators.text import cleaned
-from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _PIECE = regex.compile(rf"\s*(?:{_UNSPACED}|(?:(?!{_UNSPACED})\S)+)|\s+\Z")
 _MAX_PENDING, _MAX_AHEAD = 1000, 16
 
 #: Called with the outcome of each update: what was wrong, and details for a person.
-Note = Callable[[Trouble | None, str], None]
+Note = Callable[[ErrorKind | None, str], None]
 
 
 class StageState(msgspec.Struct, array_like=True):

@@ -31,7 +31,7 @@ from flows.pages.report import Run, page
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.forward import Logits
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
@@ -95,7 +95,9 @@ def echo_translator() -> Translator:
     prompt = Prompt(Bytes(), (_HEAD,), "", (_TAIL,), EndOfTurn(Bytes()))
     settings = TranslatorSettings(max_source=192, max_output=408)
     pool = SessionPool(EchoStore(5), prompt.head, 4)
-    return Translator(prompt, OneAtATime(pool), lambda task: ssbd(task, BiasedAcceptance(0.0)), settings)
+    return Translator(
+        prompt, SequentialDecoder(pool), lambda task: ssbd(task, BiasedAcceptance(0.0)), settings
+    )
 
 
 NASTY = [

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
+from operators.model_errors import ModelError
 from operators.models.onnx_graphs import Built, OnnxGraph, own_thread
 from operators.recognizers.whisper.folder import POSITIONS, WhisperFolder, read_folder
 from operators.recognizers.whisper.weights import Weights
 from operators.recognizers.windowed import Samples
-from operators.trouble import ModelTrouble
 
 #: ONNX Runtime's tensors, by name.
 Tensors = dict[str, Any]
@@ -216,15 +216,13 @@ class WhisperModel:
         self._crossed = [name for name in self._encoder.outputs if name != "states"]
         try:
             self._silence = self._encode_silence()
-        except ModelTrouble as trouble:
-            raise InputError(
-                f"{folder}: the Whisper model cannot be run: {trouble}; choose another"
-            ) from trouble
+        except ModelError as error:
+            raise InputError(f"{folder}: the Whisper model cannot be run: {error}; choose another") from error
 
     def encode(self, samples: Samples, prompt: Sequence[int]) -> Encoded:
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, at most 28 s.
 
-        ``prompt`` is the decoder's prompt. Raises `ModelTrouble` if ONNX Runtime fails.
+        ``prompt`` is the decoder's prompt. Raises `ModelError` if ONNX Runtime fails.
 
         The model was trained on 30 s and expects them. Encoding all of the silence after the speech would
         take most of an update's time, so two seconds of it are encoded with the speech, and the states of

@@ -46,7 +46,7 @@ def decode(
     """Decode one window, whose encoder states are in ``encoded``.
 
     With ``doubt``, decoding of unfinished speech may end early. A transcript that is not credible is decoded
-    again from scratch, in case the draft caused it. Raises `ModelTrouble` if the model fails.
+    again from scratch, in case the draft caused it. Raises `ModelError` if the model fails.
     """
     task = speech_task(encoded, draft if method.use_draft else (), is_final=is_final)
     heard = _decode(method, encoded, task, doubt)

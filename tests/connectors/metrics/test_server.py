@@ -18,7 +18,7 @@ from connectors.metrics.server import parse_address, served_metrics
 from operators.errors import OutputError, UsageError
 from operators.events import Effort, Erasure, ErasureRecord
 from operators.metrics.health import Verdict
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 
 
 def counted(text: str) -> dict[str, float]:
@@ -65,7 +65,7 @@ def test_records_are_counted() -> None:
         metrics.partials.inc()
         metrics.record(record(0, is_final=is_final))
     failed = record(1, is_final=False, from_speech_s=-0.1)
-    metrics.record(msgspec.structs.replace(failed, trouble=Trouble.EMPTY))
+    metrics.record(msgspec.structs.replace(failed, trouble=ErrorKind.EMPTY))
     found = counted(generate_latest(metrics.registry).decode())
     expected = {
         "model_troubles_total empty": 1,

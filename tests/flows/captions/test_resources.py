@@ -11,7 +11,7 @@ from flows.captions import resources
 from flows.captions.resources import RunResources
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
-from operators.decoding.drive import Decoder, OneAtATime
+from operators.decoding.drive import Decoder, SequentialDecoder
 from operators.errors import InputError
 from operators.languages import Direction
 from operators.models.pool import SessionPool, Usage
@@ -35,9 +35,9 @@ class _Engine:
         #: Languages of the translators that were made, with their glossaries.
         self.targets: list[tuple[str, Any]] = []
 
-    def one_at_a_time(self) -> Decoder:
+    def sequential_decoder(self) -> Decoder:
         self.store = ToyStore(3)
-        return OneAtATime(SessionPool(self.store, HEAD, 2))
+        return SequentialDecoder(SessionPool(self.store, HEAD, 2))
 
     def scheduler(self, *, is_hurried: bool) -> Scheduler:  # noqa: ARG002 - a pass costs the same
         return scheduler(2, 16, self.store)

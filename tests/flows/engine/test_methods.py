@@ -12,7 +12,7 @@ from flows.measuring.plan import make_plan, row_settings
 from flows.settings.loading import load_settings
 from flows.settings.translate import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import BIAS, UTILITY, Rules
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
@@ -31,7 +31,7 @@ def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
     decode = method(settings, DEAR, noise_heads(3, 1))
-    translator = Translator(prompt, OneAtATime(pool), decode, translator_settings(settings, prompt))
+    translator = Translator(prompt, SequentialDecoder(pool), decode, translator_settings(settings, prompt))
     state, made, passes = SegmentState(), [], 0
     for number, text in enumerate(texts):
         state, output = translator.update("s/000000", state, text, is_final=number == len(texts) - 1)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial
 from operators.events import Effort
 from operators.glossary import Occurrence
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 
 
 def update(text: str, total_s: float = 1.0, shown: str | None = None, **effort: float) -> MethodUpdate:
@@ -124,8 +124,8 @@ def test_words_that_neither_final_has_are_unsupported() -> None:
 
 
 def test_answers_that_were_cut_are_counted_among_all_updates() -> None:
-    fine, lost = update("a"), replace(update("a"), trouble=Trouble.EMPTY)
-    cut = [replace(update("a"), trouble=kind) for kind in (Trouble.REPETITION, Trouble.LONG_ANSWER)]
+    fine, lost = update("a"), replace(update("a"), trouble=ErrorKind.EMPTY)
+    cut = [replace(update("a"), trouble=kind) for kind in (ErrorKind.REPETITION, ErrorKind.LONG_ANSWER)]
     scored = row([trial(0, 0, [fine] * 4, [*cut, lost, fine]), trial(0, 1, [fine], [fine])])
     assert scored["cut"] == pytest.approx(2 / 5)
 

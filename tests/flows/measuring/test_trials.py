@@ -14,7 +14,7 @@ from flows.measuring.bench import Likelihood, Mask, masked, mixing_key, run_tria
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
 from flows.measuring.plan import make_plan
 from flows.measuring.scores import SegmentTrial
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.forward import Method, Task
 from operators.decoding.ssbd import retranslate
 from operators.decoding.translator import Translator
@@ -34,7 +34,7 @@ PROMPT = Prompt(VOCABULARY, (1, 2), " ", (3,), EndOfTurn(VOCABULARY))
 
 def translators() -> list[Translator]:
     pool = SessionPool(ToyStore(3), PROMPT.head, 2)
-    decoder = OneAtATime(pool)
+    decoder = SequentialDecoder(pool)
     return [
         Translator(PROMPT, decoder, method(one), translator_settings(one, PROMPT)) for one in PLAN.variants
     ]

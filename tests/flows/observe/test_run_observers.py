@@ -16,6 +16,7 @@ from connectors.terminal import Screen
 from flows.observe.run_observers import Messages, RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
+from operators.model_errors import ErrorKind
 from operators.notifications import (
     CaptionShown,
     OutputChanged,
@@ -24,7 +25,6 @@ from operators.notifications import (
     SourceChanged,
     SpeechCut,
 )
-from operators.trouble import Trouble
 from tests.flows.talk import captions
 from tests.program import completed
 
@@ -82,7 +82,7 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         OutputChanged("log.jsonl", "log.jsonl can be written again", False),
     ):
         messages.observe(event)
-    for number, trouble in enumerate((None, Trouble.EMPTY, Trouble.EMPTY, None)):
+    for number, trouble in enumerate((None, ErrorKind.EMPTY, ErrorKind.EMPTY, None)):
         messages.model_answered(trouble, f"segment talk/{number}")
     assert [vars(record)["event"] for record in caplog.records] == [
         "source_changed", "recognizer_changed", "speech_cut", "write_failed",
@@ -102,7 +102,7 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
 def test_what_was_wrong_with_what_came_in_is_kept_for_the_end(caplog: pytest.LogCaptureFixture) -> None:
     messages = Messages()
     messages.observe(RecordingTruncated("talk.wav ends after 3.2 s"))
-    messages.model_answered(Trouble.FAILED_PASS, "segment talk/0")
+    messages.model_answered(ErrorKind.FAILED_PASS, "segment talk/0")
     truncated, broken = messages.complaints()
     assert truncated == "talk.wav ends after 3.2 s"
     assert "no answer to the last update" in broken

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, UtilityAcceptance
 from operators.decoding.adjustment import adjusted
-from operators.decoding.drive import Cost, Decode, drive
+from operators.decoding.drive import Cost, DecodeRequest, drive
 from operators.decoding.forward import DecodingResult, Logits, Method, Task
 from operators.decoding.ssbd import retranslate, ssbd
+from operators.model_errors import ErrorKind
 from operators.models.pool import SessionPool
 from operators.serving.scheduler import Scheduler
-from operators.trouble import Trouble
 from tests.toy import END, ScriptedCache, ToyCache, ToyStore, prompts, row_of, run, toy_task
 
 HEAD = [1, 2]
@@ -76,7 +76,7 @@ def test_what_follows_the_accepted_draft_is_the_result_of_the_search(
     task = make_task(prompt, draft, limit)
     greedy, _ = run(ssbd(task, UtilityAcceptance(0.6)))
     got, _ = beamed(ssbd(task, UtilityAcceptance(0.6), beam=width), width)
-    if got.cut is Trouble.REPETITION or greedy.cut is Trouble.REPETITION:
+    if got.cut is ErrorKind.REPETITION or greedy.cut is ErrorKind.REPETITION:
         return
     kept = list(got.tokens[: got.accepted])
     assert got.accepted == greedy.accepted
@@ -94,7 +94,7 @@ def test_a_session_that_holds_one_continuation_decodes_greedily(prompt: list[int
 def served(scheduler: Scheduler, asked: list[tuple[str, Task, bool]], width: int) -> list[Sequence[int]]:
     """What a scheduler makes of tasks, each with its key and whether it is final, that wait together."""
     jobs = [
-        scheduler.add(Decode(key, ssbd(task, EXACT, beam=width), is_final=is_final))
+        scheduler.add(DecodeRequest(key, ssbd(task, EXACT, beam=width), is_final=is_final))
         for key, task, is_final in asked
     ]
     while not all(job.has_ended for job in jobs):

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import PivotTranslator, SegmentState, Translator, TranslatorSettings
+from operators.model_errors import ErrorKind, ModelError
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.stages.snapshots import pack, unpack
-from operators.trouble import ModelTrouble, Trouble
 from tests.toy import Letters, ToyStore
 
 KEY = "s/000000"
@@ -26,7 +26,7 @@ def translator(first: int, pool: SessionPool | None = None) -> Translator:
     """One of two models: what it says depends on the ``first`` token of its prompt."""
     return Translator(
         Prompt(Letters(), (first, 2), " ", (3,), EndOfTurn(Letters())),
-        OneAtATime(pool or pool_of(ToyStore(3))),
+        SequentialDecoder(pool or pool_of(ToyStore(3))),
         lambda task: ssbd(task, BiasedAcceptance(0.2)),
         TranslatorSettings(max_source=30, max_output=12, conditioning=Conditioning(hold_back=1, close=True)),
     )
@@ -54,7 +54,7 @@ def test_it_says_what_both_say_by_hand_and_goes_on_from_a_stored_state(updates: 
 
 def test_where_the_first_model_fails_the_last_output_stays_and_the_failure_is_told() -> None:
     def fail(_sequence: int, _tokens: object) -> None:
-        raise ModelTrouble(Trouble.FAILED_PASS, "no luck")
+        raise ModelError(ErrorKind.FAILED_PASS, "no luck")
 
     store, second = ToyStore(3), ToyStore(3)
     model = PivotTranslator(translator(1, pool_of(store)), translator(4, pool_of(second)))
@@ -63,7 +63,7 @@ def test_where_the_first_model_fails_the_last_output_stays_and_the_failure_is_to
     after, output = model.update(KEY, state, "a b c d", is_final=False, is_stable=True)
     assert good.pieces
     assert (after, output.pieces) == (state, good.pieces)
-    assert (output.trouble, output.why) == (Trouble.FAILED_PASS, "no luck")
+    assert (output.trouble, output.why) == (ErrorKind.FAILED_PASS, "no luck")
     assert output.effort.passes == 0
 
 

@@ -19,7 +19,7 @@ from operators.decoding.repetition import (
     said_again,
 )
 from operators.decoding.ssbd import retranslate, ssbd
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 from tests.toy import ScriptedCache, prompts, row_of, run, tokens, toy_task
 
 
@@ -134,7 +134,7 @@ def test_an_answer_that_is_too_long_is_cut_between_words_whatever_its_draft_was(
     want, _ = run(retranslate(task))
     got, _ = run(ssbd(task, BiasedAcceptance(0.0)))
     assert (got.tokens, got.cut, len(got.origins)) == (want.tokens, want.cut, len(want.tokens))
-    if want.cut is Trouble.LONG_ANSWER:
+    if want.cut is ErrorKind.LONG_ANSWER:
         whole, _ = run(retranslate(task._replace(piece=textless)))
         assert len(whole.tokens) == limit
         assert want.tokens == whole.tokens[: last_word_end(whole.tokens, task.piece)]

@@ -15,11 +15,11 @@ from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.terms import LogitBias, SourceTerms, Term, term_bias
 from operators.glossary import Glossary, times_said
+from operators.model_errors import ErrorKind
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
-from operators.trouble import Trouble
 from tests.toy import SpellingVocabulary, ToyCache, ToyStore, ToyVocabulary, prompts, run, tokens, toy_task
 
 terms = st.lists(
@@ -94,7 +94,7 @@ def test_a_term_is_said_as_often_as_its_source_and_never_more_often_for_the_bias
         if all(times_said(before, each.text) >= each.times for each in wanted):
             assert token == ToyCache().evaluate([*prompt, *output[:place]], 0, 1).argmax()
     # Of a phrase that is repeated endlessly one is kept, with whatever was said in it.
-    if len(wanted) == 1 and done.cut is not Trouble.REPETITION:
+    if len(wanted) == 1 and done.cut is not ErrorKind.REPETITION:
         assert times_said(text(output), wanted[0].text) >= wanted[0].times
 
 

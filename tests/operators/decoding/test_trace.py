@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flows.engine.methods import method
 from flows.settings.translate import TranslateSettings
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.forward import Origin
 from operators.decoding.recorder import Recorder
 from operators.decoding.trace import Decoding, spelled
@@ -55,7 +55,7 @@ def run(
     prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()))
     model = Translator(
         prompt,
-        OneAtATime(recorder if is_traced else pool, draft_pool),
+        SequentialDecoder(recorder if is_traced else pool, draft_pool),
         recorder.method if is_traced else decode,
         TranslatorSettings(max_source=max_source, max_output=40, finals_differ=True),
         GLOSSARY,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.conditioning import Conditioning, split_source
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.forward import DecodingResult, Forward, Logits, Method, Task
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import retranslate, ssbd
@@ -54,7 +54,7 @@ def translator(
 
     pool = SessionPool(store or ToyStore(3), whole.head, 2)
     how = TranslatorSettings(**({"max_source": 100, "max_output": 40} | settings))
-    return Translator(whole, OneAtATime(pool), chosen, how, glossary)
+    return Translator(whole, SequentialDecoder(pool), chosen, how, glossary)
 
 
 def keeping(tasks: list[Task]) -> Callable[[Task], Method]:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from operators.decoding.forward import Forward, Logits, TreeForward
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree import TokenTree
+from operators.model_errors import CacheFullError, ModelError
 from operators.models.kv import KvTreeSession, Part
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
-from operators.trouble import ModelTrouble, NoRoom
 from tests.near_ties import agree
 from tests.toy import ToyCache, ToyStore
 
@@ -126,7 +126,7 @@ def test_after_a_failed_pass_no_branch_is_left_and_a_full_cache_makes_room() -> 
             if self.failures:
                 self.failures -= 1
                 self.caches[1].tokens.append(9)
-                raise NoRoom("llama_decode returned 1")
+                raise CacheFullError("llama_decode returned 1")
             return super().evaluate_parts(parts)
 
     store = Full(8)
@@ -138,7 +138,7 @@ def test_after_a_failed_pass_no_branch_is_left_and_a_full_cache_makes_room() -> 
     store.failures = 1
     assert ask(pool, request) == ask(pool_of(ToyStore(8)), request)
     store.failures = 2
-    with pytest.raises(ModelTrouble):
+    with pytest.raises(ModelError):
         ask(pool, request._replace(tokens=[1, 3]))
     assert not any(cache.tokens for cache in store.caches[1:])
 

@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.forward import Forward, Logits
+from operators.model_errors import CacheFullError
 from operators.models.kv import Part
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.serving.scheduler import PassRequest
-from operators.trouble import NoRoom
 from tests.near_ties import agree
 from tests.train.tiny_decoder import write_gemma
 
@@ -67,7 +67,7 @@ class AttendingStore:
         assert len(tokens) >= max(1, rows)
         for place, token in enumerate(tokens, start):
             if sum(map(len, self.held)) >= self.cells:
-                raise NoRoom("llama_decode returned 1")
+                raise CacheFullError("llama_decode returned 1")
             held[place] = computed(token, [held[one] for one in range(place)])
         last = [held[one] for one in range(len(held) - rows, len(held))]
         return np.array([[float(int(seen[:8], 16))] for _, seen in last], np.float32).reshape(rows, 1)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.drive import Decode, drive
+from operators.decoding.drive import DecodeRequest, drive
 from operators.decoding.forward import DecodingResult, Forward, Logits, Task, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
+from operators.model_errors import CacheFullError, ModelError
 from operators.models.pool import SessionPool
 from operators.serving.scheduler import PassRequest, Scheduler
-from operators.trouble import ModelTrouble, NoRoom
 from tests.toy import END, Poisoned, ToyCache, ToyStore
 
 HEAD = [1, 2, 3]
@@ -63,8 +63,8 @@ def test_sessions_of_several_prompts_say_what_each_says_alone(
     drafts: dict[str, tuple[int, ...]] = {}
     for key, source in work:
         task = Task([*heads[key], *source], drafts.get(key, ()), frozenset([END]), 10)
-        want, _ = alone.decode(Decode(key, ssbd(task, BiasedAcceptance(0.2))))
-        got, _ = together.decode(Decode(key, ssbd(task, BiasedAcceptance(0.2))))
+        want, _ = alone.decode(DecodeRequest(key, ssbd(task, BiasedAcceptance(0.2))))
+        got, _ = together.decode(DecodeRequest(key, ssbd(task, BiasedAcceptance(0.2))))
         assert got == want
         drafts[key] = got.tokens
 
@@ -89,7 +89,7 @@ class Crowded(ToyStore):
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         if sum(len(cache.tokens) for cache in self.caches) + len(tokens) > self.cells:
             self.caches[sequence].tokens.append(1)  # llama.cpp may have got half-way
-            raise NoRoom("llama_decode returned 1")
+            raise CacheFullError("llama_decode returned 1")
         return super().evaluate(sequence, tokens, start, rows)
 
 
@@ -107,7 +107,7 @@ def fresh(tokens: list[int]) -> bytes:
 
 def test_where_one_session_alone_has_no_room_the_pass_fails_and_the_next_may_go_well() -> None:
     pool = SessionPool(Crowded(12), HEAD, 3)
-    with pytest.raises(ModelTrouble, match="returned 1"), pool.session("a") as session:
+    with pytest.raises(ModelError, match="returned 1"), pool.session("a") as session:
         session.forward(Forward([*HEAD, *[4] * 9], 3))
     with pool.session("a") as session:
         assert session.forward(Forward([*HEAD, 5], 3)).tobytes() == fresh([*HEAD, 5])
@@ -125,7 +125,7 @@ def test_a_head_that_is_broken_is_evaluated_anew() -> None:
             return row.tobytes()
 
     for _ in range(2):
-        with pytest.raises(ModelTrouble):
+        with pytest.raises(ModelError):
             ask()
     assert ask() == fresh([*HEAD, 5])
 
@@ -135,5 +135,5 @@ def test_a_model_that_cannot_even_evaluate_the_head_begins_no_session() -> None:
         def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
             return super().evaluate(sequence, tokens, start, rows) * np.nan
 
-    with pytest.raises(ModelTrouble, match="not finite"):
+    with pytest.raises(ModelError, match="not finite"):
         SessionPool(Broken(4), HEAD, 3)

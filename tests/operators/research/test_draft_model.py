@@ -17,9 +17,9 @@ from operators.decoding.forward import DecodingResult, Logits, Method, Origin, T
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.tree import TokenTree
+from operators.model_errors import ErrorKind, ModelError
 from operators.models.pool import SessionPool
 from operators.research.draft_model import ModelDrafts, Prediction, TreeDraft
-from operators.trouble import ModelTrouble, Trouble
 from tests.operators.decoding.test_session import spelled, texts
 from tests.says import Said, Says, script
 from tests.toy import END, ToyCache, ToyStore, prompts, tokens, toy_task
@@ -96,7 +96,7 @@ class Broken(ToyCache):
         logits = super().evaluate(tokens, start, rows)
         self.passes -= 1
         if self.passes < 0 and self.fails:
-            raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -1")
+            raise ModelError(ErrorKind.FAILED_PASS, "llama_decode returned -1")
         return logits if self.passes >= 0 else logits * np.nan
 
 

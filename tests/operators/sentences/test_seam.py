@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.languages import language
+from operators.model_errors import ErrorKind, ModelError
 from operators.sentences.seam import Boundary, BoundaryScorer, BoundaryScores, Decision, Verdict, decide
 from operators.sentences.words import Spellings
-from operators.trouble import ModelTrouble, Trouble
 
 
 def _at(
@@ -83,7 +83,7 @@ def test_clear_cases_do_not_run_the_scorer() -> None:
 
 def test_a_judge_that_fails_leaves_the_decision_to_the_rules() -> None:
     def fails(_before: str, _after: str) -> BoundaryScores:
-        raise ModelTrouble(Trouble.FAILED_PASS, "no memory")
+        raise ModelError(ErrorKind.FAILED_PASS, "no memory")
 
     seam = _at("by a similar process.", "Produced the", 0.05)
     assert decide(seam, fails) == decide(seam, None)

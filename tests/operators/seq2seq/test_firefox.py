@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.drive import OneAtATime
+from operators.decoding.drive import SequentialDecoder
 from operators.decoding.forward import Logits
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
@@ -140,7 +140,7 @@ def test_the_unknown_token_is_never_said(model: FirefoxModel) -> None:
 def test_a_term_that_it_says_otherwise_is_put_into_its_source_and_stays_there(model: FirefoxModel) -> None:
     def said(seal: str, *updates: str) -> list[str]:
         translator = Translator(
-            pair_prompt(model, EN_PT), OneAtATime(SessionPool(PairStore(model, 2), (), 1)),
+            pair_prompt(model, EN_PT), SequentialDecoder(SessionPool(PairStore(model, 2), (), 1)),
             lambda task: ssbd(task, BiasedAcceptance(0.2)), TranslatorSettings(max_source=99, max_output=99),
             Glossary({("seal",): seal}),
         )  # fmt: skip

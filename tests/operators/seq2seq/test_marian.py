@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from operators.decoding.forward import Forward, Logits
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
+from operators.model_errors import ModelError
 from operators.models.pool import SessionPool
 from operators.seq2seq.marian import MarianModel, is_marian
 from operators.seq2seq.prompt import pair_prompt
 from operators.seq2seq.store import PairStore
-from operators.trouble import ModelTrouble
 from tests.tiny_marian import write_tiny
 
 EN_DE = Direction.of("en", "de")
@@ -93,7 +93,7 @@ def test_banned_tokens_are_never_said(model: MarianModel) -> None:
 
 
 def test_a_pass_that_fails_is_trouble_with_the_model(model: MarianModel) -> None:
-    with pytest.raises(ModelTrouble, match="ONNX Runtime"):
+    with pytest.raises(ModelError, match="ONNX Runtime"):
         afresh(model, [10_000, model.ends[0], model.start], 1)
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.drive import Decode
+from operators.decoding.drive import DecodeRequest
 from operators.decoding.forward import Forward, Logits
 from operators.decoding.pass_cost import FLAT, PassCosts
+from operators.model_errors import ErrorKind, ModelError
 from operators.models.kv import Part
 from operators.models.pool import SessionPool
 from operators.serving.scheduler import PATIENCE, ScheduledJob, Scheduler, fill_of, pass_times, select
-from operators.trouble import ModelTrouble, Trouble
 from tests.operators.serving.toys import HEAD, POISON, Failing, alone, ask, scheduler
 from tests.toy import Poisoned, ToyStore
 
@@ -138,13 +138,13 @@ def test_what_a_pass_takes_is_shared_out_by_tokens() -> None:
 
 @pytest.mark.parametrize(
     ("store", "kind"),
-    [(Failing(5), Trouble.FAILED_PASS), (Poisoned(5, POISON), Trouble.NOT_A_NUMBER)],
+    [(Failing(5), ErrorKind.FAILED_PASS), (Poisoned(5, POISON), ErrorKind.NOT_A_NUMBER)],
 )
-def test_a_job_whose_pass_fails_costs_no_other_job_anything(store: ToyStore, kind: Trouble) -> None:
+def test_a_job_whose_pass_fails_costs_no_other_job_anything(store: ToyStore, kind: ErrorKind) -> None:
     served = scheduler(4, 64, store)
     good, bad = served.add(ask([4, 5])), served.add(ask([4, POISON]))
     run(served, [good, bad])
-    assert isinstance(bad.error, ModelTrouble)
+    assert isinstance(bad.error, ModelError)
     assert bad.error.kind is kind
     assert good.result[0].tokens == alone("retranslate").decoder.decode(ask([4, 5]))[0].tokens
 
@@ -155,7 +155,7 @@ def test_a_defect_of_a_method_reaches_whoever_asked_for_it_and_nobody_else() -> 
         raise KeyError("a defect")
 
     served = scheduler(2, 64)
-    bad, good = served.add(Decode("bad", broken())), served.add(ask([5]))  # type: ignore[arg-type]
+    bad, good = served.add(DecodeRequest("bad", broken())), served.add(ask([5]))  # type: ignore[arg-type]
     run(served, [bad, good])
     with pytest.raises(KeyError):
         _ = bad.result
@@ -168,6 +168,6 @@ def test_a_head_that_is_broken_is_evaluated_anew() -> None:
     store.caches[0].tokens[1] = -1
     want = alone("retranslate").decoder.decode(ask([5]))[0]
     for _ in range(2):
-        with pytest.raises(ModelTrouble):
+        with pytest.raises(ModelError):
             served.decode(ask([5]))
     assert served.decode(ask([5]))[0].tokens == want.tokens

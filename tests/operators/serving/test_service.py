@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.forward import Logits
 from operators.events import Partial
+from operators.model_errors import CacheFullError
 from operators.models.kv import Part
 from operators.serving import service as serving
 from operators.serving.scheduler import PATIENCE, Scheduler
@@ -24,7 +25,6 @@ from operators.serving.service import (
     StreamQueue,
     ThreadService,
 )
-from operators.trouble import NoRoom
 from tests.operators.serving.toys import (
     HEAD,
     METHODS,
@@ -52,7 +52,7 @@ class Crowded(ToyStore):
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         if sum(len(cache.tokens) for cache in self.caches) + len(tokens) > self.cells:
             self.caches[sequence].tokens.append(1)  # llama.cpp may have got half-way
-            raise NoRoom("llama_decode returned 1")
+            raise CacheFullError("llama_decode returned 1")
         return super().evaluate(sequence, tokens, start, rows)
 
 

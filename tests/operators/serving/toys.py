@@ -8,20 +8,20 @@ from typing import Any, NoReturn
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.drive import Decode, Decoder, OneAtATime
+from operators.decoding.drive import Decoder, DecodeRequest, SequentialDecoder
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.translator import CommitRule, Output, SegmentState, Translator, TranslatorSettings
 from operators.events import Partial
+from operators.model_errors import ErrorKind, ModelError
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
 from operators.serving.scheduler import Scheduler
 from operators.serving.service import ModelQueue, Response, Service, StreamQueue
-from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyStore, ToyVocabulary
 
 HEAD = (1, 2)
@@ -47,15 +47,15 @@ texts = st.lists(st.sampled_from(["a", "b", "c", "d e"]), max_size=5).map(" ".jo
 
 def ask(
     prompt: Sequence[int], method: str = "retranslate", *, is_final: bool = False, key: str = ""
-) -> Decode:
+) -> DecodeRequest:
     """A method to run."""
     task = Task([*HEAD, *prompt], (), frozenset([END]), 12)
-    return Decode(key or repr(prompt), METHODS[method](task), is_final)
+    return DecodeRequest(key or repr(prompt), METHODS[method](task), is_final)
 
 
 def fail(_sequence: int, _tokens: Sequence[int]) -> NoReturn:
     """What a store whose passes fail does before each."""
-    raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
+    raise ModelError(ErrorKind.FAILED_PASS, "llama_decode returned -3")
 
 
 class Failing(ToyStore):
@@ -111,7 +111,7 @@ def translator(decoder: Decoder, method: str, *, max_source: int = 100, context:
 def alone(method: str, *, max_source: int = 100, context: int = 0) -> Translator:
     """A translator that decodes one segment after the other."""
     pools = [SessionPool(ToyStore(3, error=error), HEAD, 2) for error in (0.0, ERROR)]
-    return translator(OneAtATime(*pools), method, max_source=max_source, context=context)
+    return translator(SequentialDecoder(*pools), method, max_source=max_source, context=context)
 
 
 def scheduler(

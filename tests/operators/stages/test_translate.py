@@ -20,15 +20,15 @@ from typing_extensions import override
 
 from connectors.recovery import forget_unfinished
 from operators.clock import VirtualClock
-from operators.decoding.drive import Decoder, OneAtATime
+from operators.decoding.drive import Decoder, SequentialDecoder
 from operators.decoding.forward import Logits
 from operators.decoding.translator import Translator
 from operators.events import Partial, Translation
+from operators.model_errors import ErrorKind
 from operators.models.kv import Part
 from operators.models.pool import SessionPool
 from operators.serving.service import BatchService, DirectService, ModelQueue, Service, ThreadService
 from operators.stages.translate import Note, translate
-from operators.trouble import Trouble
 from tests.operators.serving.toys import (
     HEAD,
     Outputs,
@@ -59,7 +59,7 @@ def made(
 ) -> Service:
     store = store or ToyStore(sessions + 1)
     if kind == "direct":
-        own = make(OneAtATime(SessionPool(store, HEAD, sessions)))
+        own = make(SequentialDecoder(SessionPool(store, HEAD, sessions)))
         return DirectService(lambda _channel: own)
     served = scheduler(sessions, fill, store)
     own = make(served)
@@ -208,7 +208,7 @@ def test_a_segment_longer_than_the_context_is_told_once(kind: str, caplog: pytes
 
 @direct_or_thread
 def test_a_failed_update_names_its_stream_and_the_others_go_on(kind: str) -> None:
-    store, noted = ToyStore(5), list[tuple[Trouble | None, str]]()
+    store, noted = ToyStore(5), list[tuple[ErrorKind | None, str]]()
     # "e e e", which the toy never says.
     store.before = lambda sequence, tokens: "6, 6, 6" in str(tokens) and fail(sequence, tokens)
     given = [
@@ -222,11 +222,11 @@ def test_a_failed_update_names_its_stream_and_the_others_go_on(kind: str) -> Non
         ("good", 0): None,
         ("good", 1): None,
         ("bad", 0): None,
-        ("bad", 1): Trouble.FAILED_PASS,
+        ("bad", 1): ErrorKind.FAILED_PASS,
     }
     # The caption stays.
     assert len({one.text for one in out if one.stream == "bad"}) == 1
-    assert (Trouble.FAILED_PASS, "segment bad/000000: llama_decode returned -3") in noted
+    assert (ErrorKind.FAILED_PASS, "segment bad/000000: llama_decode returned -3") in noted
     assert (None, "segment good/000000") in noted
 
 

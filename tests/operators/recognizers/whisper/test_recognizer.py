@@ -9,6 +9,7 @@ import pytest
 
 from operators.decoding.session import PrefixSession
 from operators.decoding.speech import SpeechMethod, WindowResult, mean_log_probability
+from operators.model_errors import ErrorKind, ModelError
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.whisper.model import Encoded, WhisperModel
 from operators.recognizers.whisper.recognizer import (
@@ -18,7 +19,6 @@ from operators.recognizers.whisper.recognizer import (
     whisper_recognizer,
 )
 from operators.recognizers.windowed import Samples, Window
-from operators.trouble import ModelTrouble, Trouble
 from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm, samples, silence, windows
 from tests.operators.recognizers.test_protocol import by_segment, hear
@@ -115,7 +115,7 @@ def revisions(updates: list[WindowResult]) -> int:
 
 
 def failing(*_given: object) -> NoReturn:
-    raise ModelTrouble(Trouble.FAILED_PASS, "the speech model failed: out of memory")
+    raise ModelError(ErrorKind.FAILED_PASS, "the speech model failed: out of memory")
 
 
 SPEECH = silence(0.5) + pcm("beckett.wav", 3.0) + silence(1.0)
@@ -143,7 +143,7 @@ def test_an_utterance_whose_final_fails_leaves_nothing_to_the_next(monkeypatch: 
     assert transcriber.transcribe(window(0, noise)) == shown, "the model is at a loss"
     with monkeypatch.context() as patch:
         patch.setattr(WhisperModel, "encode", failing)
-        with pytest.raises(ModelTrouble):
+        with pytest.raises(ModelError):
             transcriber.transcribe(window(0, speech, is_final=True))
 
     assert transcriber.transcribe(window(1, noise)) == ""

@@ -15,7 +15,7 @@ from flows.settings.schema import Settings
 from operators.decoding.translator import Output, SegmentState, Translator
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord
-from operators.trouble import Trouble
+from operators.model_errors import ErrorKind
 from tests.flows.talk import partials, write
 from tests.tiny_gguf import CONTROL, byte_pairs, write_model
 
@@ -92,7 +92,13 @@ def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
     caption(tiny, quiet=False, profile=False, settings_file=None)
 
     shown = list(captions(tiny))
-    troubles = [Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER, None, Trouble.NOT_A_NUMBER, Trouble.FAILED_PASS]
+    troubles = [
+        ErrorKind.FAILED_PASS,
+        ErrorKind.NOT_A_NUMBER,
+        None,
+        ErrorKind.NOT_A_NUMBER,
+        ErrorKind.FAILED_PASS,
+    ]
     # A small model does not always end.
     lost = [one.trouble if one.trouble and one.trouble.is_loss else None for one in shown]
     assert lost == [None, None, *troubles, None]
@@ -119,7 +125,7 @@ def test_a_model_that_fails_for_good_is_told_at_the_end(
         caption(tiny, quiet=False, profile=False, settings_file=None)
     finals = [one for one in captions(tiny) if one.is_final]
     assert [(one.segment, one.text, one.trouble) for one in finals] == [
-        (segment, "", Trouble.FAILED_PASS) for segment in range(2)
+        (segment, "", ErrorKind.FAILED_PASS) for segment in range(2)
     ]
     assert "failed_pass 8" in capfd.readouterr().out
 

@@ -13,7 +13,7 @@ import regex
 from operators.text import cleaned
 
 
-class Trouble(StrEnum):
+class ErrorKind(StrEnum):
     """The kinds of trouble, as events and summaries name them."""
 
     #: llama.cpp could not run the model.
@@ -34,31 +34,31 @@ class Trouble(StrEnum):
     @property
     def is_failure(self) -> bool:
         """Whether the model itself failed, so that another try may succeed."""
-        return self in (Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER)
+        return self in (ErrorKind.FAILED_PASS, ErrorKind.NOT_A_NUMBER)
 
     @property
     def is_cut(self) -> bool:
         """Whether the answer did not end, and only its start is shown."""
-        return self in (Trouble.REPETITION, Trouble.LONG_ANSWER)
+        return self in (ErrorKind.REPETITION, ErrorKind.LONG_ANSWER)
 
     @property
     def is_loss(self) -> bool:
-        return self.is_failure or self in (Trouble.EMPTY, Trouble.WRONG_SCRIPT)
+        return self.is_failure or self in (ErrorKind.EMPTY, ErrorKind.WRONG_SCRIPT)
 
 
-class ModelTrouble(Exception):  # noqa: N818 - most of it is no error of the program
+class ModelError(Exception):
     """The model gave no usable answer; the message says why."""
 
-    def __init__(self, kind: Trouble, why: str) -> None:
+    def __init__(self, kind: ErrorKind, why: str) -> None:
         super().__init__(why)
         self.kind = kind
 
 
-class NoRoom(ModelTrouble):
+class CacheFullError(ModelError):
     """The KV cache has no space for a pass; there may be space once other sequences are removed."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(Trouble.FAILED_PASS, why)
+        super().__init__(ErrorKind.FAILED_PASS, why)
 
 
 #: After this many updates in a row without an answer, the model counts as broken until it answers again.
@@ -66,26 +66,26 @@ MAX_FAILURES = 20
 
 # Viewers see the effect of the other kinds in the captions; those are only counted.
 _SAID = {
-    Trouble.FAILED_PASS: "the model failed; the caption stays as it was, and the next update tries again",
-    Trouble.NOT_A_NUMBER: "the model computed no numbers; the caption stays as it was, and the next update "
+    ErrorKind.FAILED_PASS: "the model failed; the caption stays as it was, and the next update tries again",
+    ErrorKind.NOT_A_NUMBER: "the model computed no numbers; the caption stays as it was, and the next update "
     "tries again",
-    Trouble.EMPTY: "the model gave an empty answer; the caption stays as it was",
-    Trouble.WRONG_SCRIPT: "the model answered in another language's script; the caption stays as it was",
-    Trouble.LONG_SOURCE: "a text is too long to be translated in one update; the rest waits for the "
+    ErrorKind.EMPTY: "the model gave an empty answer; the caption stays as it was",
+    ErrorKind.WRONG_SCRIPT: "the model answered in another language's script; the caption stays as it was",
+    ErrorKind.LONG_SOURCE: "a text is too long to be translated in one update; the rest waits for the "
     "next one, and is left out of a final",
 }
 
 
-class TroubleWatch:
+class ModelErrorLog:
     """Records how each update went, and returns messages for the user; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._said: set[Trouble] = set()
+        self._said: set[ErrorKind] = set()
         self._answered = False
         self._lost_in_a_row = 0
 
-    def note(self, trouble: Trouble | None, why: str) -> list[str]:
+    def note(self, trouble: ErrorKind | None, why: str) -> list[str]:
         """Record an update; ``why`` says which one, with details for a person.
 
         Returns:
@@ -126,9 +126,9 @@ _MIN_FOREIGN_LETTERS = 4
 _LETTER = regex.compile(r"\p{L}")
 
 
-def judge(
+def answer_error(
     source: str, answer: str, scripts: Sequence[str], *, is_first: bool, may_wait: bool = False
-) -> Trouble | None:
+) -> ErrorKind | None:
     """What is wrong with an answer, as far as it shows without understanding it; None if nothing.
 
     Args:
@@ -142,10 +142,10 @@ def judge(
         if is_first and may_wait:
             return None
         said = sum(map(str.isalnum, source))
-        return Trouble.EMPTY if said >= (_MIN_LETTERS if is_first else 1) else None
+        return ErrorKind.EMPTY if said >= (_MIN_LETTERS if is_first else 1) else None
     if not scripts or answer.isascii():
         return None
     own = regex.compile("|".join(rf"\p{{{script}}}" for script in (*scripts, "Latin", "Common", "Inherited")))
     letters = _LETTER.findall(answer)
     foreign = sum(own.fullmatch(letter) is None for letter in letters)
-    return Trouble.WRONG_SCRIPT if foreign >= _MIN_FOREIGN_LETTERS and 2 * foreign > len(letters) else None
+    return ErrorKind.WRONG_SCRIPT if foreign >= _MIN_FOREIGN_LETTERS and 2 * foreign > len(letters) else None
