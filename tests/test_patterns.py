@@ -1,10 +1,10 @@
 """Every regular expression of the product, on text that somebody wrote to stop it."""
 
 import importlib
-import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from time import thread_time
 from types import ModuleType
 from typing import Any
@@ -46,7 +46,7 @@ def _modules() -> Iterator[ModuleType]:
 def _used() -> Iterator[tuple[str, Any]]:
     """Each compiled pattern of a module with each way in which the module uses it."""
     for module in _modules():
-        source = inspect.getsource(module)
+        source = Path(str(module.__file__)).read_text()
         for name, value in vars(module).items():
             if isinstance(value, _PATTERNS):
                 for way in sorted(set(re.findall(rf"\b{name}\.(\w+)\(", source))):
