@@ -114,4 +114,4 @@ class StatusLine:
         if self._is_absent or self._is_troubled:
             return self._wrong
         # Remote viewers need not know the names of files on this machine.
-        return "a file of this run cannot be written for now" if self._late_files else None
+        return "a file of this run can no longer be written" if self._late_files else None

@@ -105,7 +105,7 @@ def test_somebody_speaks_for_a_while_after_a_partial_and_no_longer_after_a_final
 def test_viewers_are_told_of_a_late_file_but_not_of_which() -> None:
     live = status_line()
     live.observe(OutputChanged("/talks/secret.jsonl", "it cannot be written", True))
-    assert told(live)[1] == "a file of this run cannot be written for now"
+    assert told(live)[1] == "a file of this run can no longer be written"
     live.observe(OutputChanged("/talks/secret.jsonl", "it can be written again", False))
     assert told(live)[1] is None
 
