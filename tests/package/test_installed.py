@@ -103,7 +103,9 @@ def test_it_prints_its_version(installed: Installation) -> None:
 def test_it_translates_with_the_captions_model_that_it_puts_together_at_its_first_start(
     installed: Installation,
 ) -> None:
-    done = installed.surtitle("replay", "partials.jsonl", "--to", "German", "--captions", "out.jsonl")
+    done = installed.surtitle(
+        "replay", "partials.jsonl", "--to", "German", "--model", "captions", "--captions", "out.jsonl"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert [text for text in finals(installed.work / "out.jsonl") if "Museum" in text or "Musee" in text]
     assert list((installed.home / ".cache" / "surtitle").glob("captions-en-de-*.gguf"))
@@ -112,7 +114,7 @@ def test_it_translates_with_the_captions_model_that_it_puts_together_at_its_firs
 def test_it_recognises_and_translates_a_recording(installed: Installation, speech: Path) -> None:
     shutil.copy(speech, installed.work / "talk.wav")
     done = installed.surtitle(
-        "file", "talk.wav", "--to", "German", "--srt", "talk.srt", "--captions", "s.jsonl"
+        "file", "talk.wav", "--to", "Portuguese", "--srt", "talk.srt", "--captions", "s.jsonl"
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert finals(installed.work / "s.jsonl")
@@ -144,7 +146,9 @@ def test_every_extra_brings_what_is_imported_for_it(with_extras: Installation) -
 
 
 def test_the_server_of_rooms_answers_with_its_page(with_extras: Installation) -> None:
-    command = with_extras.command(with_extras.environment / "bin" / "surtitle", "serve", "--port", "0")
+    command = with_extras.command(
+        with_extras.environment / "bin" / "surtitle", "serve", "--to", "Portuguese", "--port", "0"
+    )
     with subprocess.Popen(command, cwd=with_extras.work, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
