@@ -1,6 +1,7 @@
 """The state of a stage's streams: its compact form in a snapshot, and when it is forgotten."""
 
 import zlib
+from abc import abstractmethod
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Generic, TypeVar
@@ -55,9 +56,9 @@ class StreamLogic(StatefulBatchLogic[X, Y, bytes], Generic[X, Y, S]):
         self.state = state
         self._silence = Silence()
 
+    @abstractmethod
     def take(self, event: X) -> list[Y]:
         """What leaves the stage because of an event."""
-        raise NotImplementedError
 
     def is_done(self) -> bool:
         """Whether the state can be forgotten after a batch."""
