@@ -198,7 +198,8 @@ def _open(
         model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
         template = _template(own.template)
         prompts = {
-            one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
+            one.code: select_prompt(model, template, one.source.name, one.target.name)._replace(pad=model.pad)
+            for one in directions
         }
         progress("evaluating the prompt", None)
         context = ContextSettings(

@@ -14,6 +14,7 @@ from flows.settings.options import words
 from flows.settings.schema import MASK_K
 from flows.settings.translate import (
     DRAFTED,
+    JACOBI,
     METHOD_NAMES,
     PROPOSING,
     SPECULATIVE,
@@ -35,7 +36,11 @@ SETTINGS: dict[str, Sequence[str]] = {
     **dict.fromkeys(("accept", "bias", "final_bias", "min_block", "draft_mask"), SPECULATIVE),
     **dict.fromkeys(("commit",), SPECULATIVE),
     "beam": ("ssbd",),
-    **dict.fromkeys(("proposal_bias", "block"), PROPOSING),
+    "proposal_bias": PROPOSING,
+    # Parallel Jacobi has one block, as long as its horizon.
+    "block": tuple(name for name in PROPOSING if name != "jacobi"),
+    "horizon": ("jacobi", "hybrid-jacobi"),
+    "guess": JACOBI,
     "sure": WEIGHING,
     "heads": ("heads",),
     **dict.fromkeys(("draft_model", "draft_length", "draft_threshold", "draft_tree"), DRAFTED),

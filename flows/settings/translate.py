@@ -29,6 +29,8 @@ METHOD_NAMES: tuple[str, ...] = get_args(Method)
 SPECULATIVE, PROPOSING = METHOD_NAMES[:6], METHOD_NAMES[1:6]
 #: Those that a draft model joins, and those whose proposals are as long as the cost of passes allows.
 DRAFTED, WEIGHING = ("ssbd", "recycle"), ("heads", "recycle")
+#: The parallel decodings of Santilli et al. (2023).
+JACOBI = METHOD_NAMES[2:5]
 
 
 #: Width of the beam search with a model trained on unfinished text (docs/decoding.md).
@@ -72,8 +74,14 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     min_block: Positive = 1
     #: Beta towards tokens proposed after the divergence; 0 does not change results.
     proposal_bias: Probability = 0.0
-    #: Tokens of a proposal; absent for as many as pay off on this machine, or eight in Jacobi blocks.
+    #: Tokens of a proposal, or of a block of gs-jacobi and hybrid-jacobi (the paper's b); absent for as many
+    #: as pay off on this machine, or three in Jacobi blocks.
     block: Positive | None = None
+    #: Tokens of an output that jacobi and hybrid-jacobi decode in parallel (the paper's m and h), before they
+    #: go on one by one; absent for the maximum length of an output.
+    horizon: Positive | None = None
+    #: Where Jacobi methods start: padding, as in the paper, or what the last output and the source suggest.
+    guess: Literal["pad", "draft"] = "pad"
     #: A proposal ends before the first token that is less probable than this.
     sure: Probability = BlockLength().threshold
     #: Proposal heads of 'surtitle model heads', for the method heads.

@@ -158,6 +158,8 @@ class Task(NamedTuple):
     #: Token ids of the source, and of recent outputs, in which names and terms may be found again.
     source: Sequence[int] = ()
     recent: Sequence[Sequence[int]] = ()
+    #: The token that fills a place of which nothing is known: the model's padding, or what stands for it.
+    pad: int = 0
     #: Spells the tokens of the output: an output that has to be cut is cut between words.
     piece: Piece = textless
 

@@ -347,6 +347,7 @@ class Translator(SegmentTranslator):
             is_final=is_final,
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),
+            pad=self._prompt.pad,
             piece=self._prompt.vocabulary.piece,
         )
 

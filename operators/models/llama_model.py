@@ -122,6 +122,12 @@ class LlamaModel:
         return [int(llama.llama_vocab_bos(self._vocab))]
 
     @property
+    def pad(self) -> int:
+        """The padding; where the vocabulary has none, the token that ends a text."""
+        pad, end = llama.llama_vocab_pad(self._vocab), llama.llama_vocab_eos(self._vocab)
+        return int(max(0, end if pad < 0 else pad))
+
+    @property
     def begin_text(self) -> str:
         return self._spelling("tokenizer.ggml.bos_token_id", llama.llama_vocab_bos(self._vocab))
 

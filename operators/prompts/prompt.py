@@ -72,6 +72,8 @@ class Prompt(NamedTuple):
     hold_back: int = 0
     #: Whether the model copies words of the target language that stand in a source.
     copies: bool = False
+    #: The model's padding; where it has none, a token that ends the output.
+    pad: int = 0
 
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.

@@ -1,67 +1,112 @@
-"""Parallel decoding by fixed-point iteration (Santilli et al. 2023, section 3): Jacobi and Gauss-Seidel.
+"""Parallel decoding by fixed-point iteration (Santilli et al. 2023, section 3.2): PJ, PGJ and HGJ.
 
-A block of guesses represents the next tokens. Each pass gives the model's choices at all of their places at
-once; these are the next guesses. Guesses that equal the choices, and the first choice after them, are the
-tokens of greedy decoding, because their prefix is. So each iteration adds at least one token, and m tokens
-take at most m iterations, whatever the first guesses were. The authors start with padding. Here a block
-starts with the old translation's tokens at its place.
+Greedy decoding is the solution of m equations, y_i = argmax p(y | y_1..y_i-1, x). A pass computes all right
+sides of a block for the present guesses, and its choices are the next guesses (a Jacobi iteration); the next
+block begins where one is solved (Gauss-Seidel). Guesses that equal the choices, and the first choice after
+them, are the tokens of greedy decoding, because their prefix is. So each iteration solves at least one more
+equation, and m tokens take at most m iterations, whatever the first guesses were (proposition 1).
+
+The authors stop a block when two iterations are equal. Here a token counts as soon as all before it are known
+to be right, so no pass only confirms a block, and what is solved is not evaluated again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+
+from msgspec.structs import replace
+from typing_extensions import override
 
 from operators.decoding.acceptance import EXACT, Acceptance
 from operators.decoding.drafts import Draft, Drafting, Verified, at_once
-from operators.decoding.forward import Origin, Task
+from operators.decoding.forward import Logits, Origin, Task
 from operators.decoding.recycling import Tail
 
-#: Guesses of a whole output (Parallel Jacobi) if there is no old output to estimate its length.
-UNKNOWN_LENGTH = 16
+
+class Guesses(Draft, frozen=True):
+    """A draft that is iterated: it may contain ends of the output, and filling, which no bias accepts."""
+
+    stop: Container[int] = ()
+    #: Tokens that the model has chosen, now or in an earlier output; those after them only fill the block.
+    chosen: int = 0
+
+    @override
+    def within(self, room: int, stop: Container[int]) -> "Guesses":
+        """At most ``room`` tokens; an end does not cut them, because a later iteration may move it."""
+        return replace(self, tokens=self.tokens[:room], stop=stop)
+
+    @override
+    def verified(self, begin: int, rows: Logits) -> Verified:
+        """No guess ends the output, only the model's own choice in its place (the paper's CHECKEOS)."""
+        verdict = super().verified(begin, rows)
+        for node in verdict.path:
+            token = self.tokens[node]
+            if token in self.stop or (node >= self.chosen and token != verdict.choices[node]):
+                return verdict._replace(path=range(node))
+        return verdict
 
 
 class Jacobi:
-    """Parallel Jacobi decoding, or with ``block`` Gauss-Seidel between blocks of that size (PJ and PGJ).
+    """Guesses for a block of the output at a time, corrected by each pass.
 
-    ``hybrid`` (HGJ) is parallel while there is an old translation to start from, and then decodes one token
-    per pass; the authors do so once the length that they expect is exceeded.
+    Parallel Jacobi (PJ, algorithm 1) has one block of m tokens, Parallel GS-Jacobi (PGJ, algorithm 2) blocks
+    of b tokens one after the other, and Hybrid GS-Jacobi (HGJ, algorithm 3) such blocks up to h tokens; then
+    it decodes one token per pass. A block of n tokens has a pass of n rows: the last known token, and n - 1
+    guesses.
     """
 
     def __init__(
-        self, task: Task, block: int | None = None, acceptance: Acceptance = EXACT, *, hybrid: bool = False
+        self,
+        task: Task,
+        acceptance: Acceptance = EXACT,
+        *,
+        block: int | None = None,
+        horizon: int | None = None,
+        starts_with_draft: bool = False,
     ) -> None:
-        if block is not None and block < 1:
-            raise ValueError(f"a block of {block} tokens is none")
-        self._tail = Tail(task.draft)
-        self._block = block
+        """Iterate from padding, as printed, or from the last output.
+
+        Args:
+            task: The output to decode; after a draft, blocks begin at its first rejected token.
+            acceptance: Which guesses stand; if exact, the output is that of greedy decoding.
+            block: The paper's b in tokens; None for one block up to the horizon (PJ).
+            horizon: The paper's m or h: tokens of the output that are decoded in parallel. By default its
+                maximum length.
+            starts_with_draft: Whether the first guesses (the paper's INIT) are not the model's padding but
+                the rest of the last output, and then the source, because names may be kept.
+
+        Raises:
+            ValueError: a length is less than 1.
+        """
+        self._horizon = task.limit if horizon is None else horizon
+        self._block = self._horizon if block is None else block
+        if min(self._horizon, self._block) < 1:
+            raise ValueError(f"a block of {self._block} tokens, {self._horizon} in all, is none")
         self._acceptance = acceptance
-        self._whole = max(len(task.draft), len(task.source)) or UNKNOWN_LENGTH
-        # Guesses are filled up with the source, because names and numbers in it may be kept unchanged.
-        self._padding = [] if hybrid else [*task.source, *[task.prompt[-1]] * UNKNOWN_LENGTH]
+        self._pad = task.pad
+        self._tail = Tail(task.draft) if starts_with_draft else None
+        self._filling = task.source if starts_with_draft else ()
         self._guesses: list[int] = []
         # Where the current block ends, in tokens of the output.
         self._end = 0
 
     def learn(self, verified: Verified) -> None:
-        """Take the model's choices after the rejected token as the next guesses."""
-        self._tail.learn(verified)
+        """Take the model's choices after the first wrong guess, and the choice there, as the next guesses."""
+        if self._tail is not None:
+            self._tail.learn(verified)
         if verified.draft.origin is Origin.PARALLEL:
             self._guesses = verified.choices[verified.accepted_length + 1 :]
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """Guesses for the rest of the current block, or for the next one; none before the first token."""
-        if not output:
+        """Guesses for the rest of the block, or for the next one; None beyond the horizon."""
+        place = len(output)
+        if place >= self._horizon:
             return at_once(None)
-        guesses = tuple(self._guess(output))
-        return at_once(Draft(guesses, Origin.PARALLEL, self._acceptance))
-
-    def _guess(self, output: Sequence[int]) -> Sequence[int]:
-        rest = self._end - len(output)
-        follows = self._tail.after(output).tokens
-        if rest <= 0:
-            rest = self._block or max(self._whole - len(output), UNKNOWN_LENGTH)
-            self._end = len(output) + rest
+        if place >= self._end:
+            self._end = min(place + self._block, self._horizon)
             self._guesses = []
-        guesses = [*self._guesses, *follows[len(self._guesses) :]][:rest]
-        if len(guesses) < rest:
-            place = len(output) + len(guesses)
-            guesses += self._padding[place : place + rest - len(guesses)]
-        return guesses
+        follows = () if self._tail is None else self._tail.after(output).tokens
+        guesses = [*self._guesses, *follows[len(self._guesses) :]]
+        # The row after the last guess decides the last token of the block.
+        count = self._end - place - 1
+        filling = [*self._filling[place + len(guesses) :], *[self._pad] * count]
+        tokens = tuple([*guesses, *filling][:count])
+        return at_once(Guesses(tokens, Origin.PARALLEL, self._acceptance, chosen=len(guesses)))

@@ -56,6 +56,8 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
         joint=direction.target.joint,
         hold_back=HOLD_BACK,
         copies=True,
+        # OPUS-MT's outputs start with the padding; Firefox's models have none, and theirs is no token.
+        pad=model.start if model.start < model.vocabulary_size else model.ends[0],
     )
 
 

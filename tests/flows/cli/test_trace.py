@@ -65,7 +65,8 @@ class OneSession:
 def decoded(prompt: list[int], draft: list[int], limit: int = 14, committed: int = 0) -> Decoding:
     """What biased decoding with parallel guesses does on the toy model."""
     task = Task(prompt, draft, frozenset([END]), limit, committed=min(committed, len(draft)), source=prompt)
-    recorder = Recorder(lambda task: ssbd(task, BiasedAcceptance(0.3), None, Jacobi(task, 4)), OneSession())
+    rule = BiasedAcceptance(0.3)
+    recorder = Recorder(lambda task: ssbd(task, rule, None, Jacobi(task, block=4)), OneSession())
     with recorder.session("one") as session:
         drive(recorder.method(task), session)
     return recorder.take()["one"]

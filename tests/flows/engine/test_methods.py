@@ -108,13 +108,15 @@ def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> 
         mask_k=(0,),
         proposal_bias=(0.0, "same"),
         block=(None, 8),
+        horizon=(None, 4),
+        guess=("pad", "draft"),
         sure=(0.4, 0.1),
         heads=("any",),
     )
     variants = make_plan({}, [grid]).variants
     count = {name: sum(one.method == name for one in variants) for name in METHOD_NAMES}
     assert count == {
-        "ssbd": 1, "recycle": 8, "jacobi": 4, "gs-jacobi": 4, "hybrid-jacobi": 4, "heads": 8,
+        "ssbd": 1, "recycle": 8, "jacobi": 8, "gs-jacobi": 8, "hybrid-jacobi": 16, "heads": 8,
         "retranslate": 1, "continuous": 1,
     }  # fmt: skip
     biases = {row_settings(one)["proposal_bias"] for one in variants if one.method == "recycle"}

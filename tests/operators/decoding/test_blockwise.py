@@ -25,9 +25,12 @@ makers = st.one_of(
     st.sampled_from([FLAT, PassCosts((1, 4), (11.0, 32.0))]).map(
         lambda costs: lambda task, rule: recycling(task, BlockLength(costs, threshold=0.0), rule)
     ),
-    st.tuples(st.none() | st.integers(1, 9), st.booleans()).map(
-        lambda kind: lambda task, rule: Jacobi(task, kind[0], rule, hybrid=kind[1])
-    ),
+    st.builds(
+        dict,
+        block=st.none() | st.integers(1, 9),
+        horizon=st.none() | st.integers(1, 9),
+        starts_with_draft=st.booleans(),
+    ).map(lambda kind: lambda task, rule: Jacobi(task, rule, **kind)),
 )
 
 
@@ -122,7 +125,7 @@ def test_a_draft_that_is_verified_in_several_passes_is_aligned_all_the_same() ->
     draft = [1, 2, 3, 4, 5, 6, 7, 8]
     script = [1, 2, 3, 9, 5, 6, 7, 8]
     session, task = scripted(script, draft, {3: 29}), make_task([28], draft, 30)
-    decoded, cost = drive(ssbd(task, EXACT, 1, Jacobi(task, 8)), session)
+    decoded, cost = drive(ssbd(task, EXACT, 1, Jacobi(task, starts_with_draft=True)), session)
     assert decoded.tokens == tuple(script)
     # The draft in blocks of 1 and 3, of which the second falls; then its tail, at its own place.
     assert session.blocks[:2] == [[1], [3, 4, 5]]

@@ -63,7 +63,7 @@ def test_a_draft_that_is_verified_in_one_pass_gives_what_decoding_token_by_token
         ssbd(task, BiasedAcceptance(0.0)),
         ssbd(task, UtilityAcceptance(0.0)),
         ssbd(task, BiasedAcceptance(0.0), None, recycling(task, BlockLength(FLAT))),
-        ssbd(task, BiasedAcceptance(0.0), None, Jacobi(task, 3)),
+        ssbd(task, BiasedAcceptance(0.0), None, Jacobi(task, block=3)),
     ):
         assert biased(method, task, wanted, bias).tokens == want.tokens
 

@@ -33,7 +33,7 @@ METHODS: dict[str, Callable[[Task], Method]] = {
     "retranslate": retranslate,
     "ssbd": lambda task: ssbd(task, BIASED, 3 if task.is_final else None),
     "recycle": lambda task: ssbd(task, BIASED, None, recycling(task, BlockLength(), BIASED)),
-    "jacobi": lambda task: ssbd(task, BIASED, None, Jacobi(task, None, BIASED)),
+    "jacobi": lambda task: ssbd(task, BIASED, None, Jacobi(task, BIASED, starts_with_draft=True)),
     "draft model": lambda task: ssbd(task, BIASED, None, ModelDrafts(task, Prediction(threshold=0.2))),
     "tree": lambda task: ssbd(task, BIASED, None, ModelDrafts(task, Prediction(threshold=0.6, branches=2))),
 }
