@@ -12,11 +12,14 @@ from connectors.files.output import make_folder
 from flows.running.progress import ProgressLine
 from flows.settings.loading import load
 from flows.settings.options import From, Glossary, Model, Set, SettingsFile, To, given_in
+from operators.errors import UsageError
 
 
 def trace(
     context: typer.Context,
-    partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],
+    partials: Annotated[
+        Path | None, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS", show_default="--text")
+    ] = None,
     to: To = None,
     source: From = None,
     model: Model = None,
@@ -25,21 +28,28 @@ def trace(
     stream: Annotated[
         str | None, typer.Option(help="Its stream, if several have a segment of that number.")
     ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", help="A sentence instead of partials; it is compared with greedy decoding."),
+    ] = None,
     settings: SettingsFile = None,
     set_: Set = None,
     svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures to this folder (SVG).")] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write the trace here.")] = None,
 ) -> None:
-    """Show which pass decided each token of one segment, as tables and pictures.
+    """Show which pass decided each token of one segment or sentence, as tables and pictures.
 
     For each token of each update, the trace says where it came from, which pass decided it, how probable it
-    was, and what the model would have said instead.
+    was, and what the model would have said instead; of a sentence also, which guesses of each pass were right
+    already.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.engine.tracing import partials_of, record
+    from flows.engine.tracing import partials_of, record, whole
     from flows.engine.translation import open_engine
     from flows.pages.trace import print_trace, write_pictures
 
+    if (partials is None) == (text is None) or (text is not None and (segment or stream is not None)):
+        raise UsageError("trace takes PARTIALS, with --segment and --stream, or --text: give one of them")
     loaded = load(settings, given_in(context))
     loaded.warn_of_unused()
     wanted = loaded.settings.translate
@@ -47,9 +57,10 @@ def trace(
     check_distinct([("--json", json)], [partials, settings, *models], [("--svg", svg)])
     if svg is not None:
         make_folder(svg)
-    updates = partials_of(partials, segment, stream)
+    updates = whole(text or "") if partials is None else partials_of(partials, segment, stream)
     with ProgressLine(quiet=False, captions=False) as line:
-        made = record(open_engine(wanted, line.doing), wanted, updates, line.doing)
+        engine = open_engine(wanted, line.doing)
+        made = record(engine, wanted, updates, line.doing, is_compared=text is not None)
     written = [str(json)] if json is not None else []
     if json is not None:
         write_atomically(json, msgspec.json.encode(made) + b"\n")

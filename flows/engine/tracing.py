@@ -1,8 +1,10 @@
-"""Decodes one segment of a file of partials, update by update, and records what each pass decided."""
+"""Decodes one segment, update by update, or a text, and records what each pass decided."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from connectors.jsonl.files import event_type_of, read_events
 from flows.engine.translation import Engine, translator_settings
@@ -49,12 +51,28 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
     return found
 
 
+def whole(text: str) -> list[Partial]:
+    """A text as the only update of a segment, its final."""
+    return [
+        Partial(
+            stream="text", segment=0, revision=0, is_final=True, text=text,
+            start_s=0.0, end_s=0.0, arrival_s=0.0,
+        )
+    ]  # fmt: skip
+
+
 def record(
-    engine: Engine, settings: TranslateSettings, partials: Sequence[Partial], progress: Progress
+    engine: Engine,
+    settings: TranslateSettings,
+    partials: Sequence[Partial],
+    progress: Progress,
+    *,
+    is_compared: bool = False,
 ) -> Trace:
     """Translate a segment's updates with the settings' method, and record the outcome of each token.
 
-    Earlier segments are not used as context. Raises `UsageError` for two models over English.
+    Earlier segments are not used as context. If ``is_compared``, each update is also decoded greedily, from
+    scratch. Raises `UsageError` for two models over English.
     """
     if engine.first is not None:
         raise UsageError(f"a trace shows one model, and {settings.model} are two: choose one of them")
@@ -77,6 +95,9 @@ def record(
             made.get(f"{partial.key}/{place}") or unchanged(window.output)
             for place, window in enumerate(state.windows)
         )
+        if is_compared:
+            references = _greedy(engine, settings, partial)
+            windows = (one.compared(tokens) for one, tokens in zip(windows, references, strict=True))
         updates.append(
             UpdateTrace(
                 revision=partial.revision,
@@ -100,3 +121,14 @@ def record(
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
     )
+
+
+def _greedy(engine: Engine, settings: TranslateSettings, partial: Partial) -> list[tuple[int, ...]]:
+    """The tokens of greedy decoding from scratch, of each window."""
+    translator = engine.translator(replace(settings, method="retranslate"))
+    key = f"greedy/{partial.key}"
+    state, _ = translator.update(
+        key, SegmentState(), partial.text, is_final=partial.is_final, is_stable=partial.is_stable
+    )
+    translator.release(key, state)
+    return [window.output for window in state.windows]

@@ -1,7 +1,7 @@
 """Tables 1 and 6 of the paper on parallel decoding (Santilli et al. 2023), with our figures next to theirs.
 
 Greedy decoding, PJ, PGJ and HGJ on whole sentences: time, iterations, BLEU. A run has one pair of languages
-and one number of threads; several are shown side by side, as the cores of figure 3. The paper's figures are in
+and one number of threads; several stand side by side, as the cores of figure 3. The paper's figures are in
 ``jacobi.toml``.
 """
 
@@ -15,7 +15,7 @@ from flows.measuring.results import Row
 from flows.pages.table import Table, number
 from operators.languages import language
 
-#: The authors give PJ the length of the greedy output. That is not known here: tokens that hold most sentences.
+#: The m of PJ. The authors' is the length of the greedy output, which nobody knows before: most are shorter.
 PARALLEL_LENGTH = 64
 _PROTOCOL: dict[str, Sequence[Any]] = {"accept": ("exact",), "commit": (0,), "guess": ("pad",)}
 #: The grids for the tables; each segment has to be one update (``--lag 1000``).

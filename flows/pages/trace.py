@@ -1,7 +1,8 @@
 """A trace for a person: tables on the terminal, and pictures (Santilli et al. 2023).
 
 The grid of an update (figure 6) has a row for each pass and a column for each position: the decided token,
-and below it the draft or a more probable token. In the graph (figure 4), an arc leads to each token from the
+and below it the draft or a more probable token; compared with greedy decoding, also what the pass said at the
+other positions, and whether that was right. In the graph (figure 4), an arc leads to each token from the
 last one of the previous pass, which it had to wait for.
 """
 
@@ -17,7 +18,7 @@ from rich.text import Text
 
 from connectors.files.atomic import write_atomically
 from flows.pages.drawing import SVG, drawing, packaged, rect, tag, text
-from flows.pages.table import Column, console, print_named, print_table, tabulated
+from flows.pages.table import Column, Table, console, print_named, print_table, tabulated
 from flows.settings.translate import TranslateSettings
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, LogitsRow, Token, Trace, UpdateTrace
@@ -48,6 +49,9 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
     out = console()
     title = f"How segment {trace.segment} of {_safe(trace.stream)} was decoded"
     print_table(out, tabulated(title, trace.updates, _COUNTS))
+    for window in (window for update in trace.updates for window in update.windows):
+        if window.reference is not None:
+            print_table(out, iterations(window))
     for update in trace.updates:
         out.print(_output(update, trace), soft_wrap=True)
     out.print()
@@ -83,6 +87,23 @@ _COUNTS = (
     Column("tokens", lambda update: len(update.tokens)),
     *(Column(origin.value, partial(_of_origin, origin)) for origin in Origin),
 )
+
+
+def iterations(window: Decoding) -> Table:
+    """Each pass against greedy decoding, with a mark for each token of the output that it computed."""
+    rows = []
+    for number, one in enumerate(window.passes, 1):
+        known, right = window.known(number), one.right or ()
+        computed = range(known, min(one.begin + len(one.rows), len(window.output)))
+        marks = "■" * known + "".join("□" if place in right else "·" for place in computed)
+        ahead = sum(place >= known for place in right)
+        rows.append((f"{number:>3}  {marks}", str(known), str(ahead)))
+    same = window.reference == tuple(token.id for token in window.output)
+    note = f"The output is {'that' if same else 'not that'} of greedy decoding."
+    title = "Iterations against greedy decoding: ■ known, □ right but not known yet, · wrong"
+    return Table(title, ("pass", "known", "right ahead"), tuple(rows), notes=(note,))
+
+
 # Settings that are shown even if they have their default values.
 _ALWAYS = ("from", "to", "method", "accept")
 
@@ -153,6 +174,7 @@ class Picture(NamedTuple):
     words: str
 
 
+_RIGHT = "guess right"
 _MIN_WIDTH, _LEFT, _MARGIN = 620.0, 96.0, 16.0
 # Width of a letter of a token and of small print; of the narrowest cell; height of a cell; gap of two cells.
 _LETTER, _SMALL, _MIN_CELL, _CELL, _GAP = 7.6, 5.8, 30.0, 24.0, 3.0
@@ -171,6 +193,10 @@ def _file(inner: Picture, title: str, trace: Trace, update: UpdateTrace) -> str:
     y = inner.height + 78
     for origin in _occurring([update]):
         parts += [_box(_MARGIN, y, 20, 14, origin, None), text(_MARGIN + 26, y + 11, STYLES[origin].meaning)]
+        y += 20
+    if any(window.reference is not None for window in update.windows):
+        swatch = rect(_MARGIN, y, 20, 14, rx=3.0, class_=_RIGHT)
+        parts += [swatch, text(_MARGIN + 26, y + 11, "as in greedy decoding, but not known yet")]
         y += 20
     letters = max(width(how), width(source), width(title))
     wide, high = max(_MIN_WIDTH, inner.width, _SMALL * letters) + 2 * _MARGIN, y + 8
@@ -222,12 +248,18 @@ class Cell(NamedTuple):
     is_rejected: bool = False
 
 
-def cell(row: LogitsRow, trace: Trace) -> Cell | None:
-    """None if a row of logits has nothing to draw."""
+def cell(row: LogitsRow, trace: Trace, *, iterates: bool = False) -> Cell | None:
+    """None if a row of logits has nothing to draw.
+
+    If it ``iterates``, a row that decided nothing shows what the pass said instead of what it was offered.
+    """
     offered = "" if row.offered is None else label(trace, row.offered)
     differs = "" if row.choice in (row.stands, row.offered) else f"≠ {label(trace, row.choice)}"
     if row.ends:
         return Cell("end", "■", offered, is_rejected=True)
+    if row.stands is None and iterates:
+        replaced = "" if row.choice == row.offered else offered
+        return Cell("guess", label(trace, row.choice), replaced, is_rejected=True)
     if row.stands is None:
         return Cell("guess", offered, differs) if offered else None
     if row.offered not in (None, row.stands):
@@ -238,9 +270,14 @@ def cell(row: LogitsRow, trace: Trace) -> Cell | None:
 
 def grid(window: Decoding, trace: Trace) -> Picture:
     """The iterations of one output: a row for each pass, a column for each position."""
-    output = window.output
+    output, iterates = window.output, window.reference is not None
     cells = [
-        {place: (row, made) for place, row in enumerate(one.rows, one.begin) if (made := cell(row, trace))}
+        {
+            place: (row, made)
+            for place, row in enumerate(one.rows, one.begin)
+            # What was guessed beyond the end means nothing.
+            if (made := cell(row, trace, iterates=iterates)) and not (iterates and place > len(output))
+        }
         for one in window.passes
     ]
     widths = [_cell_width(label(trace, token.id)) for token in output]
@@ -257,7 +294,8 @@ def grid(window: Decoding, trace: Trace) -> Picture:
         cost = f"{one.evaluated} tokens, {len(one.rows)} rows"
         parts += [text(0, y + 15, f"pass {number}", class_="head"), text(0, y + 28, cost, class_="small")]
         for place, (row, made) in each.items():
-            shape = rect(lefts[place], y, widths[place], high, rx=3.0, class_="guess")
+            kind = _RIGHT if place in (one.right or ()) else "guess"
+            shape = rect(lefts[place], y, widths[place], high, rx=3.0, class_=kind)
             if made.form == "decided":
                 shape = _box(lefts[place], y, widths[place], high, output[place].origin, row.p_stands)
             parts.append(_cell(shape, made, row, lefts[place] + widths[place] / 2, y, trace))

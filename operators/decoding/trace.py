@@ -1,7 +1,8 @@
 """What became of every token of one segment, pass by pass: the record from which pictures are drawn.
 
 Santilli et al. (2023) draw the dependencies between tokens in this way (their DDGviz): a token that a pass
-confirmed together with those before it did not have to wait for them.
+confirmed together with those before it did not have to wait for them. Against the output of greedy decoding
+it also shows which guesses were right before they could be known to be.
 """
 
 from collections.abc import Sequence
@@ -36,6 +37,9 @@ class Pass(msgspec.Struct, frozen=True):
     #: Tokens found in the cache; of these, those that were kept although the source before them has changed.
     reused: int = 0
     kept: int = 0
+    #: The places of the output at which the model's choice in this pass is the reference's token, in order;
+    #: known or not. None without a reference.
+    right: tuple[int, ...] | None = None
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -58,6 +62,29 @@ class Decoding(msgspec.Struct, frozen=True):
     #: False if the output was cut at the limit of its length.
     finished: bool
     passes: tuple[Pass, ...]
+    #: The output of greedy decoding from scratch, if it was compared with that.
+    reference: tuple[int, ...] | None = None
+
+    def known(self, number: int) -> int:
+        """How many tokens of the output were decided when pass ``number`` was over, from 1 on."""
+        return sum(token.decided <= number for token in self.output)
+
+    def compared(self, reference: tuple[int, ...]) -> "Decoding":
+        """With the output of greedy decoding, and the places at which each pass agreed with it."""
+        passes = tuple(
+            msgspec.structs.replace(
+                one,
+                right=tuple(
+                    place
+                    for place, (row, token) in enumerate(
+                        zip(one.rows, reference[one.begin :], strict=False), one.begin
+                    )
+                    if row.choice == token
+                ),
+            )
+            for one in self.passes
+        )
+        return msgspec.structs.replace(self, passes=passes, reference=reference)
 
 
 class UpdateTrace(msgspec.Struct, frozen=True):
@@ -109,7 +136,8 @@ def occurring(updates: Sequence[UpdateTrace]) -> set[int]:
     found: set[int] = set()
     for update in updates:
         found.update(token.id for token in update.tokens)
-        found.update(token for window in update.windows for token in window.draft)
+        for window in update.windows:
+            found.update(window.draft, window.reference or ())
         for row in (row for one in update.passes for row in one.rows):
             found.update(token for token in (row.choice, row.offered, row.stands) if token is not None)
     return found

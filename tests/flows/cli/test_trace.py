@@ -14,18 +14,20 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.engine.tracing import partials_of
-from flows.pages.trace import cell, graph, pictures, write_pictures
+from flows.pages.trace import cell, graph, grid, iterations, pictures, write_pictures
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.blockwise import decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
 from operators.decoding.recorder import Recorder
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.trace import Decoding, LogitsRow, Trace, UpdateTrace, occurring
-from operators.errors import InputError, OutputError, SurtitleError
+from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.events import Partial
 from operators.research.jacobi import Jacobi
 from tests.flows.talk import captions, write
+from tests.says import Said, Says
 from tests.toy import END, ToyCache
 
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
@@ -49,10 +51,10 @@ def partial(segment: int, stream: str = "talk", **values: Any) -> Partial:
 
 
 class OneSession:
-    """A pool of one session of the toy model."""
+    """A pool of one session, by default of the toy model."""
 
-    def __init__(self) -> None:
-        self.cache = PrefixSession(ToyCache())
+    def __init__(self, session: Says | None = None) -> None:
+        self.cache = session or PrefixSession(ToyCache())
 
     def session(self, key: str) -> Any:
         assert key == "one"
@@ -129,6 +131,41 @@ def test_text_from_outside_is_no_markup() -> None:
 )
 def test_a_cell_says_what_its_pass_made_of_the_place(row: LogitsRow, drawn: Any) -> None:
     assert cell(row, a_trace(pieces={1: "a", 2: "b"})) == drawn
+
+
+def test_compared_with_greedy_decoding_the_guesses_of_each_pass_are_shown_and_those_that_were_right() -> None:
+    # What it says depends on the place alone, except after two tokens of padding.
+    script = [1, 2, 3, END, 9]
+    says = Says([28], lambda output: Said(4 if output == (5, 5) else script[len(output)]))
+    task = Task([28], (), frozenset([END]), 5, pad=5)
+    recorder = Recorder(lambda task: decode(task, Jacobi(task)), OneSession(says))
+    with recorder.session("one") as session:
+        drive(recorder.method(task), session)
+    made = recorder.take()["one"].compared((1, 2, 3))
+    assert iterations(made).rows == (
+        ("  1  ■□·", "1", "1"),
+        ("  2  ■■■", "3", "0"),
+        ("  3  ■■■", "3", "0"),
+    )
+    assert str(grid(made, a_trace(made)).parts).count('class="guess right"') == 1
+
+
+def test_a_sentence_is_traced_and_compared_with_greedy_decoding(tmp_path: Path) -> None:
+    made = tmp_path / "t.json"
+    asked = ["trace", "--text", "The house was built in 1850.", "--to", "Portuguese", "--json", str(made)]
+    done = CliRunner().invoke(app, [*asked, "--set", "translate.method=gs-jacobi"], catch_exceptions=False)
+    assert "  1  ■" in done.stdout
+    assert "The output is that of greedy decoding." in done.stdout
+    (update,) = msgspec.json.decode(made.read_bytes(), type=Trace).updates
+    (window,) = update.windows
+    assert window.reference == tuple(token.id for token in update.tokens)
+    assert [0 in (one.right or ()) for one in window.passes][:2] == [True, False]
+
+
+@pytest.mark.parametrize("arguments", [[], [str(SAMPLE), "--text", "a"], ["--text", "a", "--segment", "1"]])
+def test_either_partials_or_a_sentence_is_traced(arguments: list[str]) -> None:
+    with pytest.raises(UsageError, match="give one of them"):
+        CliRunner().invoke(app, ["trace", *arguments], catch_exceptions=False)
 
 
 def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:

@@ -112,6 +112,24 @@ def test_without_a_draft_each_token_is_the_models_own_and_has_a_pass_of_its_own(
     assert one.passes[-1].rows[0].ends
 
 
+@given(st.sampled_from(METHODS), st.sampled_from(["pad", "draft"]), st.text("ab c", max_size=20))
+def test_against_greedy_decoding_a_pass_is_right_where_it_decides_and_where_it_guesses_well(
+    name: str, guess: str, text: str
+) -> None:
+    chosen = msgspec.convert({"method": name, "guess": guess, "bias": 0.0}, TranslateSettings)
+    ((greedy, _),) = run(TranslateSettings(method="retranslate"), [text])
+    for one in run(chosen, [text])[0][1].values():
+        compared = one.compared(greedy.tokens)
+        assert compared.reference == greedy.tokens
+        for number, each in enumerate(compared.passes, 1):
+            known = range(one.known(number - 1), one.known(number))
+            assert each.right is not None
+            assert set(known) <= set(each.right)
+            said = {place: row.choice for place, row in enumerate(each.rows, each.begin)}
+            for place, token in enumerate(greedy.tokens):
+                assert (place in each.right) == (said.get(place) == token)
+
+
 def test_a_long_source_has_a_decoding_for_each_window_that_changed() -> None:
     first, second = run(TranslateSettings(), ["a b c " * 5, "a b c " * 5 + "a"], max_source=8)
     assert list(first[1]) == ["s/000000/0", "s/000000/1"]
