@@ -1,7 +1,7 @@
 """The methods are the algorithms as they are printed, without the passes that only confirm a block."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import assume, given
@@ -87,7 +87,7 @@ def test_proposition_1_any_first_guess_gives_greedy_decodings_output_in_no_more_
     ids=["PJ", "PGJ", "HGJ", "HGJ, whose last block is shorter"],
 )
 def test_blocks_start_from_padding_even_if_that_ends_an_output_and_go_on_from_the_choices(
-    lengths: dict[str, int], blocks: list[list[int]]
+    lengths: dict[str, Any], blocks: list[list[int]]
 ) -> None:
     # Its choice depends on nothing but the place: each block is solved by its first pass.
     script = [1, 2, 3, 4, 5, END, *[9] * 24]
@@ -107,6 +107,6 @@ def test_no_bias_accepts_padding(prompt: list[int], limit: int, pad: int, bias: 
 
 
 @pytest.mark.parametrize("length", [{"block": 0}, {"horizon": 0}])
-def test_no_length_is_no_block(length: dict[str, int]) -> None:
+def test_no_length_is_no_block(length: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="is none"):
         Jacobi(toy_task([1]), **length)
