@@ -1,42 +1,105 @@
 """The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
-A table of the paper compares models and languages; a run has one of each. Unmeasured figures are dashes.
-The paper's figures are in ``paper.toml``.
+`PROTOCOL` are the paper's settings. Everything that surtitle does beside the paper's method is a setting; the
+table of deviations turns on one of them at a time. The paper's figures are in ``paper.toml``.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flows.measuring.plan import USUAL, row_settings
+from flows.measuring.plan import BASELINE, USUAL, DisplayMask, Grid, Plan, variant_of
 from flows.measuring.results import Row
+from flows.measuring.scores import SegmentTrial
 from flows.pages.table import Table, number
-from operators.decoding.acceptance import BIAS
+from operators.decoding.acceptance import BIAS, UTILITY
 from operators.languages import language
+from operators.masking import MaskRule
+from operators.text import common_prefix
 
+#: The version of the paper whose protocol and tables these are, as signatures name it.
+NAME = "zeng2026v2"
 BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 MASKS = (3, 5)
 #: The paper's pairs of languages, in its order.
 PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
 
-# As in the paper, all tokens are verified (no commits), a final has the bias of other updates, and all else
-# is decoded greedily.
-_PAPER = {"hold_back": 0, "commit": 0, "accept": "bias", "beam": 1}
-_GRID = {key: (value,) for key, value in _PAPER.items()} | {"final_bias": ("same",)}
-#: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
-GRIDS: tuple[dict[str, Sequence[Any]], ...] = (
-    {"method": ("retranslate", "ssbd", "continuous"), **_GRID, "bias": BIASES, "mask_k": (0, *MASKS)},
-    {"method": ("ssbd",), **_GRID, "bias": (BIAS,), "mask_k": (), "draft_mask": MASKS},
-)
+#: The draft is the last output as it was, the source as it is; all tokens are verified (no commits), with the
+#: same bias at finals; the rest is decoded greedily, and nothing is done beside.
+PROTOCOL: dict[str, Any] = {
+    "guards": "none", "close_unfinished": False, "hold_back": 0, "strip_punctuation": False,
+    "glossary": None, "accept": "bias", "bias": BIAS, "final_bias": "same", "commit": 0, "beam": 1,
+}  # fmt: skip
+#: What surtitle does otherwise, one thing at a time.
+DEVIATIONS: dict[str, dict[str, Any]] = {
+    "unfinished text gets a full stop": {"close_unfinished": True},
+    "its last word waits": {"hold_back": 1},
+    "no closing marks in the draft": {"guards": "marks"},
+    "repetitions are cut": {"guards": "repetition"},
+    "figures end": {"guards": "figures"},
+    "finals end their sentence": {"guards": "endings"},
+    "foreign or empty answers are not taken": {"guards": "answers"},
+    f"{UTILITY} instead of β": {"accept": UTILITY},
+    "a final without bias": {"final_bias": 0.0},
+    "accepted tokens are committed": {"commit": 1},
+    "beam search of 4": {"beam": 4},
+}
+_EXACT: MaskRule = "tokens"
+_UNMASKED = DisplayMask(0, _EXACT)
+
+
+def _grid(methods: Sequence[str], masks: Sequence[int] = (0,), **varied: Sequence[Any]) -> Grid:
+    same = {key: (value,) for key, value in PROTOCOL.items()}
+    return {"method": methods, **same, **varied, "mask_k": masks, "mask": (_EXACT,)}
+
+
+#: The grids of each table.
+TABLES: dict[str, tuple[Grid, ...]] = {
+    "2": (_grid((BASELINE, "ssbd")),),
+    "3": (_grid((BASELINE, "ssbd"), bias=BIASES),),
+    "4": (
+        _grid((BASELINE, "ssbd", "continuous"), (0, *MASKS)),
+        _grid(("ssbd",), (0, *MASKS), draft_mask=MASKS),
+    ),
+    "6": (_grid((BASELINE, "ssbd")),),
+    "7": (_grid((BASELINE, "ssbd"), bias=(BIAS, 0.5)),),
+    "deviations": (
+        _grid((BASELINE, "ssbd"), (0, MASKS[0])),
+        *(
+            _grid((BASELINE, "ssbd"), (), **{key: (value,) for key, value in one.items()})
+            for one in DEVIATIONS.values()
+        ),
+        {"mask_k": (MASKS[0],), "mask": ("words", "steady")},
+    ),
+}
+#: Those that `bench --paper` shows.
+USUAL_TABLES = ("2", "3", "4", "6")
+
+
+def grids_of(tables: Sequence[str]) -> list[Grid]:
+    """The grids of these tables, the one that all figures are relative to first."""
+    return [*TABLES["2"], *(grid for table in tables for grid in TABLES[table])]
+
+
+def tables_of(wanted: Sequence[str], *, is_recorded: bool, is_shown: bool) -> list[str]:
+    """The tables that need a run: on recorded updates or a text, and of the pair that one table shows."""
+    if is_recorded:
+        return [table for table in wanted if table == "6"]
+    return [table for table in wanted if table == "2" or (table != "6" and is_shown)]
+
+
+def common_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that all runs share: the prompts of table 5, where it has one for the model."""
+    return {"template": "paper", **given}
+
 
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 _SOURCE = (
-    "The paper's figures: Zeng et al., arXiv 2509.21740v2, tables 2, 3, 4 and 6; Apple M2 Pro, llama.cpp, "
-    "Q4_K_M, means of three runs, COMET wmt22-comet-da, NE in tokens of flores101."
+    "The paper's figures: Zeng et al., arXiv 2509.21740v2, tables 2, 3, 4 and 6; Apple M2 Pro, llama.cpp "
+    "with Metal, Q4_K_M, means of three runs, COMET wmt22-comet-da, NE in tokens of flores101."
 )
-
 
 #: One line of a table for one model; A/D and A/O are per cent; what is not printed is absent.
 Figures = Mapping[str, Any]
@@ -49,11 +112,28 @@ def published() -> dict[str, Any]:
 
 
 class PaperRun(NamedTuple):
+    """What was measured with one model and one pair of languages."""
+
+    plan: Plan
+    #: One for each variant of the plan and each of its masks.
     rows: Sequence[Row]
-    signature: dict[str, Any]
-    #: The languages.
-    source: str
-    target: str
+    signature: Mapping[str, Any]
+    #: The trials of the first repeat, and the updates that they translated, by segment.
+    trials: Sequence[SegmentTrial] = ()
+    sources: Sequence[Sequence[str]] = ()
+
+    @property
+    def model(self) -> str:
+        return str(self.signature["model"]["file"])
+
+    @property
+    def target(self) -> str:
+        return self.plan.variants[0].target
+
+    @property
+    def translators(self) -> Sequence[Row]:
+        """The first row of each variant."""
+        return self.rows[:: len(self.plan.masks)]
 
     @property
     def is_recorded(self) -> bool:
@@ -63,131 +143,208 @@ class PaperRun(NamedTuple):
     @property
     def pair(self) -> str:
         """The languages' codes."""
-        return f"{language(self.source).code}→{language(self.target).code}"
+        first = self.plan.variants[0]
+        return f"{language(first.source).code}→{language(first.target).code}"
+
+    def which(self, method: str, **changed: Any) -> int:
+        """The number of the variant with the paper's settings except those ``changed``; -1 if none has."""
+        wanted = variant_of(self.plan.common, {**PROTOCOL, **changed, "method": method})
+        return self.plan.variants.index(wanted) if wanted in self.plan.variants else -1
+
+    def find(self, method: str, mask: DisplayMask = _UNMASKED, **changed: Any) -> Row | None:
+        return self._row(self.which(method, **changed), mask)
+
+    def product(self, method: str = USUAL.method) -> Row | None:
+        """Surtitle with its defaults, its own mask included."""
+        usual = variant_of(self.plan.common, {"method": method})
+        number = self.plan.variants.index(usual) if usual in self.plan.variants else -1
+        return self._row(number, DisplayMask())
+
+    def _row(self, number: int, mask: DisplayMask) -> Row | None:
+        if number < 0 or mask not in self.plan.masks:
+            return None
+        return self.rows[number * len(self.plan.masks) + self.plan.masks.index(mask)]
 
     def closing(self) -> list[str]:
         """Notes about all tables, one sentence per line."""
-        model, corpus, tokens = (self.signature[name] for name in ("model", "corpus", "tokenizer"))
-        lines = [
-            f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured: a run has "
-            "one language, table 2 needs a text, table 6 recorded partials, and COMET --comet."
-        ]
-        if tokens != "flores101":
-            lines.append(f"NE here counts tokens of {tokens}: docs/measuring.md says how to have flores101.")
+        lines = []
+        if (tokens := self.signature["tokenizer"]) != "flores101":
+            lines.append(f"NE here counts tokens of {tokens}; --tokenizer flores101 counts the paper's.")
         return [
             *lines,
-            "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time.",
+            "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time. "
+            "A dash was not measured.",
             _SOURCE,
         ]
 
 
-def paper_tables(run: PaperRun) -> tuple[Table, ...]:
-    """Tables 2, 3, 4 and 6, and notes about all. NE is the mean over the segments, as in the paper."""
-    text = "Table 2: a text that grows (the paper: Flores, by three words)"
-    speech = _languages(run, "Table 6: a recogniser's updates (the paper: ACL 60/60)", recorded=True)
-    return (
-        _languages(run, text, recorded=False),
-        _biases(run),
-        _masks(run),
-        speech._replace(notes=(*speech.notes, *run.closing())),
-    )
+def paper_tables(runs: Sequence[PaperRun], wanted: Sequence[str]) -> tuple[Table, ...]:
+    """The ``wanted`` tables, and notes about all. NE is the mean over the segments, as in the paper."""
+    made: list[Table] = []
+    for title, printed, is_recorded in (
+        ("Table 2: a text that grows (the paper: Flores, by three words)", "text", False),
+        ("Table 6: a recogniser's updates (the paper: ACL 60/60, Azure)", "speech", True),
+    ):
+        own = [run for run in runs if run.is_recorded == is_recorded]
+        if own and ("6" if is_recorded else "2") in wanted:
+            made.append(_languages(title, published()[printed], own))
+    for name, of_one in (("3", _biases), ("4", _masks), ("deviations", _deviations), ("7", _case)):
+        made += [of_one(run) for run in runs if name in wanted and of_one(run).rows]
+    if not made:
+        return ()
+    return (*made[:-1], made[-1]._replace(notes=(*made[-1].notes, *runs[0].closing())))
 
 
-def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
-    paper, fits = published(), run.is_recorded == recorded
-    printed = paper["speech" if recorded else "text"]
-    own = {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", BIAS)} if fits else {}
+def _languages(title: str, printed: Mapping[str, Any], runs: Sequence[PaperRun]) -> Table:
     lines: list[tuple[str, ...]] = []
-    for pair in dict.fromkeys((*PAIRS, run.pair) if fits else PAIRS):
-        lines.append((pair, *[""] * 18))
-        for method in ("RT", "SSBD"):
-            figures = _cells(_measured(own[method])) if pair == run.pair and fits else ["–"] * 6
-            theirs = printed.get(pair.removeprefix("en→"), {}).get(method)
-            cells = [""] * 12 if theirs is None else [cell for one in theirs for cell in _cells(one)]
-            lines.append((method, *figures, *cells))
-    columns = (*_COLUMNS, "TPS", "×")
-    return Table(
-        title, ("", *columns * 3), tuple(lines),
-        groups=(("here", 6), *((model, 6) for model in paper["models"])),
-        notes=tuple(_by_default(run) if fits else ()),
-    )  # fmt: skip
+    for pair in dict.fromkeys((*PAIRS, *(run.pair for run in runs))):
+        lines.append((pair, *[""] * 8))
+        for run in runs:
+            both = {"RT": run.find(BASELINE), "SSBD": run.find("ssbd")} if run.pair == pair else {}
+            lines += [
+                (f"{run.model}, {method}", *_cells(_measured(row)), _spread(row), _quality(row))
+                for method, row in both.items()
+                if row is not None
+            ]
+        theirs = printed.get(pair.removeprefix("en→"), {})
+        for place, name in enumerate(published()["models"] if theirs else ()):
+            lines += [
+                (f"the paper: {name}, {method}", *_cells(theirs[method][place]), "", "")
+                for method in ("RT", "SSBD")
+            ]
+    columns = ("", *_COLUMNS, "TPS", "×", "range", "chrF")
+    return Table(title, columns, tuple(lines), notes=tuple(one for run in runs for one in _by_default(run)))
 
 
 def _by_default(run: PaperRun) -> list[str]:
     """The product with its defaults, if this run has measured it."""
-    # The defaults depend on the model.
-    usual = row_settings(USUAL, knows_unfinished=run.signature["knows_unfinished"])
-    for row in run.rows:
-        if row["settings"] == usual | {"mask_k": row["settings"]["mask_k"]}:
-            _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
-            return [
-                f"surtitle as it runs by default: NE {ne}, A/D {drafted}, A/O {output}, TPS {tps}, "
-                f"× {ratio}; {row['metrics']['speedup']:.2f} by wall time"
-            ]
-    return []
+    if (row := run.product()) is None:
+        return []
+    _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
+    return [
+        f"surtitle as it runs by default ({run.pair}, {run.model}): NE {ne}, A/D {drafted}, A/O {output}, "
+        f"TPS {tps}, × {ratio}; {row['metrics']['speedup']:.2f} by wall time"
+    ]
 
 
 def _biases(run: PaperRun) -> Table:
-    rows = {
-        "RT": _find(run.rows, "retranslate"),
-        **{f"{bias:g}": _find(run.rows, "ssbd", bias) for bias in BIASES},
-        "CD": _find(run.rows, "continuous"),
-    }
+    rows = {"RT": run.find("retranslate"), **{f"{bias:g}": run.find("ssbd", bias=bias) for bias in BIASES}}
     return _of_one_pair(run, "Table 3: the bias", "β", rows, published()["bias"])
 
 
 def _masks(run: PaperRun) -> Table:
-    def masked(k: int, *, draft: bool) -> Row:
-        return _find(run.rows, "ssbd", BIAS, mask_k=k, draft_mask=k if draft else 0)
+    def masked(k: int, draft_mask: int) -> Row | None:
+        return run.find("ssbd", DisplayMask(k, _EXACT), draft_mask=draft_mask)
 
     rows = {
-        "no mask": masked(0, draft=False),
-        **{f"mask-{k} in the draft": masked(k, draft=True) for k in MASKS},
-        **{f"display-only mask-{k}": masked(k, draft=False) for k in MASKS},
+        "no mask": masked(0, 0),
+        **{f"mask-{k} in the draft": masked(k, k) for k in MASKS},
+        **{f"display-only mask-{k}": masked(k, 0) for k in MASKS},
+        "CD": run.find("continuous"),
     }
     title = f"Table 4: where the mask is applied, β = {BIAS:g}; NE of what is shown"
     return _of_one_pair(run, title, "k", rows, published()["mask"])
 
 
 def _of_one_pair(
-    run: PaperRun, title: str, first: str, rows: dict[str, Row], printed: Mapping[str, Figures]
+    run: PaperRun, title: str, first: str, rows: Mapping[str, Row | None], printed: Mapping[str, Figures]
 ) -> Table:
-    """This run's rows, next to the paper's for one model and pair."""
-    quality = "chrF" if run.rows[0]["metrics"]["chrf"] is not None else "chrF to RT"
+    """This run's rows, next to the paper's for one model and pair; none if they were not measured."""
     return Table(
         title,
-        (first, *_COLUMNS, "×", "wall", quality, *_COLUMNS, "×"),
+        (first, *_COLUMNS, "×", "wall", "chrF", *_COLUMNS, "×"),
         tuple(
             (
                 name,
                 *_cells(_measured(row), tps=False),
                 f"{row['metrics']['speedup']:.2f}",
-                f"{row['metrics']['chrf'] or row['metrics']['chrf_of_baseline']:.1f}",
+                _quality(row),
                 *_cells(printed[name], tps=False),
             )
             for name, row in rows.items()
+            if row is not None and all(rows.values())
         ),
-        groups=((f"here, {run.pair}", 7), (f"{published()['models'][0]}, Flores en→zh", 5)),
+        groups=((f"{run.model}, {run.pair}", 7), (f"{published()['models'][0]}, Flores en→zh", 5)),
     )
 
 
-def _find(
-    rows: Sequence[Row], method: str, bias: float | None = None, *, mask_k: int = 0, draft_mask: int = 0
-) -> Row:
-    """The row of one of `GRIDS`."""
-    wanted = _PAPER | {"method": method, "bias": bias, "final_bias": bias, "draft_mask": draft_mask}
-
-    def fits(key: str, value: Any) -> bool:
-        """Whether it is the wanted value; unused and default settings fit."""
-        return value is None or value == wanted.get(key, getattr(USUAL, key, None))
-
-    return next(
-        row
-        for row in rows
-        if row["settings"]["mask_k"] == mask_k
-        and all(fits(key, value) for key, value in row["settings"].items() if key != "mask_k")
-        and row["settings"]["hold_back"] == 0
+def _deviations(run: PaperRun) -> Table:
+    """What each thing that surtitle does beside the protocol is worth, alone; with `PROTOCOL` first."""
+    lines = [
+        (name, *_deviating(*(run.find(method, **changed) for method in (BASELINE, "ssbd"))))
+        for name, changed in {"the paper's protocol": {}, **DEVIATIONS}.items()
+        if all(run.which(method, **changed) >= 0 for method in (BASELINE, "ssbd"))
+    ]
+    for rule in ("tokens", "words", "steady"):
+        if (row := run.find("ssbd", DisplayMask(MASKS[0], rule))) is not None:
+            name = f"mask-{MASKS[0]} of the display: {'exactly' if rule == _EXACT else rule}"
+            lines.append((name, "", "", *_cells(_measured(row), tps=False)[1:], "", ""))
+    if lines and run.product() is not None:
+        by_default = _deviating(run.product(BASELINE), run.product(), shown=False)
+        lines.append(("all: surtitle by default", *by_default))
+    return Table(
+        f"What each deviation from the protocol is worth alone ({run.model}, {run.pair})",
+        ("", "NE", "chrF", "NE", "A/D", "A/O", "×", "chrF", "BLEU"),
+        tuple(lines),
+        groups=(("RT", 2), ("SSBD", 6)),
     )
+
+
+def _deviating(base: Row | None, own: Row | None, *, shown: bool = True) -> list[str]:
+    assert base is not None and own is not None, "both are measured"  # noqa: PT018
+    ne = f"{_measured(base, shown=shown)['ne']:.2f}"
+    cells = _cells(_measured(own, shown=shown), tps=False)[1:]
+    return [ne, _quality(base), *cells, _quality(own), number(own["metrics"]["bleu"], 1)]
+
+
+def _case(run: PaperRun) -> Table:
+    """The segment in which SSBD changes least, against RT; what replaces erased words is marked."""
+    methods = {
+        "RT": run.which(BASELINE),
+        f"SSBD, β = {BIAS:g}": run.which("ssbd"),
+        "SSBD, β = 0.5": run.which("ssbd", bias=0.5),
+    }
+    title = f"Table 7: one segment, update by update; changed words are **marked** ({run.model}, {run.pair})"
+    columns = ("speech", *methods)
+    if not run.trials or min(methods.values()) < 0:
+        return Table(title, columns, ())
+    own = [{name: _marked(trial, which) for name, which in methods.items()} for trial in run.trials]
+    changes = [{name: sum("**" in one for one in texts) for name, texts in each.items()} for each in own]
+    saved = [one["RT"] - one[f"SSBD, β = {BIAS:g}"] for one in changes]
+    best = saved.index(max(saved))
+    speech = _each_new(run.sources[run.trials[best].segment])
+    return Table(title, columns, tuple(zip(speech, *own[best].values(), strict=True)))
+
+
+def _marked(trial: SegmentTrial, which: int) -> list[str]:
+    """The texts of a segment's updates; words behind the first one that was changed are marked."""
+    return [*_each_marked([one.text.split() for one in trial.updates[which]])]
+
+
+def _each_new(texts: Sequence[str]) -> Iterator[str]:
+    """Each text, or only what was added to the one before."""
+    for before, text in zip(("", *texts), texts, strict=False):
+        yield f"… {text.removeprefix(before).strip()}" if before and text.startswith(before) else text
+
+
+def _each_marked(texts: Sequence[Sequence[str]]) -> Iterator[str]:
+    before: Sequence[str] = []
+    for words in texts:
+        same = common_prefix(before, words)
+        changed = len(before) > same
+        rest = " ".join(words[same:])
+        yield " ".join([*words[:same], *([f"**{rest}**" if changed else rest] if rest else ())])
+        before = words
+
+
+def _quality(row: Row) -> str:
+    """ChrF against the references, or without them in brackets against re-translation."""
+    own, other = row["metrics"]["chrf"], row["metrics"]["chrf_of_baseline"]
+    return f"({other:.1f})" if own is None else f"{own:.1f}"
+
+
+def _spread(row: Row) -> str:
+    return "–".join(f"{one:.2f}" for one in row["metrics"]["tps_ratio_range"])
 
 
 def _measured(row: Row, *, shown: bool = True) -> Figures:
