@@ -182,7 +182,7 @@ def reproduce(
     if unknown := [one for one in wanted if one not in TABLES]:
         raise UsageError(f"--tables: there is no {unknown[0]}; choose from {', '.join(TABLES)}")
     common = common_settings(given_in(context).get("translate", {}))
-    directions = load_settings(None, {"translate": common}).translate.directions
+    directions = load_settings(None, {"translate": common}, takes_several=True).translate.directions
     shown = next((one for one in directions if one.target.code == "zh"), directions[0])
     first = words("--model", str(common.get("model", USUAL.model)))[0]
 
@@ -190,13 +190,17 @@ def reproduce(
         is_shown = one == first and direction == shown
         return grids_of(tables_of(wanted, is_recorded=is_partials(text), is_shown=is_shown))
 
+    runs = bench_runs(sources, common, reference or (), grids)
+    if len(sources) > 1:
+        # The references are those of the text.
+        runs = [one._replace(reference=None) if is_partials(one.source) else one for one in runs]
     make_folder(output)
     job = BenchJob(
         sources, None, skip, limit, output / "figures.json", output / "page.md",
         lag=lag, repeat=repeat, paper=wanted, comet=comet,
         outputs=output / "outputs.jsonl", trials=output / "trials",
     )  # fmt: skip
-    bench_texts(job, bench_runs(sources, common, reference or (), grids))
+    bench_texts(job, runs)
 
 
 def loadgen(

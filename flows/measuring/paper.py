@@ -273,7 +273,7 @@ def _deviations(run: PaperRun) -> Table:
     lines = [
         (name, *_deviating(*(run.find(method, **changed) for method in (BASELINE, "ssbd"))))
         for name, changed in {"the paper's protocol": {}, **DEVIATIONS}.items()
-        if all(run.which(method, **changed) >= 0 for method in (BASELINE, "ssbd"))
+        if all(run.which("ssbd", **one) >= 0 for one in DEVIATIONS.values())
     ]
     for rule in ("tokens", "words", "steady"):
         if (row := run.find("ssbd", DisplayMask(MASKS[0], rule))) is not None:

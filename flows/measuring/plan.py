@@ -160,7 +160,7 @@ def bench_runs(
     Raises:
         UsageError: for an invalid value.
     """
-    settings = load_settings(None, {"translate": common}).translate
+    settings = load_settings(None, {"translate": common}, takes_several=True).translate
     targets = [one.target for one in settings.directions]
     given = tuple(references) or None
     check_files(given, targets, is_of_first=False)
