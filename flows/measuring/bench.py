@@ -15,8 +15,7 @@ from connectors.files.distinct import check_distinct
 from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.corpus import Corpus, load_corpus
-from flows.measuring.paper import NAME as PROTOCOL_NAME
-from flows.measuring.paper import PaperRun, paper_tables
+from flows.measuring.measured import MeasuredRun, Paper
 from flows.measuring.plan import BenchJob, BenchRun, DisplayMask, Plan, row_settings
 from flows.measuring.results import Results, Runner, files_of, of_translation, publish, running, sign
 from flows.measuring.scores import Scorer, SegmentTrial
@@ -33,13 +32,13 @@ _AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"
 
 
 class _Measured(NamedTuple):
-    run: PaperRun
+    run: MeasuredRun
     corpus: Corpus
     #: The signature of each score.
     scores: dict[str, str]
 
 
-def bench_texts(job: BenchJob, runs: Sequence[BenchRun]) -> None:
+def bench_texts(job: BenchJob, runs: Sequence[BenchRun], paper: Paper | None = None) -> None:
     """Run the missing trials of each run, compute the rows, and publish them together.
 
     The trials are deleted only after that, so a failed write does not require new measurements.
@@ -55,11 +54,11 @@ def bench_texts(job: BenchJob, runs: Sequence[BenchRun]) -> None:
         measured: list[_Measured] = []
         kept: list[Journal] = []
         for one, corpus in zip(runs, corpora, strict=True):
-            measured.append(_measured(one.plan, corpus, job, runner, comet, journals, kept))
+            measured.append(_measured(one.plan, corpus, job, runner, comet, paper, journals, kept))
         runner.end()
         if job.outputs is not None:
             _write_outputs(job.outputs, measured)
-        publish(_results(job, measured), json=job.json, markdown=job.markdown)
+        publish(_results(measured, paper), json=job.json, markdown=job.markdown)
         for journal in kept:
             journal.remove()
 
@@ -70,6 +69,7 @@ def _measured(
     job: BenchJob,
     runner: Runner,
     comet: str | None,
+    paper: Paper | None,
     journals: ExitStack,
     kept: list[Journal],
 ) -> _Measured:
@@ -84,7 +84,7 @@ def _measured(
         **dict.fromkeys(("chrf", "bleu")),
         comet=comet,
         likelihood=Likelihood.signature if job.likelihood else None,
-        protocol=PROTOCOL_NAME if job.paper else None,
+        protocol=None if paper is None else paper.protocol,
         tokenizer=tokenizer_on_disk(language(plan.variants[0].target).tokenizer),
         aggregation=_AGGREGATION,
         speed=_SPEED,
@@ -169,10 +169,10 @@ def _scored(
             rows.append({"settings": own, "metrics": {**metrics, **shown}})
     first = [trial for trial in trials if trial.repeat == 0]
     updates = [segment.updates for segment in corpus.segments]
-    return _Measured(PaperRun(plan, rows, signature, first, updates), corpus, scorer.signatures)
+    return _Measured(MeasuredRun(plan, rows, signature, first, updates), corpus, scorer.signatures)
 
 
-def _results(job: BenchJob, measured: Sequence[_Measured]) -> Results:
+def _results(measured: Sequence[_Measured], paper: Paper | None) -> Results:
     """All rows; those of several runs name their model and language, and what their signatures differ in."""
     signatures = [{**one.run.signature, **one.scores} for one in measured]
     signature, rows = signatures[0], [*measured[0].run.rows]
@@ -192,9 +192,10 @@ def _results(job: BenchJob, measured: Sequence[_Measured]) -> Results:
             for row in one.run.rows
         ]
     plain = tables(rows)
-    if not job.paper:
+    if paper is None:
         return Results(signature, rows, plain)
-    return Results(signature, rows, paper_tables([one.run for one in measured], job.paper), more=plain)
+    papers = paper.tables([one.run for one in measured], paper.wanted)
+    return Results(signature, rows, papers, more=plain)
 
 
 class Outputs(msgspec.Struct, frozen=True):

@@ -127,19 +127,19 @@ def bench(
     if len(sources) > 1:
         raise UsageError("one text can be measured at a time; give one file")
     from flows.measuring.bench import bench_texts
-    from flows.measuring.paper import USUAL_TABLES, common_settings, grids_of
+    from flows.measuring.measured import Paper
+    from flows.measuring.ssbd import NAME, USUAL_TABLES, common_settings, grids_of, paper_tables
 
     common: dict[str, Any] = overrides.get("translate", {})
     grids: list[Grid] = [grid]
     if paper:
-        job = job._replace(paper=USUAL_TABLES)
         common, grids = common_settings(common), [*grids_of(USUAL_TABLES), grid]
     runs = bench_runs(sources, common, reference or (), lambda *_run: grids)
     methods = {one.method for run in runs for one in run.plan.variants[1:]}
     if any(grid.get("heads", ())) and "heads" not in methods:
         raise UsageError("--vary heads has no effect without the method; add --vary method=heads")
     warn_of_unused_bias(grid, methods, grid.get("accept", ("auto",)))
-    bench_texts(job, runs)
+    bench_texts(job, runs, Paper(NAME, USUAL_TABLES, paper_tables) if paper else None)
 
 
 def reproduce(
@@ -176,7 +176,8 @@ def reproduce(
     """
     from flows.measuring.bench import bench_texts
     from flows.measuring.corpus import is_partials
-    from flows.measuring.paper import TABLES, common_settings, grids_of, tables_of
+    from flows.measuring.measured import Paper
+    from flows.measuring.ssbd import NAME, TABLES, common_settings, grids_of, paper_tables, tables_of
 
     wanted = words("--tables", tables)
     if unknown := [one for one in wanted if one not in TABLES]:
@@ -197,10 +198,10 @@ def reproduce(
     make_folder(output)
     job = BenchJob(
         sources, None, skip, limit, output / "figures.json", output / "page.md",
-        lag=lag, repeat=repeat, paper=wanted, comet=comet,
+        lag=lag, repeat=repeat, comet=comet,
         outputs=output / "outputs.jsonl", trials=output / "trials",
     )  # fmt: skip
-    bench_texts(job, runs)
+    bench_texts(job, runs, Paper(NAME, wanted, paper_tables))
 
 
 def loadgen(

@@ -68,8 +68,6 @@ class BenchJob(NamedTuple):
     # From here on, only for texts.
     lag: int = 3
     repeat: int = 3
-    #: The tables of the SSBD paper to show, such as ``2``.
-    paper: Sequence[str] = ()
     comet: Path | None = None
     likelihood: bool = False
     fresh: bool = False

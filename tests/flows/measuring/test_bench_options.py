@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from flows.cli.app import main
-from flows.measuring.paper import PROTOCOL, TABLES
 from flows.measuring.plan import DisplayMask, Plan
+from flows.measuring.ssbd import PROTOCOL, TABLES
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Guard
 
@@ -18,7 +18,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Gives the plan that the command asks for, instead of measuring it."""
     plans: list[Plan] = []
     monkeypatch.setattr(
-        "flows.measuring.bench.bench_texts", lambda _job, runs: plans.extend(one.plan for one in runs)
+        "flows.measuring.bench.bench_texts", lambda _job, runs, _paper: plans.extend(one.plan for one in runs)
     )
 
     def ask(*options: str) -> Plan:

@@ -9,10 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from flows.measuring.paper import USUAL_TABLES, PaperRun, grids_of, paper_tables
+from flows.measuring.measured import MeasuredRun
 from flows.measuring.plan import DisplayMask, make_plan, row_settings
 from flows.measuring.results import Row
 from flows.measuring.scores import MethodUpdate, SegmentTrial
+from flows.measuring.ssbd import USUAL_TABLES, grids_of, paper_tables
 from flows.measuring.tables import label
 from flows.pages.table import Table
 from operators.events import Effort
@@ -38,11 +39,11 @@ def row(settings: dict[str, Any], mask: DisplayMask, **figures: Any) -> Row:
     return {"settings": {**settings, **mask._asdict()}, "metrics": {**METRICS, **own, **figures}}
 
 
-def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> PaperRun:
+def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> MeasuredRun:
     signature: dict[str, Any] = {"model": {"file": "model.gguf"}, "corpus": corpus, "tokenizer": "13a"}
     plan = make_plan({"to": target}, [*grids_of(USUAL_TABLES), {}])
     rows = [row(row_settings(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
-    return PaperRun(plan, rows, signature)
+    return MeasuredRun(plan, rows, signature)
 
 
 def lines(table: Table) -> dict[str, tuple[str, ...]]:

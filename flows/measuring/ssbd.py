@@ -1,21 +1,21 @@
 """The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
 `PROTOCOL` are the paper's settings. Everything that surtitle does beside the paper's method is a setting; the
-table of deviations turns on one of them at a time. The paper's figures are in ``paper.toml``.
+table of deviations turns on one of them at a time. The paper's figures are in ``ssbd.toml``.
 """
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from flows.measuring.plan import BASELINE, USUAL, DisplayMask, Grid, Plan, variant_of
+from flows.measuring.measured import MeasuredRun
+from flows.measuring.plan import BASELINE, USUAL, DisplayMask, Grid
 from flows.measuring.results import Row
 from flows.measuring.scores import SegmentTrial
 from flows.pages.table import Table, number
 from operators.decoding.acceptance import BIAS, UTILITY
-from operators.languages import language
 from operators.masking import MaskRule
 from operators.text import common_prefix
 
@@ -108,99 +108,64 @@ Figures = Mapping[str, Any]
 @cache
 def published() -> dict[str, Any]:
     """The paper's tables: the ``models``, ``text`` and ``speech`` by language, the ``bias``, the ``mask``."""
-    return tomllib.loads(Path(__file__).with_name("paper.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("ssbd.toml").read_text(encoding="utf-8"))
 
 
-class PaperRun(NamedTuple):
-    """What was measured with one model and one pair of languages."""
-
-    plan: Plan
-    #: One for each variant of the plan and each of its masks.
-    rows: Sequence[Row]
-    signature: Mapping[str, Any]
-    #: The trials of the first repeat, and the updates that they translated, by segment.
-    trials: Sequence[SegmentTrial] = ()
-    sources: Sequence[Sequence[str]] = ()
-
-    @property
-    def model(self) -> str:
-        return str(self.signature["model"]["file"])
-
-    @property
-    def target(self) -> str:
-        return self.plan.variants[0].target
-
-    @property
-    def translators(self) -> Sequence[Row]:
-        """The first row of each variant."""
-        return self.rows[:: len(self.plan.masks)]
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether the corpus comes from a recogniser, and not from a growing text."""
-        return "|updates:recorded" in self.signature["corpus"]
-
-    @property
-    def pair(self) -> str:
-        """The languages' codes."""
-        first = self.plan.variants[0]
-        return f"{language(first.source).code}→{language(first.target).code}"
-
-    def which(self, method: str, **changed: Any) -> int:
-        """The number of the variant with the paper's settings except those ``changed``; -1 if none has."""
-        wanted = variant_of(self.plan.common, {**PROTOCOL, **changed, "method": method})
-        return self.plan.variants.index(wanted) if wanted in self.plan.variants else -1
-
-    def find(self, method: str, mask: DisplayMask = _UNMASKED, **changed: Any) -> Row | None:
-        return self._row(self.which(method, **changed), mask)
-
-    def product(self, method: str = USUAL.method) -> Row | None:
-        """Surtitle with its defaults, its own mask included."""
-        usual = variant_of(self.plan.common, {"method": method})
-        number = self.plan.variants.index(usual) if usual in self.plan.variants else -1
-        return self._row(number, DisplayMask())
-
-    def _row(self, number: int, mask: DisplayMask) -> Row | None:
-        if number < 0 or mask not in self.plan.masks:
-            return None
-        return self.rows[number * len(self.plan.masks) + self.plan.masks.index(mask)]
-
-    def closing(self) -> list[str]:
-        """Notes about all tables, one sentence per line."""
-        lines = []
-        if (tokens := self.signature["tokenizer"]) != "flores101":
-            lines.append(f"NE here counts tokens of {tokens}; --tokenizer flores101 counts the paper's.")
-        return [
-            *lines,
-            "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time. "
-            "A dash was not measured.",
-            _SOURCE,
-        ]
+def _which(run: MeasuredRun, method: str, **changed: Any) -> int:
+    """The number of the variant with the paper's settings except those ``changed``; -1 if none has."""
+    return run.which({**PROTOCOL, **changed, "method": method})
 
 
-def paper_tables(runs: Sequence[PaperRun], wanted: Sequence[str]) -> tuple[Table, ...]:
+def _find(run: MeasuredRun, method: str, mask: DisplayMask = _UNMASKED, **changed: Any) -> Row | None:
+    return run.row(_which(run, method, **changed), mask)
+
+
+def _product(run: MeasuredRun, method: str = USUAL.method) -> Row | None:
+    """Surtitle with its defaults, its own mask included."""
+    return run.row(run.which({"method": method}), DisplayMask())
+
+
+def _is_recorded(run: MeasuredRun) -> bool:
+    """Whether the corpus comes from a recogniser, and not from a growing text."""
+    return "|updates:recorded" in run.signature["corpus"]
+
+
+def _closing(run: MeasuredRun) -> list[str]:
+    """Notes about all tables, one sentence per line."""
+    lines = []
+    if (tokens := run.signature["tokenizer"]) != "flores101":
+        lines.append(f"NE here counts tokens of {tokens}; --tokenizer flores101 counts the paper's.")
+    return [
+        *lines,
+        "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time. "
+        "A dash was not measured.",
+        _SOURCE,
+    ]
+
+
+def paper_tables(runs: Sequence[MeasuredRun], wanted: Sequence[str]) -> tuple[Table, ...]:
     """The ``wanted`` tables, and notes about all. NE is the mean over the segments, as in the paper."""
     made: list[Table] = []
     for title, printed, is_recorded in (
         ("Table 2: a text that grows (the paper: Flores, by three words)", "text", False),
         ("Table 6: a recogniser's updates (the paper: ACL 60/60, Azure)", "speech", True),
     ):
-        own = [run for run in runs if run.is_recorded == is_recorded]
+        own = [run for run in runs if _is_recorded(run) == is_recorded]
         if own and ("6" if is_recorded else "2") in wanted:
             made.append(_languages(title, published()[printed], own))
     for name, of_one in (("3", _biases), ("4", _masks), ("deviations", _deviations), ("7", _case)):
         made += [of_one(run) for run in runs if name in wanted and of_one(run).rows]
     if not made:
         return ()
-    return (*made[:-1], made[-1]._replace(notes=(*made[-1].notes, *runs[0].closing())))
+    return (*made[:-1], made[-1]._replace(notes=(*made[-1].notes, *_closing(runs[0]))))
 
 
-def _languages(title: str, printed: Mapping[str, Any], runs: Sequence[PaperRun]) -> Table:
+def _languages(title: str, printed: Mapping[str, Any], runs: Sequence[MeasuredRun]) -> Table:
     lines: list[tuple[str, ...]] = []
     for pair in dict.fromkeys((*PAIRS, *(run.pair for run in runs))):
         lines.append((pair, *[""] * 8))
         for run in runs:
-            both = {"RT": run.find(BASELINE), "SSBD": run.find("ssbd")} if run.pair == pair else {}
+            both = {"RT": _find(run, BASELINE), "SSBD": _find(run, "ssbd")} if run.pair == pair else {}
             lines += [
                 (f"{run.model}, {method}", *_cells(_measured(row)), _spread(row), _quality(row))
                 for method, row in both.items()
@@ -213,12 +178,13 @@ def _languages(title: str, printed: Mapping[str, Any], runs: Sequence[PaperRun])
                 for method in ("RT", "SSBD")
             ]
     columns = ("", *_COLUMNS, "TPS", "×", "range", "chrF")
-    return Table(title, columns, tuple(lines), notes=tuple(one for run in runs for one in _by_default(run)))
+    notes = tuple(one for run in runs for one in _by_default(run))
+    return Table(title, columns, tuple(lines), notes=notes)
 
 
-def _by_default(run: PaperRun) -> list[str]:
+def _by_default(run: MeasuredRun) -> list[str]:
     """The product with its defaults, if this run has measured it."""
-    if (row := run.product()) is None:
+    if (row := _product(run)) is None:
         return []
     _, ne, drafted, output, tps, ratio = _cells(_measured(row, shown=False))
     return [
@@ -227,27 +193,30 @@ def _by_default(run: PaperRun) -> list[str]:
     ]
 
 
-def _biases(run: PaperRun) -> Table:
-    rows = {"RT": run.find("retranslate"), **{f"{bias:g}": run.find("ssbd", bias=bias) for bias in BIASES}}
+def _biases(run: MeasuredRun) -> Table:
+    rows = {
+        "RT": _find(run, "retranslate"),
+        **{f"{bias:g}": _find(run, "ssbd", bias=bias) for bias in BIASES},
+    }
     return _of_one_pair(run, "Table 3: the bias", "β", rows, published()["bias"])
 
 
-def _masks(run: PaperRun) -> Table:
+def _masks(run: MeasuredRun) -> Table:
     def masked(k: int, draft_mask: int) -> Row | None:
-        return run.find("ssbd", DisplayMask(k, _EXACT), draft_mask=draft_mask)
+        return _find(run, "ssbd", DisplayMask(k, _EXACT), draft_mask=draft_mask)
 
     rows = {
         "no mask": masked(0, 0),
         **{f"mask-{k} in the draft": masked(k, k) for k in MASKS},
         **{f"display-only mask-{k}": masked(k, 0) for k in MASKS},
-        "CD": run.find("continuous"),
+        "CD": _find(run, "continuous"),
     }
     title = f"Table 4: where the mask is applied, β = {BIAS:g}; NE of what is shown"
     return _of_one_pair(run, title, "k", rows, published()["mask"])
 
 
 def _of_one_pair(
-    run: PaperRun, title: str, first: str, rows: Mapping[str, Row | None], printed: Mapping[str, Figures]
+    run: MeasuredRun, title: str, first: str, rows: Mapping[str, Row | None], printed: Mapping[str, Figures]
 ) -> Table:
     """This run's rows, next to the paper's for one model and pair; none if they were not measured."""
     return Table(
@@ -268,19 +237,19 @@ def _of_one_pair(
     )
 
 
-def _deviations(run: PaperRun) -> Table:
+def _deviations(run: MeasuredRun) -> Table:
     """What each thing that surtitle does beside the protocol is worth, alone; with `PROTOCOL` first."""
     lines = [
-        (name, *_deviating(*(run.find(method, **changed) for method in (BASELINE, "ssbd"))))
+        (name, *_deviating(*(_find(run, method, **changed) for method in (BASELINE, "ssbd"))))
         for name, changed in {"the paper's protocol": {}, **DEVIATIONS}.items()
-        if all(run.which("ssbd", **one) >= 0 for one in DEVIATIONS.values())
+        if all(_which(run, "ssbd", **one) >= 0 for one in DEVIATIONS.values())
     ]
     for rule in ("tokens", "words", "steady"):
-        if (row := run.find("ssbd", DisplayMask(MASKS[0], rule))) is not None:
+        if (row := _find(run, "ssbd", DisplayMask(MASKS[0], rule))) is not None:
             name = f"mask-{MASKS[0]} of the display: {'exactly' if rule == _EXACT else rule}"
             lines.append((name, "", "", *_cells(_measured(row), tps=False)[1:], "", ""))
-    if lines and run.product() is not None:
-        by_default = _deviating(run.product(BASELINE), run.product(), shown=False)
+    if lines and _product(run) is not None:
+        by_default = _deviating(_product(run, BASELINE), _product(run), shown=False)
         lines.append(("all: surtitle by default", *by_default))
     return Table(
         f"What each deviation from the protocol is worth alone ({run.model}, {run.pair})",
@@ -297,12 +266,12 @@ def _deviating(base: Row | None, own: Row | None, *, shown: bool = True) -> list
     return [ne, _quality(base), *cells, _quality(own), number(own["metrics"]["bleu"], 1)]
 
 
-def _case(run: PaperRun) -> Table:
+def _case(run: MeasuredRun) -> Table:
     """The segment in which SSBD changes least, against RT; what replaces erased words is marked."""
     methods = {
-        "RT": run.which(BASELINE),
-        f"SSBD, β = {BIAS:g}": run.which("ssbd"),
-        "SSBD, β = 0.5": run.which("ssbd", bias=0.5),
+        "RT": _which(run, BASELINE),
+        f"SSBD, β = {BIAS:g}": _which(run, "ssbd"),
+        "SSBD, β = 0.5": _which(run, "ssbd", bias=0.5),
     }
     title = f"Table 7: one segment, update by update; changed words are **marked** ({run.model}, {run.pair})"
     columns = ("speech", *methods)
