@@ -9,25 +9,39 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from flows.measuring.results import Row
+from flows.measuring.measured import MeasuredRun
+from flows.measuring.plan import BASELINE, Grid
 from flows.pages.table import Table, number
-from operators.languages import language
 
+#: The protocol, as signatures name it.
+NAME = "santilli2023"
+#: A sentence is decoded once, from scratch (so each segment has to be one update: ``--lag 1000``), and blocks
+#: start from padding.
+PROTOCOL: dict[str, Any] = {"guards": "none", "accept": "exact", "commit": 0, "guess": "pad"}
 #: The m of PJ. The authors' is the length of the greedy output, which nobody knows before: most are shorter.
 PARALLEL_LENGTH = 64
-_PROTOCOL: dict[str, Sequence[Any]] = {"accept": ("exact",), "commit": (0,), "guess": ("pad",)}
-#: The grids for the tables; each segment has to be one update (``--lag 1000``).
-GRIDS: tuple[dict[str, Sequence[Any]], ...] = (
-    {"method": ("retranslate", "jacobi"), **_PROTOCOL, "horizon": (PARALLEL_LENGTH,), "mask_k": (0,)},
-    {"method": ("gs-jacobi",), **_PROTOCOL, "block": (5, 3), "mask_k": ()},
-    {"method": ("hybrid-jacobi",), **_PROTOCOL, "block": (3,), "mask_k": ()},
+
+
+def _grid(*methods: str, **varied: Sequence[Any]) -> Grid:
+    same = {key: (value,) for key, value in PROTOCOL.items()}
+    return {"method": methods, **same, "mask_k": (0,), **varied}
+
+
+#: The grids of each table, which are the same.
+TABLES: dict[str, tuple[Grid, ...]] = dict.fromkeys(
+    ("1", "6"),
+    (
+        _grid(BASELINE, "jacobi", horizon=(PARALLEL_LENGTH,)),
+        _grid("gs-jacobi", block=(5, 3)),
+        _grid("hybrid-jacobi", block=(3,)),
+    ),
 )
 
 #: The paper's algorithms, each with our method and its b.
 _ALGORITHMS: dict[str, tuple[str, int | None]] = {
-    "Greedy": ("retranslate", None),
+    "Greedy": (BASELINE, None),
     "PJ": ("jacobi", None),
     "PGJ, b = 5": ("gs-jacobi", 5),
     "PGJ, b = 3": ("gs-jacobi", 3),
@@ -45,27 +59,8 @@ _NOTES = (
 )
 
 
-class JacobiRun(NamedTuple):
-    rows: Sequence[Row]
-    signature: Mapping[str, Any]
-    #: The languages.
-    source: str
-    target: str
-
-    @property
-    def name(self) -> str:
-        threads = self.signature["threads"]
-        pair = f"{language(self.source).code}→{language(self.target).code}"
-        return f"{pair}, {threads} {'thread' if threads == 1 else 'threads'}"
-
-    def metrics(self, algorithm: str) -> Mapping[str, Any] | None:
-        """The figures of an algorithm that starts from padding; None if it was not measured."""
-        method, block = _ALGORITHMS[algorithm]
-        for row in self.rows:
-            own = row["settings"]
-            if (own["method"], own["block"]) == (method, block) and own["guess"] in (None, "pad"):
-                return row["metrics"]
-        return None
+def grids_of(tables: Sequence[str]) -> list[Grid]:
+    return [grid for table in tables for grid in TABLES[table]]
 
 
 @cache
@@ -74,38 +69,59 @@ def published() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("jacobi.toml").read_text(encoding="utf-8"))
 
 
-def paper_tables(runs: Sequence[JacobiRun]) -> tuple[Table, ...]:
-    """Tables 1 and 6, and notes about both; what was not measured is dashed."""
-    paper = published()
-    models, pairs = paper["models"], paper["pairs"]
-    speed = Table(
+def paper_tables(runs: Sequence[MeasuredRun], wanted: Sequence[str]) -> tuple[Table, ...]:
+    """Tables 1 and 6; runs of one pair differ in their threads. What was not measured is dashed."""
+    tables = {"1": _speed(runs), "6": _iterations(runs)}
+    *others, last = (tables[one] for one in TABLES if one in wanted)
+    return (*others, last._replace(notes=_NOTES))
+
+
+def _speed(runs: Sequence[MeasuredRun]) -> Table:
+    models, pairs = published()["models"], published()["pairs"]
+    return Table(
         "Table 1: time and quality of parallel decoding, here and in the paper",
         ("", *("×", "BLEU", "to greedy") * len(runs), *(pairs * len(models))),
         tuple(
-            (name, *(cell for run in runs for cell in _cells(run.metrics(name))), *_printed(name))
+            (name, *(cell for run in runs for cell in _cells(run, name)), *_printed(name))
             for name in _ALGORITHMS
         ),
-        groups=(*((run.name, 3) for run in runs), *((model, len(pairs)) for model in models)),
+        groups=(*((_name(run), 3) for run in runs), *((model, len(pairs)) for model in models)),
     )
-    iterations = Table(
+
+
+def _iterations(runs: Sequence[MeasuredRun]) -> Table:
+    printed = published()["iterations"]
+    return Table(
         "Table 6: iterations",
-        ("", *(run.name for run in runs), "the paper"),
+        ("", *map(_name, runs), "the paper"),
         tuple(
             (
                 name,
-                *(number((run.metrics(name) or {}).get("passes_saved"), 2) for run in runs),
-                paper["iterations"].get(name, "–"),
+                *(number(_metrics(run, name).get("passes_saved"), 2) for run in runs),
+                printed.get(name, "–"),
             )
             for name in _ALGORITHMS
         ),
-        notes=_NOTES,
     )
-    return speed, iterations
 
 
-def _cells(metrics: Mapping[str, Any] | None) -> Iterator[str]:
+def _name(run: MeasuredRun) -> str:
+    threads = run.signature["threads"]
+    return f"{run.pair}, {threads} {'thread' if threads == 1 else 'threads'}"
+
+
+def _metrics(run: MeasuredRun, algorithm: str) -> Mapping[str, Any]:
+    """The figures of an algorithm that starts from padding; none if it was not measured."""
+    method, block = _ALGORITHMS[algorithm]
+    wanted = {"method": method, "block": block, "guess": None if method == BASELINE else "pad"}
+    rows = (row["metrics"] for row in run.translators if wanted.items() <= row["settings"].items())
+    return next(rows, {})
+
+
+def _cells(run: MeasuredRun, algorithm: str) -> Iterator[str]:
+    metrics = _metrics(run, algorithm)
     for key, digits in (("speedup", 2), ("bleu", 1), ("chrf_of_baseline", 1)):
-        yield number(None if metrics is None else metrics[key], digits)
+        yield number(metrics.get(key), digits)
 
 
 def _printed(algorithm: str) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from flows.measuring.jacobi import GRIDS, JacobiRun, paper_tables
+from flows.measuring.jacobi import grids_of, paper_tables
+from flows.measuring.measured import MeasuredRun
 from flows.measuring.plan import make_plan, row_settings
 
 
-def a_run(threads: int, grids: Any = GRIDS) -> JacobiRun:
+def a_run(threads: int, *grids: dict[str, Any]) -> MeasuredRun:
     """Each row has saved as many passes as its number says."""
-    plan = make_plan({}, grids)
+    plan = make_plan({"to": "Portuguese"}, grids or grids_of(["1", "6"]))
     rows = [
         {
             "settings": {**row_settings(one), "mask_k": 0},
@@ -16,11 +17,11 @@ def a_run(threads: int, grids: Any = GRIDS) -> JacobiRun:
         }
         for place, one in enumerate(plan.variants)
     ]
-    return JacobiRun(rows, {"threads": threads}, "English", "Portuguese")
+    return MeasuredRun(plan, rows, {"threads": threads})
 
 
 def test_each_algorithm_is_found_in_each_run_and_stands_beside_the_papers() -> None:
-    speed, iterations = paper_tables([a_run(1), a_run(2)])
+    speed, iterations = paper_tables([a_run(1), a_run(2)], ["1", "6"])
     assert iterations.columns == ("", "en→pt, 1 thread", "en→pt, 2 threads", "the paper")
     assert iterations.rows == (
         ("Greedy", "0.00", "0.00", "1.00"),
@@ -36,5 +37,6 @@ def test_each_algorithm_is_found_in_each_run_and_stands_beside_the_papers() -> N
 
 def test_rows_that_do_not_start_from_padding_are_none_of_the_papers() -> None:
     methods = ("retranslate", "jacobi", "gs-jacobi")
-    _, iterations = paper_tables([a_run(1, [{"method": methods, "block": (3,), "guess": ("draft", "pad")}])])
+    grid = {"method": methods, "block": (3,), "guess": ("draft", "pad")}
+    (iterations,) = paper_tables([a_run(1, grid)], ["6"])
     assert [row[1] for row in iterations.rows] == ["0.00", "2.00", "–", "4.00", "–"]
