@@ -51,7 +51,7 @@ _NOTES = (
     "×: greedy decoding's time divided by the method's. to greedy: chrF of the outputs against greedy "
     "decoding's, 100 where all are equal.",
     "Iterations: greedy decoding's passes divided by the method's. The paper's last iteration of a block "
-    "confirms the one before; here no pass does only that.",
+    "confirms the one before; here no pass does only that, so there are fewer.",
     f"PJ here has m = {PARALLEL_LENGTH} unless the run says otherwise, in the paper the length of the greedy "
     "output.",
     "The paper's figures: Santilli et al. 2023, tables 1 and 6 (WMT14 and WMT16; Opus on a CPU, MBart50 on a "
