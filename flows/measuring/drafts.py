@@ -40,6 +40,7 @@ from operators.decoding.forward import Task, output_limit
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
+from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
@@ -47,7 +48,7 @@ from operators.prompts.prompt import Prompt
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed import Samples, Segmenter, silero
-from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
+from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.trajectory import (
     Memory,
     RememberedSession,
@@ -56,6 +57,7 @@ from operators.research.trajectory import (
     record,
     replay,
 )
+from operators.research.tree_draft import TwoBeams
 from operators.text import cleaned
 
 _KEY = "drafts"
@@ -92,12 +94,12 @@ def bench_drafts(job: BenchJob, settings: Settings, grid: Grid) -> None:
         raise UsageError("--task drafts needs a draft model; add --set translate.draft_model=MODEL")
     models = (Path(translate.draft_model), None if folder is None else Path(folder))
     check_distinct(job.written, [*job.sources, *models, *files_of(translate)])
-    adaptive = Prediction(length=translate.draft_length, branches=2)
+    adaptive = Prediction(length=translate.draft_length, branches=MAX_NODES)
     ways = _ways(grid.get("draft_length", _LENGTHS), grid.get("draft_threshold", _THRESHOLDS), adaptive)
     trajectories, costs, signature = (
         _on_texts(job, settings, ways) if folder is None else _on_speech(job, settings, Path(folder), ways)
     )
-    signature["drafting"] = f"length:{adaptive.length}|branches:{adaptive.branches}|reach:{adaptive.reach}"
+    signature["drafting"] = f"length:{adaptive.length}|nodes:{adaptive.nodes}"
     rows = rows_of(trajectories, [*costs, *map(_at_ratio, _RATIOS)])
     publish(Results(signature, rows, _tables(rows)), json=job.json, markdown=job.markdown)
 

@@ -15,7 +15,7 @@ from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
 from operators.models.pool import SessionPool
-from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
+from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.trajectory import (
     Memory,
     RememberedSession,
@@ -25,6 +25,7 @@ from operators.research.trajectory import (
     record,
     replay,
 )
+from operators.research.tree_draft import TwoBeams
 from tests.toy import ToyCache, ToyStore, prompts, run, toy_task
 
 Make = Callable[[Task], Drafter]
