@@ -2,12 +2,14 @@
 
 The texts are the finals of a corpus, translated from scratch, or utterances, transcribed from scratch by two
 Whisper models. Each model predicts only once after a prefix (`Memory`), so that all ways use the same
-predictions and give the same output. The tables show figures 11 to 13 and table II of SpecASR (Wei et al.
-2025).
+predictions and give the same output. The tables show figures 6a and 11 to 13 and table II of SpecASR (Wei et
+al. 2025), beside the authors' own figures, which are in ``specasr.toml``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -54,6 +56,7 @@ from operators.research.trajectory import (
     RememberedSession,
     Trajectory,
     autoregressive,
+    ranks,
     record,
     replay,
 )
@@ -62,8 +65,6 @@ from operators.text import cleaned
 
 _KEY = "drafts"
 _LENGTHS, _THRESHOLDS = (8, 16), (0.2, 0.4, 0.6, 0.8)
-# The cost of a pass of the main model in draft steps: the authors' three pairs of models.
-_RATIOS = (6.1, 8.8, 11.8)
 # Only whole utterances are decoded, and their ends do not depend on this interval.
 _INTERVAL_S = 10.0
 # How often each utterance's encoder is timed.
@@ -73,6 +74,12 @@ _TURNS = 3
 Ways = dict[str, Callable[[Task], Drafter]]
 
 
+@cache
+def printed() -> dict[str, Any]:
+    """The figures of the paper."""
+    return tomllib.loads(Path(__file__).with_name("specasr.toml").read_text(encoding="utf-8"))
+
+
 class Costs(NamedTuple):
     name: str
     draft: PassCosts
@@ -80,6 +87,17 @@ class Costs(NamedTuple):
     #: Additional cost of each text, however it is drafted: the encoders of speech models.
     draft_encoder: float = 0.0
     target_encoder: float = 0.0
+    #: The figures that the authors printed for such costs, in a sentence; or whether they are table II's.
+    note: str = ""
+    is_table: bool = False
+
+
+class Drafted(NamedTuple):
+    """What was measured on all texts."""
+
+    trajectories: list[Trajectory]
+    #: The rank of each token of the outputs in the draft model's predictions, from 1.
+    ranks: list[int]
 
 
 def bench_drafts(job: BenchJob, settings: Settings, grid: Grid) -> None:
@@ -96,12 +114,17 @@ def bench_drafts(job: BenchJob, settings: Settings, grid: Grid) -> None:
     check_distinct(job.written, [*job.sources, *models, *files_of(translate)])
     adaptive = Prediction(length=translate.draft_length, branches=MAX_NODES)
     ways = _ways(grid.get("draft_length", _LENGTHS), grid.get("draft_threshold", _THRESHOLDS), adaptive)
-    trajectories, costs, signature = (
+    drafted, costs, signature = (
         _on_texts(job, settings, ways) if folder is None else _on_speech(job, settings, Path(folder), ways)
     )
     signature["drafting"] = f"length:{adaptive.length}|nodes:{adaptive.nodes}"
-    rows = rows_of(trajectories, [*costs, *map(_at_ratio, _RATIOS)])
-    publish(Results(signature, rows, _tables(rows)), json=job.json, markdown=job.markdown)
+    costs += map(_of_pair, printed()["pairs"])
+    rows = rows_of(drafted.trajectories, costs)
+    wrong = Counter(rank for rank in drafted.ranks if rank > 1)
+    right = {"tokens": len(drafted.ranks), "ranks": {str(rank): wrong[rank] for rank in sorted(wrong)}}
+    tables = [*_tables(rows, costs), _ranks(right)]
+    rows.append({"settings": {"drafting": _RANKS}, "metrics": right})
+    publish(Results(signature, rows, tables), json=job.json, markdown=job.markdown)
 
 
 def _ways(lengths: Sequence[int], thresholds: Sequence[float], adaptive: Prediction) -> Ways:
@@ -123,8 +146,8 @@ def _ways(lengths: Sequence[int], thresholds: Sequence[float], adaptive: Predict
     return ways
 
 
-#: The results of a run: trajectories, costs on this machine, and the signature.
-_Found = tuple[list[Trajectory], list[Costs], dict[str, Any]]
+#: The results of a run, costs on this machine, and the signature.
+_Found = tuple[Drafted, list[Costs], dict[str, Any]]
 
 
 def _on_texts(job: BenchJob, settings: Settings, ways: Ways) -> _Found:
@@ -137,11 +160,11 @@ def _on_texts(job: BenchJob, settings: Settings, ways: Ways) -> _Found:
         draft = engine.draft_costs()
         costs = [] if draft is None else [Costs("in milliseconds as measured here", draft, engine.costs())]
         assert engine.drafts is not None, "the settings name a draft model"
-        made: list[Trajectory] = []
+        made = Drafted([], [])
         for text in runner.each(texts, "drafting", "texts"):
             task = _task(engine.prompt, text)
             with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as second:
-                made += _compared(task, Memory(session, task.prompt), Memory(second, task.prompt), ways)
+                _compare(task, Memory(session, task.prompt), Memory(second, task.prompt), ways, made)
         signature = sign(**of_translation(corpus, engine, translate))
     return made, costs, signature
 
@@ -153,10 +176,10 @@ def _task(prompt: Prompt, text: str) -> Task:
     return Task(tokens, (), prompt.stop, limit, is_final=True, source=source, piece=piece)
 
 
-def _compared(task: Task, first: Memory, second: Memory, ways: Ways) -> list[Trajectory]:
-    """The trajectories of one text; raises `RuntimeError` if a way does not give greedy decoding's output."""
+def _compare(task: Task, first: Memory, second: Memory, ways: Ways, made: Drafted) -> None:
+    """Add those of one text; raises `RuntimeError` if a way does not give greedy decoding's output."""
     greedy, _ = drive(retranslate(task), RememberedSession(first))
-    made = []
+    made.ranks.extend(ranks(greedy.tokens, second))
     for name, drafter in ways.items():
         method = decode(task, drafter(task))
         decoded, rounds = record(
@@ -164,8 +187,7 @@ def _compared(task: Task, first: Memory, second: Memory, ways: Ways) -> list[Tra
         )
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{name} gave {decoded.tokens}, greedy decoding {greedy.tokens}")
-        made.append(Trajectory(name, len(decoded.tokens), rounds))
-    return made
+        made.trajectories.append(Trajectory(name, len(decoded.tokens), rounds))
 
 
 def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _Found:
@@ -189,11 +211,11 @@ def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _
             raise InputError(f"{job.sources[0]}: no speech was found; check it, --limit and --skip")
         runner.doing("measuring what a pass costs", None)
         costs = _costs(encoders, utterances)
-        made: list[Trajectory] = []
+        made = Drafted([], [])
         for audio in runner.each(utterances, "drafting", "utterances"):
             encoded = [encode(audio) for encode in encoders]
             first, second = (Memory(PrefixSession(one), one.prompt) for one in encoded)
-            made += _compared(speech_task(encoded[0], (), is_final=True), first, second, ways)
+            _compare(speech_task(encoded[0], (), is_final=True), first, second, ways, made)
     signature = of_recordings(
         folder,
         clips,
@@ -240,10 +262,15 @@ def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
     return seconds
 
 
-def _at_ratio(ratio: float) -> Costs:
+def _of_pair(pair: dict[str, Any]) -> Costs:
     """The costs on a machine where a pass costs the same whatever it evaluates."""
-    name = f"in steps of the draft model, of which a pass costs {ratio:g} whatever it evaluates"
-    return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))
+    ratio, is_table = pair["ratio"], "over_plain" not in pair
+    name = f"{pair['name']}: in steps of the draft model, of which a pass costs {ratio:g}"
+    speeds = (
+        "SpecASR, figure 11: {over_autoregressive} as speedup, {over_plain} over plain speculative decoding"
+    )
+    note = "" if is_table else speeds.format(**pair)
+    return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)), note=note, is_table=is_table)
 
 
 def rows_of(trajectories: Sequence[Trajectory], costs: Sequence[Costs]) -> list[Row]:
@@ -267,6 +294,7 @@ def rows_of(trajectories: Sequence[Trajectory], costs: Sequence[Costs]) -> list[
             "draft_steps": draft_steps,
             "drafted": sum(one.drafted for one in rounds),
             "accepted": sum(one.accepted for one in rounds),
+            "accepted_lengths": _histogram(one.accepted for one in rounds),
             "ineffective_steps": draft_steps - sum(one.stepped for one in rounds),
             "times": [_times(own, one) for one in costs],
         }
@@ -288,24 +316,95 @@ def _times(trajectories: Sequence[Trajectory], costs: Costs) -> dict[str, Any]:
     return {"costs": costs.name, "draft": draft, "target": target, "speedup": speedup}
 
 
-def _tables(rows: Sequence[Row]) -> list[Table]:
-    first = max(1, rows[0]["metrics"]["ineffective_steps"])
+def _histogram(values: Iterable[int]) -> list[int]:
+    """How often each value occurs, from 0 on."""
+    counts = Counter(values)
+    return [counts[value] for value in range(max(counts, default=0) + 1)]
 
-    def of_first(row: Row) -> float:
-        return float(row["metrics"]["ineffective_steps"] / first)
 
-    steps = [*_STEPS, Column("of the first row's", of_first, 0, "%")]
-    made = [tabulated("What was done, means of a text", rows, steps)]
-    for number, one in enumerate(rows[0]["metrics"]["times"]):
-        times = [{**row["settings"], **row["metrics"]["times"][number]} for row in rows]
-        made.append(tabulated(f"What a text costs, {one['costs']}", times, _TIMES))
+_RANKS = "where the draft model's most probable token is wrong"
+
+
+def _tables(rows: Sequence[Row], costs: Sequence[Costs]) -> list[Table]:
+    plain = rows[0]["metrics"]
+
+    def ineffective(row: Row) -> float:
+        return float(row["metrics"]["ineffective_steps"] / max(1, plain["ineffective_steps"]))
+
+    def longer(row: Row) -> float:
+        return _mean_length(row["metrics"]) / max(1e-9, _mean_length(plain))
+
+    compared = [
+        _STEPS[0],
+        Column("accepted/round of the first row's", longer, 0, "%"),
+        _printed(lambda own: own.get("accepted_length_of_plain"), "", 0, "%"),
+        _per("accepted/drafted", "accepted", "drafted", 1, "%"),
+        _printed(lambda own: own.get("accepted_over_drafted"), "", 1, "%"),
+        Column("ineffective steps of the first row's", ineffective, 0, "%"),
+        _printed(lambda own: own.get("ineffective_of_plain"), "", 0, "%"),
+    ]
+    made = [
+        tabulated("What was done, means of a text", rows, _STEPS),
+        tabulated("The same, relative", rows, compared),
+        tabulated("How many tokens of a round are accepted, share of the rounds", rows, _LENGTH_COLUMNS),
+    ]
+    for number, one in enumerate(costs):
+        times = [{**row, **row["metrics"]["times"][number]} for row in rows]
+        notes = (one.note,) if one.note else ()
+        columns = [*_TIMES, *(_TABLE if one.is_table else ())]
+        made.append(tabulated(f"What a text costs, {one.name}", times, columns, notes=notes))
     return made
+
+
+def _ranks(right: dict[str, Any]) -> Table:
+    """Figure 13b."""
+    counts = {int(rank): count for rank, count in right["ranks"].items()}
+    wrong = sum(counts.values())
+    shares = [counts.get(rank, 0) / max(1, wrong) for rank in range(2, _LAST_RANK + 1)]
+    own = [f"{100 * share:.1f} %" for share in (*shares, max(0.0, 1 - sum(shares)) if wrong else 0.0)]
+    columns = ("", *(f"rank {rank}" for rank in range(2, _LAST_RANK + 1)), "later")
+    rows = (
+        (f"{wrong} of {right['tokens']} tokens", *own),
+        ("SpecASR, figure 13b", printed()["ranks"]["second"], *[""] * (len(own) - 1)),
+    )
+    return Table(f"Rank of the true token {_RANKS}", columns, rows)
 
 
 def _per(heading: str, name: str, whole: str, digits: int = 1, unit: str = "") -> Column:
     return Column(heading, lambda row: row["metrics"][name] / max(1, row["metrics"][whole]), digits, unit)
 
 
+def _mean_length(metrics: dict[str, Any]) -> float:
+    return float(metrics["accepted"] / max(1, metrics["rounds"]))
+
+
+def _printed(
+    figure: Callable[[dict[str, Any]], float | None], of: str, digits: int, unit: str = ""
+) -> Column:
+    """A figure of the paper for a technique, beside our column ``of``."""
+
+    def value(row: Row) -> float | None:
+        own = printed()["ways"].get(row["settings"]["drafting"])
+        return None if own is None else figure(own)
+
+    return Column(f"SpecASR: {of}" if of else "SpecASR", value, digits, unit)
+
+
+def _between(least: int, most: int | None) -> Column:
+    """The share of rounds in which so many tokens are accepted."""
+
+    def share(row: Row) -> float:
+        return sum(row["metrics"]["accepted_lengths"][least:most]) / max(1, row["metrics"]["rounds"])
+
+    heading = f"{least}+" if most is None else str(least) if most == least + 1 else f"{least}–{most - 1}"
+    return Column(heading, share, 0, "%")
+
+
+def _share(times: dict[str, Any]) -> float:
+    return float(times["draft"] / max(1e-9, times["draft"] + times["target"]))
+
+
+_LAST_RANK = 5
 _STEPS = (
     Column("drafting", "settings.drafting"),
     _per("rounds", "rounds", "texts"),
@@ -313,15 +412,22 @@ _STEPS = (
     _per("drafted", "drafted", "texts"),
     _per("accepted", "accepted", "texts"),
     _per("accepted/round", "accepted", "rounds", 2),
-    _per("accepted/drafted", "accepted", "drafted", 1, "%"),
     _per("ineffective steps", "ineffective_steps", "texts"),
 )
+_BOUNDS = (0, 1, 3, 5, 9, 13, 17, 25)
+_LENGTH_COLUMNS = (_STEPS[0], *map(_between, _BOUNDS, (*_BOUNDS[1:], None)))
 _TIMES = (
-    Column("drafting", "drafting"),
+    _STEPS[0],
     Column("draft", "draft", 0),
     Column("target", "target", 0),
     Column("total", lambda row: row["draft"] + row["target"], 0),
-    Column("draft's share", lambda row: row["draft"] / max(1e-9, row["draft"] + row["target"]), 0, "%"),
+    Column("draft's share", _share, 0, "%"),
     Column("speedup", "speedup", 2),
     Column("over the first row", "speedup_over_first", 2),
+)
+_TABLE = (
+    _printed(_share, "share", 0, "%"),
+    _printed(
+        lambda own: float(printed()["ways"]["plain, 8"]["total"] / own["total"]), "over the first row", 2
+    ),
 )

@@ -246,7 +246,7 @@ class ModelDrafts:
         return predicted(rows[-1]) if len(rows) else None, None
 
     def _regeneration(self, output: Sequence[int]) -> _Regeneration | None:
-        """The branch that ``output`` has just left, to be extended; None if there is none, or if it cannot."""
+        """The branch that ``output`` has just left, to be extended; None if there is none or it cannot be."""
         rest = self._rest
         is_fresh = bool(rest.steps) and rest.place == len(output) - 1
         if not (is_fresh and self._holds_branches and self._may_extend(output, len(rest.steps) + 1)):

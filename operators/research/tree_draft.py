@@ -141,7 +141,7 @@ class TreeBuilder:
         return node
 
     def end(self, node: int) -> None:
-        """Note that the draft model predicts the end of the output after ``node``, if there is such a node."""
+        """Note that the draft model predicts the end of the output after ``node``, if not the root."""
         if node != ROOT:
             self.steps[node] = self.steps[node]._replace(ends=True)
 
