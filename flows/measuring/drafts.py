@@ -266,9 +266,7 @@ def _of_pair(pair: dict[str, Any]) -> Costs:
     """The costs on a machine where a pass costs the same whatever it evaluates."""
     ratio, is_table = pair["ratio"], "over_plain" not in pair
     name = f"{pair['name']}: in steps of the draft model, of which a pass costs {ratio:g}"
-    speeds = (
-        "SpecASR, figure 11: {over_autoregressive} as speedup, {over_plain} over plain speculative decoding"
-    )
+    speeds = "SpecASR, figure 11: speedup {over_autoregressive}, over plain decoding {over_plain}"
     note = "" if is_table else speeds.format(**pair)
     return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)), note=note, is_table=is_table)
 
@@ -287,7 +285,7 @@ def rows_of(trajectories: Sequence[Trajectory], costs: Sequence[Costs]) -> list[
     for way, own in by_way.items():
         rounds = [one for trajectory in own for one in trajectory.rounds]
         draft_steps = sum(len(one.steps) for one in rounds)
-        metrics = {
+        metrics: dict[str, Any] = {
             "texts": len(own),
             "tokens": sum(trajectory.tokens for trajectory in own),
             "rounds": len(rounds),
@@ -298,12 +296,21 @@ def rows_of(trajectories: Sequence[Trajectory], costs: Sequence[Costs]) -> list[
             "ineffective_steps": draft_steps - sum(one.stepped for one in rounds),
             "times": [_times(own, one) for one in costs],
         }
+        metrics["accepted_over_drafted"] = metrics["accepted"] / max(1, metrics["drafted"])
         rows.append({"settings": {"drafting": way}, "metrics": metrics})
-    for row in rows:
-        for first, time in zip(rows[0]["metrics"]["times"], row["metrics"]["times"], strict=True):
+    first = rows[0]["metrics"]
+    for metrics in (row["metrics"] for row in rows):
+        metrics["accepted_per_round_of_first"] = _ratio(metrics, first, "accepted", "rounds")
+        metrics["ineffective_steps_of_first"] = _ratio(metrics, first, "ineffective_steps", "texts")
+        for before, time in zip(first["times"], metrics["times"], strict=True):
             total = time["draft"] + time["target"]
-            time["speedup_over_first"] = (first["draft"] + first["target"]) / max(1e-9, total)
+            time["speedup_over_first"] = (before["draft"] + before["target"]) / max(1e-9, total)
     return rows
+
+
+def _ratio(metrics: dict[str, Any], first: dict[str, Any], name: str, per: str) -> float:
+    """How large a mean is, as a multiple of that of the first row."""
+    return float(metrics[name] / max(1, metrics[per]) / max(1e-9, first[name] / max(1, first[per])))
 
 
 def _times(trajectories: Sequence[Trajectory], costs: Costs) -> dict[str, Any]:
@@ -326,27 +333,10 @@ _RANKS = "where the draft model's most probable token is wrong"
 
 
 def _tables(rows: Sequence[Row], costs: Sequence[Costs]) -> list[Table]:
-    plain = rows[0]["metrics"]
-
-    def ineffective(row: Row) -> float:
-        return float(row["metrics"]["ineffective_steps"] / max(1, plain["ineffective_steps"]))
-
-    def longer(row: Row) -> float:
-        return _mean_length(row["metrics"]) / max(1e-9, _mean_length(plain))
-
-    compared = [
-        _STEPS[0],
-        Column("accepted/round of the first row's", longer, 0, "%"),
-        _printed(lambda own: own.get("accepted_length_of_plain"), "", 0, "%"),
-        _per("accepted/drafted", "accepted", "drafted", 1, "%"),
-        _printed(lambda own: own.get("accepted_over_drafted"), "", 1, "%"),
-        Column("ineffective steps of the first row's", ineffective, 0, "%"),
-        _printed(lambda own: own.get("ineffective_of_plain"), "", 0, "%"),
-    ]
     made = [
         tabulated("What was done, means of a text", rows, _STEPS),
-        tabulated("The same, relative", rows, compared),
-        tabulated("How many tokens of a round are accepted, share of the rounds", rows, _LENGTH_COLUMNS),
+        tabulated("The same, relative", rows, _RELATIVE),
+        tabulated("How many tokens of a round are accepted, share of the rounds", rows, _LENGTHS_ACCEPTED),
     ]
     for number, one in enumerate(costs):
         times = [{**row, **row["metrics"]["times"][number]} for row in rows]
@@ -374,27 +364,29 @@ def _per(heading: str, name: str, whole: str, digits: int = 1, unit: str = "") -
     return Column(heading, lambda row: row["metrics"][name] / max(1, row["metrics"][whole]), digits, unit)
 
 
-def _mean_length(metrics: dict[str, Any]) -> float:
-    return float(metrics["accepted"] / max(1, metrics["rounds"]))
-
-
 def _printed(
-    figure: Callable[[dict[str, Any]], float | None], of: str, digits: int, unit: str = ""
+    figure: Callable[[dict[str, Any]], float | None], heading: str, digits: int, unit: str
 ) -> Column:
-    """A figure of the paper for a technique, beside our column ``of``."""
+    """A figure of the paper for a technique."""
 
     def value(row: Row) -> float | None:
         own = printed()["ways"].get(row["settings"]["drafting"])
         return None if own is None else figure(own)
 
-    return Column(f"SpecASR: {of}" if of else "SpecASR", value, digits, unit)
+    return Column(heading, value, digits, unit)
+
+
+def _beside(heading: str, name: str, digits: int) -> list[Column]:
+    """A share, and the same in the paper."""
+    own = Column(heading, f"metrics.{name}", digits, "%")
+    return [own, _printed(lambda figures: figures.get(name), "SpecASR", digits, "%")]
 
 
 def _between(least: int, most: int | None) -> Column:
     """The share of rounds in which so many tokens are accepted."""
 
     def share(row: Row) -> float:
-        return sum(row["metrics"]["accepted_lengths"][least:most]) / max(1, row["metrics"]["rounds"])
+        return float(sum(row["metrics"]["accepted_lengths"][least:most]) / max(1, row["metrics"]["rounds"]))
 
     heading = f"{least}+" if most is None else str(least) if most == least + 1 else f"{least}–{most - 1}"
     return Column(heading, share, 0, "%")
@@ -414,8 +406,14 @@ _STEPS = (
     _per("accepted/round", "accepted", "rounds", 2),
     _per("ineffective steps", "ineffective_steps", "texts"),
 )
+_RELATIVE = (
+    _STEPS[0],
+    *_beside("accepted/drafted", "accepted_over_drafted", 1),
+    *_beside("accepted/round of the first row's", "accepted_per_round_of_first", 0),
+    *_beside("ineffective steps of the first row's", "ineffective_steps_of_first", 0),
+)
 _BOUNDS = (0, 1, 3, 5, 9, 13, 17, 25)
-_LENGTH_COLUMNS = (_STEPS[0], *map(_between, _BOUNDS, (*_BOUNDS[1:], None)))
+_LENGTHS_ACCEPTED = (_STEPS[0], *map(_between, _BOUNDS, (*_BOUNDS[1:], None)))
 _TIMES = (
     _STEPS[0],
     Column("draft", "draft", 0),
@@ -425,9 +423,10 @@ _TIMES = (
     Column("speedup", "speedup", 2),
     Column("over the first row", "speedup_over_first", 2),
 )
+#: Table II.
 _TABLE = (
-    _printed(_share, "share", 0, "%"),
+    _printed(_share, "SpecASR: share", 0, "%"),
     _printed(
-        lambda own: float(printed()["ways"]["plain, 8"]["total"] / own["total"]), "over the first row", 2
+        lambda own: float(printed()["ways"]["plain, 8"]["total"] / own["total"]), "over its first", 2, ""
     ),
 )

@@ -212,6 +212,13 @@ def test_the_rejected_branch_is_extended_in_the_passes_that_regenerate_until_the
     assert spoken(said, after, Prediction(length=8, recycles=False))[1].draft_passes == 8 + 8 + 2
 
 
+def test_a_model_that_can_hold_no_branches_is_asked_for_none() -> None:
+    task = Task(PROMPT, (), frozenset([END]), 30)
+    draft = Says(PROMPT, script([1, 9, 3, 4, 5, 6, 7, 8]))
+    drive(decode(task, ModelDrafts(task, Prediction(nodes=0))), Says(PROMPT, script(TEXT)), draft)
+    assert not any(tree.size for _, tree in draft.asked)
+
+
 def test_a_tree_branches_where_the_model_is_unsure_and_goes_on_with_the_trunk_where_it_meets() -> None:
     said = [1, 2, 9, 4, 5, 6, 7, 8]
     drafted = script(TEXT, {2: (0.3, 9), 5: (0.35, 11)})
