@@ -241,6 +241,16 @@ def test_a_trunk_goes_on_past_all_uncertain_places_each_of_which_has_a_branch() 
     assert tree.tokens[tree.trunk : tree.trunk + 3] == (21, 23, 25)
 
 
+def test_the_rejected_part_of_a_tree_is_in_the_next_one_and_branches_there_again() -> None:
+    drafted = script([1, 9, 3, 4, 5, 6, 7, 8], {4: (0.3, 25)})
+    _, cost, target = spoken(TEXT, drafted, Prediction(branches=9))
+    known, tree = target.asked[1]
+    assert (known, tree.tokens[: tree.trunk]) == (TEXT[:2], tuple(TEXT[2:]))
+    assert len(tree.walk([3, 4, 25, 6, 7, 8])) == 6
+    # The first tree, its branch to the 6; then one step says 3, and a new branch is as long.
+    assert cost.draft_passes == (9 + 1) + (1 + 1)
+
+
 def branching(**said: dict[int, Said]) -> Callable[[tuple[int, ...]], Said]:
     """Says the trunk 1, 2, 3, …; after tokens, spelled as in ``_1_20``, what is given by its place."""
 
