@@ -51,6 +51,7 @@ from operators.recognizers.whisper.model import Encoded, WhisperModel, load_mode
 from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed import Samples, Segmenter, silero
 from operators.research.draft_model import ModelDrafts, Prediction
+from operators.research.respelled import Respelled, Spelling, spelled
 from operators.research.trajectory import (
     Memory,
     RememberedSession,
@@ -164,7 +165,8 @@ def _on_texts(job: BenchJob, settings: Settings, ways: Ways) -> _Found:
         for text in runner.each(texts, "drafting", "texts"):
             task = _task(engine.prompt, text)
             with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as second:
-                _compare(task, Memory(session, task.prompt), Memory(second, task.prompt), ways, made)
+                memories = Memory(session, task.prompt), Memory(second, task.prompt)
+                _compare(_Pair(task, memories[0], task, memories[1]), ways, made)
         signature = sign(**of_translation(corpus, engine, translate))
     return made, costs, signature
 
@@ -176,15 +178,38 @@ def _task(prompt: Prompt, text: str) -> Task:
     return Task(tokens, (), prompt.stop, limit, is_final=True, source=source, piece=piece)
 
 
-def _compare(task: Task, first: Memory, second: Memory, ways: Ways, made: Drafted) -> None:
-    """Add those of one text; raises `RuntimeError` if a way does not give greedy decoding's output."""
-    greedy, _ = drive(retranslate(task), RememberedSession(first))
-    made.ranks.extend(ranks(greedy.tokens, second))
-    for name, drafter in ways.items():
-        method = decode(task, drafter(task))
-        decoded, rounds = record(
-            method, task, RememberedSession(first), RememberedSession(second), second.prompt
-        )
+class _Pair(NamedTuple):
+    """What the two models of a pair make of one text or utterance: the second one drafts."""
+
+    task: Task
+    memory: Memory
+    #: The draft model's own task, memory, and vocabulary if it is another one, after the main model's.
+    draft_task: Task
+    draft: Memory
+    vocabularies: tuple[Spelling, Spelling] | None = None
+
+    def drafter(self, way: Callable[[Task], Drafter]) -> Drafter:
+        drafter = way(self.draft_task)
+        if self.vocabularies is None:
+            return drafter
+        model, own = self.vocabularies
+        return Respelled(drafter, own, model)
+
+    def in_own_tokens(self, output: Sequence[int]) -> Sequence[int]:
+        if self.vocabularies is None:
+            return output
+        model, own = self.vocabularies
+        return own.tokenize(spelled(model, output))
+
+
+def _compare(pair: _Pair, ways: Ways, made: Drafted) -> None:
+    """Add a text's figures; raises `RuntimeError` if a way does not give greedy decoding's output."""
+    greedy, _ = drive(retranslate(pair.task), RememberedSession(pair.memory))
+    made.ranks.extend(ranks(pair.in_own_tokens(greedy.tokens), pair.draft))
+    for name, way in ways.items():
+        method = decode(pair.task, pair.drafter(way))
+        sessions = RememberedSession(pair.memory), RememberedSession(pair.draft)
+        decoded, rounds = record(method, pair.task, *sessions, pair.draft.prompt)
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{name} gave {decoded.tokens}, greedy decoding {greedy.tokens}")
         made.trajectories.append(Trajectory(name, len(decoded.tokens), rounds))
@@ -196,11 +221,7 @@ def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _
     with running() as runner:
         runner.doing("loading the models", None)
         models: list[WhisperModel] = [load_model(str(one.absolute()), threads) for one in (folder, draft)]
-        vocabularies = [model.files.vocabulary for model in models]
-        if not vocabularies[0].spells_like(vocabularies[1]):
-            raise UsageError(
-                f"{draft} has another vocabulary than {folder}; choose a draft model with the same"
-            )
+        vocabularies = (models[0].files.vocabulary, models[1].files.vocabulary)
         encoders = [
             partial(model.encode, prompt=vocabulary.prompt(language(translate.source)))
             for model, vocabulary in zip(models, vocabularies, strict=True)
@@ -214,8 +235,10 @@ def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _
         made = Drafted([], [])
         for audio in runner.each(utterances, "drafting", "utterances"):
             encoded = [encode(audio) for encode in encoders]
+            tasks = [speech_task(one, (), is_final=True) for one in encoded]
             first, second = (Memory(PrefixSession(one), one.prompt) for one in encoded)
-            _compare(speech_task(encoded[0], (), is_final=True), first, second, ways, made)
+            spellings = None if vocabularies[0].spells_like(vocabularies[1]) else vocabularies
+            _compare(_Pair(tasks[0], first, tasks[1], second, spellings), ways, made)
     signature = of_recordings(
         folder,
         clips,
