@@ -39,7 +39,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     recycles: bool = True
     #: Maximum number of branches of a tree; 0 predicts a single sequence.
     branches: int = 0
-    #: Maximum number of nodes of a tree.
+    #: Maximum number of nodes of a tree of either model; 0 if their sessions hold no branches.
     nodes: int = MAX_NODES
 
 
