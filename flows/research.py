@@ -8,6 +8,7 @@ from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
+from operators.decoding.tree import MAX_NODES
 from operators.errors import UsageError
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.heads import HeadProposals, Heads
@@ -45,8 +46,12 @@ def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
 def prediction(settings: TranslateSettings) -> Prediction:
     from flows.engine.sessions import branches  # which loads llama.cpp
 
+    held = branches(settings)
     return Prediction(
-        length=settings.draft_length, threshold=settings.draft_threshold, branches=branches(settings)
+        length=settings.draft_length,
+        threshold=settings.draft_threshold,
+        branches=held if settings.draft_tree else 0,
+        nodes=MAX_NODES if held else 0,
     )
 
 

@@ -19,15 +19,16 @@ from operators.seq2seq.store import PairStore
 
 #: Maximum number of sequences in llama.cpp.
 MAX_SEQUENCES = 256
-#: Maximum number of branches of a tree.
-BRANCHES = 2
+#: Maximum number of branches of a tree, and of those of a draft model that regenerates beside a branch.
+BRANCHES, REGENERATING = 16, 2
 
 
 def branches(settings: TranslateSettings) -> int:
-    """The maximum number of branches of a draft tree, besides its trunk."""
+    """The maximum number of branches of the trees of a draft model, besides the trunk."""
     # Rooms that share passes have no trees.
-    is_tree = settings.draft_model is not None and settings.draft_tree and settings.rooms is None
-    return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
+    if settings.draft_model is None or settings.rooms is not None:
+        return 0
+    return min(BRANCHES if settings.draft_tree else REGENERATING, MAX_SEQUENCES - 1 - settings.sessions)
 
 
 def sequences(settings: TranslateSettings, model: LlamaModel, heads: int) -> int:

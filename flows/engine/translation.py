@@ -288,7 +288,7 @@ def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Pro
         tail += max(one.room for one in notes)
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
-    nodes = MAX_NODES if settings.draft_tree else 0
+    nodes = MAX_NODES if settings.draft_model is not None else 0
     # All cells are turned where tokens are kept, and segments that are open at the same time are rarely as
     # long: where they are, sessions are evicted, the oldest first, and evaluated again when next used.
     # In the middle of a pass that is too late for a memory that cannot be cut.

@@ -3,151 +3,44 @@
 Its drafts are verified exactly: it saves passes and changes no output. The techniques are those of SpecASR,
 section IV:
 
-- A prediction ends where the draft model is not sure (adaptive single-sequence prediction, IV-A).
-- The rejected rest of a draft is kept as a branch. New tokens are compared with it at the same and at
-  adjacent places; where one matches, the branches merge, and the rest of the old one is drafted again without
-  a step of the draft model (draft recycling, IV-B).
-- At places of the predicted trunk where the draft model was unsure, its second most probable token starts a
-  branch. One pass of the draft model extends all branches by one node; a branch that meets the trunk
-  continues like it without further steps (two-pass sparse tree, IV-C).
-
-A beam search of two is one of the methods that the authors compare with (figure 11).
+- Adaptive single-sequence prediction (IV-A): a prediction ends with its first uncertain token.
+- Draft sequence recycling (IV-B): the rejected rest of a draft is kept as a branch. In one pass with tree
+  attention, the draft model extends the end of the branch and regenerates a token at the divergence. New
+  tokens are compared with the branch at the same and at adjacent places; where one matches, the branches
+  merge, and the rest of the old one is drafted again without a step. So the branch has grown while the draft
+  model regenerated.
+- Two-pass sparse-tree prediction (IV-C): the first pass predicts the whole trunk and marks its uncertain
+  places. In the second pass, the second most probable token of each place starts a branch. One pass of the
+  draft model extends all branches by one node, until they merge into the trunk or into another branch, and
+  continue like it without further steps. The rejected part of a tree is recycled in the next one.
 """
 
-from collections.abc import Container, Generator, Sequence
-from math import log
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
-from typing_extensions import override
 
-from operators.decoding.drafts import Draft, Drafting, Verified
-from operators.decoding.forward import (
-    AskDraftModel,
-    Forward,
-    Logits,
-    Origin,
-    Request,
-    Task,
-    TreeForward,
-    best_tokens,
-)
+from operators.decoding.drafts import Drafting, Verified
+from operators.decoding.forward import AskDraftModel, Forward, Logits, Origin, Request, Task, TreeForward
 from operators.decoding.tree import MAX_NODES, ROOT, TokenTree
-
-
-class TreeDraft(Draft, frozen=True):
-    """The nodes of a tree; without branches, a usual draft."""
-
-    parents: tuple[int, ...] = ()
-    #: The source of each token, if the sources differ.
-    origins: tuple[Origin, ...] = ()
-
-    @property
-    def tree(self) -> TokenTree:
-        return TokenTree(self.tokens, self.parents)
-
-    @override
-    def origin_of(self, node: int) -> Origin:
-        return self.origins[node] if self.origins else self.origin
-
-    @override
-    def within(self, room: int, stop: Container[int]) -> "TreeDraft":
-        nodes: list[int] = []
-        there = {ROOT}
-        for node, depth in enumerate(self.tree.depths):
-            if self.parents[node] in there and depth < room and self.tokens[node] not in stop:
-                nodes.append(node)
-                there.add(node)
-        return self._only(nodes)
-
-    @override
-    def request(self, task: Task, output: Sequence[int]) -> Request:
-        if self.tree.is_chain:
-            return Draft.request(self, task, output)
-        tokens = [*task.prompt, *output]
-        return TreeForward(tokens, self.tree, len(tokens) - 1, len(task.prompt), task.kept)
-
-    @override
-    def verified(self, begin: int, rows: Logits) -> Verified:
-        """If there are more nodes than rows, only the first nodes are judged."""
-        judged = self._only(range(min(len(self.tokens), len(rows) - 1)))
-        if judged.tree.is_chain:
-            return Draft.verified(judged, begin, rows)
-        choices = best_tokens(rows)
-        return Verified(begin, judged, judged._walk(rows, choices), choices, rows)
-
-    def _only(self, nodes: Sequence[int]) -> "TreeDraft":
-        """The draft restricted to ``nodes``, which must contain the parents of all its members."""
-        if len(nodes) == len(self.tokens):
-            return self
-        numbers = {ROOT: ROOT} | {node: number for number, node in enumerate(nodes)}
-        return msgspec.structs.replace(
-            self,
-            tokens=tuple(self.tokens[node] for node in nodes),
-            parents=tuple(numbers[self.parents[node]] for node in nodes),
-            origins=tuple(self.origins[node] for node in nodes) if self.origins else (),
-        )
-
-    def _walk(self, rows: Logits, choices: Sequence[int]) -> list[int]:
-        """From each node, go to the child that is the model's choice, else to the first that is accepted."""
-        path: list[int] = []
-        node, tree = ROOT, self.tree
-        while True:
-            best, row = choices[node + 1], rows[node + 1]
-            following = tree.child(node, best)
-            if following is None:
-                accepted = (
-                    one for one in tree.children(node) if self.acceptance.accepts(row, best, tree.tokens[one])
-                )
-                following = next(accepted, None)
-            if following is None:
-                return path
-            path.append(following)
-            node = following
+from operators.research.tree_draft import Step, TreeBuilder, TreeDraft, predicted
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """How a draft model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
 
-    #: Maximum number of tokens drafted at a time.
+    #: Maximum number of tokens of a path.
     length: int = 24
-    #: A prediction ends with the first less probable token, which is included because its step is done and
-    #: verifying it costs little. At 0 a prediction always has its full length, as in plain speculative
-    #: decoding.
+    #: A less probable token is uncertain: it ends a single sequence, which includes it because its step is
+    #: done and verifying it costs little, and begins a branch of a tree. At 0 none is, as in plain
+    #: speculative decoding.
     threshold: float = 0.4
     #: Whether the rejected rest of a draft is reused where a new one meets it.
     recycles: bool = True
-    #: Number of improbable tokens at which the second most probable one is tried too. The prediction ends
-    #: with the next improbable one. 0 is a single sequence.
+    #: Maximum number of branches of a tree; 0 predicts a single sequence.
     branches: int = 0
-    #: A branch that has not met the trunk after this many tokens ends.
-    reach: int = 3
-    #: Maximum number of nodes in a tree.
+    #: Maximum number of nodes of a tree of either model; 0 if their sessions hold no branches.
     nodes: int = MAX_NODES
-
-
-class Step(NamedTuple):
-    token: int
-    #: Its probability: SpecASR's normalised logit.
-    p: float = 1.0
-    #: The second most probable token; None if it cannot be trusted.
-    second: int | None = None
-    p_second: float = 0.0
-
-
-def predicted(row: NDArray[np.float32]) -> Step | None:
-    """The most probable token of a row, which is overwritten; None if the logits are not finite."""
-    best = int(row.argmax())
-    top = float(row[best])
-    if not np.isfinite(top):
-        return None
-    total = float(np.exp(row - top).sum())
-    row[best] = -np.inf
-    second = int(row.argmax())
-    p_second = float(np.exp(row[second] - top)) / total
-    return Step(best, 1.0 / total, second if p_second > 0.0 else None, p_second)
 
 
 #: Where a token is searched for: at its own place first, then one later and one earlier in the branch.
@@ -160,19 +53,19 @@ class Rest(NamedTuple):
     #: Place of the first one in the output.
     place: int = 0
     steps: tuple[Step, ...] = ()
-    #: Whether the model would not continue after them: it was unsure there, or predicted the end.
-    is_whole: bool = False
+    #: Whether the draft model predicts the end of the output after them.
+    ended: bool = False
 
     def after(self, place: int, token: int) -> "Rest | None":
         """What follows ``token`` at a new output's ``place``; None if the branch does not have it there."""
         for shift in _SHIFTS:
             number = place - self.place + shift
             if 0 <= number < len(self.steps) and self.steps[number].token == token:
-                return Rest(place + 1, self.steps[number + 1 :], self.is_whole)
+                return Rest(place + 1, self.steps[number + 1 :], self.ended)
         return None
 
 
-def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bool) -> Rest:
+def rejected(verified: Verified, steps: tuple[Step, ...] | None) -> Rest:
     """The rest of a draft from its first rejected token on; ``steps`` are its nodes, if predicted.
 
     Of several branches the one drafted first counts. If a branch was accepted to its end, the rest is what
@@ -187,39 +80,81 @@ def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bo
         nodes.append(node)
     nodes = nodes or list(range(verified.accepted_length, tree.trunk))
     known = steps or tuple(Step(token) for token in tree.tokens)
-    return Rest(verified.begin + verified.accepted_length, tuple(known[node] for node in nodes), is_whole)
+    rest = tuple(known[node] for node in nodes)
+    return Rest(verified.begin + verified.accepted_length, rest, bool(rest) and rest[-1].ends)
 
 
-class _TreeBuilder:
-    def __init__(self) -> None:
-        self.steps: list[Step] = []
-        self._parents: list[int] = []
-        self._origins: list[Origin] = []
+class _Regeneration:
+    """Two places in one pass of the draft model: the end of a branch, and the new tokens beside it (IV-B).
 
-    def add(self, parent: int, step: Step, origin: Origin = Origin.MODEL) -> int:
-        """Let ``step`` follow ``parent``; returns its number, which may be that of an existing node."""
-        node = self.tree.child(parent, step.token)
-        if node is None:
-            node = self.size
-            self.steps.append(step)
-            self._parents.append(parent)
-            self._origins.append(origin)
-        return node
+    Args:
+        known: The tokens before both.
+        rest: The branch.
+        own: The model's own token, which follows ``known`` instead.
+    """
+
+    def __init__(self, known: Sequence[int], rest: Rest, own: int) -> None:
+        self._known = known
+        self._tree = TreeBuilder()
+        for step in rest.steps:
+            self._tree.add(self._tree.size - 1, step)
+        self._ends = self._tree.size - 1, self._tree.add(ROOT, Step(own))
 
     @property
     def size(self) -> int:
-        return len(self.steps)
+        return self._tree.size
 
     @property
-    def tree(self) -> TokenTree:
-        return TokenTree(tuple(step.token for step in self.steps), tuple(self._parents))
+    def request(self) -> TreeForward:
+        """Its answer has two rows, after the branch and after the new tokens."""
+        return TreeForward(self._known, self._tree.tree, len(self._known) + self.size - 2)
+
+    def grow(self, extension: Step, new: Step) -> None:
+        branch, beside = self._ends
+        self._ends = self._tree.add(branch, extension), self._tree.add(beside, new)
+
+
+class _Line:
+    """The trunk or a branch of a tree: ``nodes`` one after another, the first one at ``place``."""
+
+    def __init__(self, place: int, nodes: list[int]) -> None:
+        self.place = place
+        self.nodes = nodes
+        # The line that it has met, and the number of the node there that it shares.
+        self._met: tuple[_Line, int] | None = None
 
     @property
-    def draft(self) -> TreeDraft | None:
-        tree = self.tree
-        if not tree.size:
-            return None
-        return TreeDraft(tree.tokens, Origin.MODEL, parents=tree.parents, origins=tuple(self._origins))
+    def end(self) -> int:
+        """The place after its last node."""
+        return self.place + len(self.nodes)
+
+    @property
+    def rest(self) -> list[int]:
+        """The nodes of other lines that it continues with; empty if it has met none."""
+        return [] if self._met is None else self._met[0].after(self._met[1])
+
+    def after(self, number: int) -> list[int]:
+        return [*self.nodes[number + 1 :], *self.rest]
+
+    def _follows(self, other: "_Line") -> bool:
+        line: _Line | None = self
+        while line is not None and line is not other:
+            line = None if line._met is None else line._met[0]
+        return line is other
+
+    def meets(self, lines: Sequence["_Line"], steps: Sequence[Step]) -> bool:
+        """Whether its last token is in another line, at the same or an adjacent place after its start."""
+        token, place = steps[self.nodes[-1]].token, self.end - 1
+        for line in lines:
+            if line._follows(self):
+                continue
+            for shift in _SHIFTS:
+                number = place + shift - line.place
+                is_there = place + shift >= self.place and 0 <= number < len(line.nodes)
+                if is_there and steps[line.nodes[number]].token == token:
+                    self._met = line, number
+                    return True
+        return False
 
 
 class ModelDrafts:
@@ -229,143 +164,142 @@ class ModelDrafts:
         self._task = task
         self._prediction = prediction
         self._rest = Rest()
-        # The predictions behind the last draft's nodes, and whether nothing was to follow its trunk.
+        # The predictions behind the last draft's nodes.
         self._offered: tuple[Step, ...] = ()
-        self._is_whole = False
+        # Whether the draft model's session can hold branches, as far as known.
+        self._holds_branches = True
 
     def learn(self, verified: Verified) -> None:
         if not self._prediction.recycles or verified.own is None:
             return
         is_own = verified.draft.origin is Origin.MODEL
-        steps = self._offered if is_own else None
-        rest = rejected(verified, steps, is_whole=is_own and self._is_whole)
+        rest = rejected(verified, self._offered if is_own else None)
         if rest.steps:
             self._rest = rest
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        builder = _TreeBuilder()
-        self._is_whole = yield from self._predict(output, builder)
+        builder = TreeBuilder()
+        yield from self._first_pass(output, builder)
         if builder.size and self._prediction.branches:
-            yield from self._branch(output, builder)
+            yield from self._second_pass(output, builder)
         self._offered = tuple(builder.steps)
         return builder.draft
 
-    def _predict(self, output: Sequence[int], builder: _TreeBuilder) -> Generator[Request, Logits, bool]:
-        """Grow the trunk, the greedy sequence; returns whether it ended for another reason than length."""
-        begin, room = len(output), min(self._prediction.length, self._task.limit - len(output))
+    def _room(self, output: Sequence[int]) -> int:
+        return min(self._prediction.length, self._task.limit - len(output))
+
+    def _first_pass(self, output: Sequence[int], trunk: TreeBuilder) -> Generator[Request, Logits, None]:
+        """Grow the trunk, the greedy sequence, to its length, its end, or its first uncertain token."""
+        begin, room = len(output), self._room(output)
         met = self._rest.after(begin - 1, output[-1]) if output else None
-        while builder.size < room:
-            if met is not None and met.steps:
-                for step in met.steps[: room - builder.size]:
-                    builder.add(builder.size - 1, step, Origin.RECYCLED)
-                if met.is_whole:
-                    return True
-                met = None
+        beside = None if met is not None else self._regeneration(output)
+        while trunk.size < room:
+            if met is not None:
+                rest, met = met, None
+                steps = rest.steps[: room - trunk.size]
+                if not all(self._append(trunk, step, Origin.RECYCLED) for step in steps):
+                    return
+                if rest.ended and len(steps) == len(rest.steps):
+                    trunk.end(trunk.size - 1)
+                    return
                 continue
-            tokens = [*self._task.prompt, *output, *builder.tree.tokens]
-            rows = yield AskDraftModel(Forward(tokens, len(tokens) - 1))
-            new = predicted(rows[-1]) if len(rows) else None
+            new, beside = yield from self._step(output, trunk, beside)
             if new is None or new.token in self._task.stop:
-                return True
-            builder.add(builder.size - 1, new)
-            # A tree may have some places where the model is unsure.
-            unsure = sum(step.p < self._prediction.threshold for step in builder.steps)
-            if new.p < self._prediction.threshold and unsure > self._prediction.branches:
-                return True
-            met = self._rest.after(begin + builder.size - 1, new.token)
-        return False
+                if new is not None:
+                    trunk.end(trunk.size - 1)
+                return
+            if not self._append(trunk, new, Origin.MODEL):
+                return
+            met = self._rest.after(begin + trunk.size - 1, new.token)
+            beside = beside if met is None else None
 
-    def _branch(self, output: Sequence[int], builder: _TreeBuilder) -> Generator[Request, Logits, None]:
-        """Branch from the trunk where the model was unsure.
+    def _append(self, trunk: TreeBuilder, step: Step, origin: Origin) -> bool:
+        """Append ``step`` to the trunk; whether more may follow."""
+        trunk.add(trunk.size - 1, step, origin)
+        return self._goes_on(step)
 
-        A branch goes on while the model is sure of it. Where it meets the trunk it continues like that.
+    def _goes_on(self, step: Step) -> bool:
+        return self._prediction.branches > 0 or step.p >= self._prediction.threshold
+
+    def _step(
+        self, output: Sequence[int], trunk: TreeBuilder, beside: _Regeneration | None
+    ) -> Generator[Request, Logits, tuple[Step | None, _Regeneration | None]]:
+        """Predict the next token of the trunk, and in the same pass that of the branch ``beside`` it.
+
+        Returns the former, and ``beside`` if the branch can still be extended.
         """
-        prediction, stop, room = self._prediction, self._task.stop, self._task.limit - len(output)
+        if beside is not None:
+            rows = yield AskDraftModel(beside.request)
+            if len(rows) == 2:
+                extension, new = predicted(rows[0]), predicted(rows[1])
+                if extension is None or extension.token in self._task.stop:
+                    self._rest = self._rest._replace(ended=extension is not None)
+                    return new, None
+                self._rest = self._rest._replace(steps=(*self._rest.steps, extension))
+                if new is None or not self._may_extend(output, beside.size + 2):
+                    return new, None
+                beside.grow(extension, new)
+                return new, beside
+            self._holds_branches = False
+        tokens = [*self._task.prompt, *output, *trunk.tree.tokens]
+        rows = yield AskDraftModel(Forward(tokens, len(tokens) - 1))
+        return predicted(rows[-1]) if len(rows) else None, None
+
+    def _regeneration(self, output: Sequence[int]) -> _Regeneration | None:
+        """The branch that ``output`` has just left, to be extended; None if there is none or it cannot be."""
+        rest = self._rest
+        is_fresh = bool(rest.steps) and rest.place == len(output) - 1
+        if not (is_fresh and self._holds_branches and self._may_extend(output, len(rest.steps) + 1)):
+            return None
+        return _Regeneration([*self._task.prompt, *output[:-1]], rest, output[-1])
+
+    def _may_extend(self, output: Sequence[int], nodes: int) -> bool:
+        """Whether the branch may be extended, in a tree of so many nodes."""
+        rest = self._rest
+        # Behind the rejected token itself it may be extended even if that was uncertain.
+        is_sure = len(rest.steps) == 1 or self._goes_on(rest.steps[-1])
+        is_short = rest.place + len(rest.steps) < len(output) + self._room(output)
+        return is_sure and is_short and not rest.ended and nodes + 2 <= self._prediction.nodes
+
+    def _second_pass(self, output: Sequence[int], tree: TreeBuilder) -> Generator[Request, Logits, None]:
+        """Branch from the trunk at its uncertain places, and grow the branches until they merge."""
+        prediction, stop, room = self._prediction, self._task.stop, self._room(output)
         known = [*self._task.prompt, *output]
-        trunk = tuple(builder.steps)
-        unsure = [
+        trunk = _Line(0, list(range(tree.size)))
+        uncertain = [
             (place, Step(step.second, step.p_second))
-            for place, step in enumerate(trunk)
+            for place, step in enumerate(tree.steps)
             if step.p < prediction.threshold and step.second is not None and step.second not in stop
-        ]
-        tips = [builder.add(place - 1, step) for place, step in unsure[: prediction.branches]]
-        met: list[tuple[int, Rest]] = []
-        for grown in range(1, prediction.reach + 1):
-            behind = {tip: _meeting(builder, trunk, tip) for tip in tips}
-            met += [(tip, rest) for tip, rest in behind.items() if rest is not None]
-            tips = [
-                tip
-                for tip, rest in behind.items()
-                if rest is None and len(builder.tree.path(tip)) < room and builder.size < prediction.nodes
-            ]
-            if not tips or grown == prediction.reach:
+        ][: min(prediction.branches, max(0, prediction.nodes - tree.size))]
+        lines = [trunk, *(_Line(place, [tree.add(place - 1, step)]) for place, step in uncertain)]
+        growing = lines[1:]
+        while True:
+            growing = [line for line in growing if not line.meets(lines, tree.steps)]
+            # What branches continue with has a place in the tree before what others might still predict.
+            following = sum(len(line.rest[: room - line.end]) for line in lines)
+            left = max(0, prediction.nodes - tree.size - following)
+            growing = [line for line in growing if line.end < room][:left]
+            if not growing:
                 break
-            first = tips[0]
-            rows = yield AskDraftModel(TreeForward(known, builder.tree, len(known) + first))
-            steps = [(tip, predicted(rows[tip - first])) for tip in tips if tip - first < len(rows)]
-            tips = [
-                builder.add(tip, step)
-                for tip, step in steps
-                if step is not None and step.token not in stop and step.p >= prediction.threshold
+            first = growing[0].nodes[-1]
+            rows = yield AskDraftModel(TreeForward(known, tree.tree, len(known) + first))
+            growing = [
+                line
+                for line in growing
+                if line.nodes[-1] - first < len(rows) and self._grow(tree, line, rows[line.nodes[-1] - first])
             ]
-        for tip, rest in met:
-            node, left = tip, room - len(builder.tree.path(tip))
-            for step in rest.steps[: max(0, left)]:
-                if builder.size < prediction.nodes:
-                    node = builder.add(node, step, Origin.RECYCLED)
+        for line in lines[1:]:
+            node = line.nodes[-1]
+            for other in line.rest[: room - line.end]:
+                if tree.size < prediction.nodes:
+                    node = tree.add(node, tree.steps[other], Origin.RECYCLED)
 
-
-def _meeting(builder: _TreeBuilder, trunk: Sequence[Step], tip: int) -> Rest | None:
-    """What follows in the trunk where the branch that ends with ``tip`` meets it; None if it does not."""
-    path = builder.tree.path(tip)
-    # A branch can meet only what comes after its own start.
-    begin = next(place for place, node in enumerate(path) if node >= len(trunk))
-    return Rest(begin, tuple(trunk[begin:])).after(len(path) - 1, builder.steps[tip].token)
-
-
-_BEAMS = 2
-
-
-class _Beam(NamedTuple):
-    #: Its log-probability.
-    score: float
-    #: Its last node in the tree of all that was searched.
-    node: int
-    tokens: tuple[int, ...]
-
-
-class TwoBeams:
-    """Drafts the two sequences of ``length`` tokens that a beam search finds most probable."""
-
-    def __init__(self, task: Task, length: int) -> None:
-        self._task = task
-        self._length = length
-
-    def learn(self, verified: Verified) -> None:
-        """Nothing is remembered."""
-
-    def draft(self, output: Sequence[int]) -> Drafting:
-        known = [*self._task.prompt, *output]
-        searched = _TreeBuilder()
-        beams = [_Beam(0.0, ROOT, ())]
-        for _ in range(min(self._length, self._task.limit - len(output))):
-            first = min(beam.node for beam in beams)
-            rows = yield AskDraftModel(TreeForward(known, searched.tree, len(known) + first))
-            longer: list[_Beam] = []
-            for beam in beams:
-                step = predicted(rows[beam.node - first]) if beam.node - first < len(rows) else None
-                if step is not None:
-                    longer += self._longer(beam, step.token, step.p)
-                    longer += [] if step.second is None else self._longer(beam, step.second, step.p_second)
-            if not longer:
-                break
-            best = sorted(longer, reverse=True)[:_BEAMS]
-            beams = [beam._replace(node=searched.add(beam.node, Step(beam.tokens[-1]))) for beam in best]
-        tree = TokenTree.merged(beam.tokens for beam in beams)
-        return TreeDraft(tree.tokens, Origin.MODEL, parents=tree.parents) if tree.size else None
-
-    def _longer(self, beam: _Beam, token: int, p: float) -> list[_Beam]:
-        """The beam with one more token; empty if that token is the end."""
-        if token in self._task.stop:
-            return []
-        return [_Beam(beam.score + log(p), beam.node, (*beam.tokens, token))]
+    def _grow(self, tree: TreeBuilder, line: _Line, row: Logits) -> bool:
+        """Append a branch's next token, which ``row`` predicts; False if there is none."""
+        step = predicted(row)
+        if step is None or step.token in self._task.stop:
+            if step is not None:
+                tree.end(line.nodes[-1])
+            return False
+        line.nodes.append(tree.add(line.nodes[-1], step))
+        return True

@@ -70,6 +70,16 @@ def autoregressive(trajectories: Sequence[Trajectory], target: PassCosts) -> flo
     return sum(trajectory.tokens + 1 for trajectory in trajectories) * target.of(1)
 
 
+def ranks(output: Sequence[int], draft: "Memory") -> list[int]:
+    """The rank of each token of ``output`` in the draft model's prediction, from 1 (figure 13b)."""
+    rows = draft.rows([tuple(output[:place]) for place in range(len(output))]) if output else NO_ROWS
+    # A token that only the main model has comes last.
+    return [
+        1 + int((row > row[token]).sum()) if token < len(row) else len(row) + 1
+        for row, token in zip(rows, output, strict=True)
+    ]
+
+
 class _Pass(NamedTuple):
     """A pass of the main model: tokens of the output before the draft, and as in `Round`."""
 

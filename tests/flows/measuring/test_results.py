@@ -130,6 +130,8 @@ COMMANDS = [
             "+ sparse tree, 0.4",
             "accepted/round",
             "a pass costs 8.8",
+            "SpecASR, figure 11: speedup 2.08–2.60",
+            "Rank of the true token",
             "over the first row",
         ),
     ),

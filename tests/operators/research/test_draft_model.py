@@ -19,7 +19,8 @@ from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.tree import TokenTree
 from operators.model_errors import ErrorKind, ModelError
 from operators.models.pool import SessionPool
-from operators.research.draft_model import ModelDrafts, Prediction, TreeDraft
+from operators.research.draft_model import ModelDrafts, Prediction
+from operators.research.tree_draft import TreeDraft
 from tests.operators.decoding.test_session import spelled, texts
 from tests.says import Said, Says, script
 from tests.toy import END, ToyCache, ToyStore, prompts, tokens, toy_task
@@ -33,7 +34,6 @@ predictions = st.builds(
     threshold=st.floats(0.0, 1.0),
     recycles=st.booleans(),
     branches=st.integers(0, 4),
-    reach=st.integers(1, 5),
     nodes=st.integers(1, 20),
 )
 trees = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 6)), max_size=12)
@@ -191,9 +191,32 @@ def test_branches_meet_at_adjacent_places_too(said: list[int], drafted: list[int
 
 def test_the_rejected_tail_of_the_last_output_is_the_first_branch() -> None:
     decoded, cost, _ = spoken(TEXT, TEXT, Prediction(), [1, 9, 3, 4, 5, 6, 7, 8])
-    # A step says 3; the rest is the old output's, and a last step says that this was all.
-    assert (cost.passes, cost.draft_passes) == (2, 2)
+    # One step says 3, which the old output has too, and that this was all.
+    assert (cost.passes, cost.draft_passes) == (2, 1)
     assert decoded.origins[3] is Origin.RECYCLED
+
+
+@pytest.mark.parametrize("branches", [0, 9], ids=["sequence", "tree"])
+def test_the_rejected_branch_is_extended_in_the_passes_that_regenerate_until_they_meet(branches: int) -> None:
+    said = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+
+    def after(output: tuple[int, ...]) -> Said:
+        place, is_right = len(output), output[1:2] in ((), (2,))
+        wrong = {1: 20} if is_right else {2: 21, 3: 22, 4: 23}
+        return Said(wrong.get(place, said[place] if place < len(said) else END))
+
+    _, cost, target = spoken(said, after, Prediction(length=8, branches=branches))
+    assert [tokens for tokens, _ in target.asked][:2] == [[1, 20, 21, 22, 23, 6, 7, 8], said[:10]]
+    # Eight steps; four to the 6 where both meet, in which 9 and 10 are predicted too; and 12, and the end.
+    assert cost.draft_passes == 8 + 4 + 2
+    assert spoken(said, after, Prediction(length=8, recycles=False))[1].draft_passes == 8 + 8 + 2
+
+
+def test_a_model_that_can_hold_no_branches_is_asked_for_none() -> None:
+    task = Task(PROMPT, (), frozenset([END]), 30)
+    draft = Says(PROMPT, script([1, 9, 3, 4, 5, 6, 7, 8]))
+    drive(decode(task, ModelDrafts(task, Prediction(nodes=0))), Says(PROMPT, script(TEXT)), draft)
+    assert not any(tree.size for _, tree in draft.asked)
 
 
 def test_a_tree_branches_where_the_model_is_unsure_and_goes_on_with_the_trunk_where_it_meets() -> None:
@@ -210,9 +233,65 @@ def test_a_tree_branches_where_the_model_is_unsure_and_goes_on_with_the_trunk_wh
     assert decoded.origins == (Origin.MODEL,) * 4 + (Origin.RECYCLED,) * 4
 
 
-def test_a_trunk_ends_where_there_are_more_unsure_places_than_there_may_be_branches() -> None:
-    unsure = {place: (0.3, 20 + place) for place in (1, 3, 5)}
-    _, _, target = spoken(TEXT, script(TEXT, unsure), Prediction(branches=2, reach=1))
+def test_a_trunk_goes_on_past_all_uncertain_places_each_of_which_has_a_branch() -> None:
+    uncertain = {place: (0.3, 20 + place) for place in (1, 3, 5)}
+    _, _, target = spoken(TEXT, script(TEXT, uncertain), Prediction(branches=9))
     _, tree = target.asked[0]
-    assert tree.tokens[: tree.trunk] == tuple(TEXT[:6])
-    assert tree.tokens[tree.trunk :] == (21, 23)
+    assert tree.tokens[: tree.trunk] == tuple(TEXT)
+    assert tree.tokens[tree.trunk : tree.trunk + 3] == (21, 23, 25)
+
+
+def test_the_rejected_part_of_a_tree_is_in_the_next_one_and_branches_there_again() -> None:
+    drafted = script([1, 9, 3, 4, 5, 6, 7, 8], {4: (0.3, 25)})
+    _, cost, target = spoken(TEXT, drafted, Prediction(branches=9))
+    known, tree = target.asked[1]
+    assert (known, tree.tokens[: tree.trunk]) == (TEXT[:2], tuple(TEXT[2:]))
+    assert len(tree.walk([3, 4, 25, 6, 7, 8])) == 6
+    # The first tree, its branch to the 6; then one step says 3, and a new branch is as long.
+    assert cost.draft_passes == (9 + 1) + (1 + 1)
+
+
+def branching(**said: dict[int, Said]) -> Callable[[tuple[int, ...]], Said]:
+    """Says the trunk 1, 2, 3, …; after tokens, spelled as in ``_1_20``, what is given by its place."""
+
+    def after(output: tuple[int, ...]) -> Said:
+        for begin, places in said.items():
+            if output[: begin.count("_")] == tuple(map(int, begin.split("_")[1:])) and len(output) in places:
+                return places[len(output)]
+        return Said(len(output) + 1 if len(output) < 12 else END)
+
+    return after
+
+
+def test_a_branch_grows_however_uncertain_until_it_meets_the_trunk() -> None:
+    long = {2: Said(21, 0.1, 38), 3: Said(22), 4: Said(23), 5: Said(24, 0.2, 38)}
+    draft = branching(_1_20=long, _1={1: Said(2, 0.3, 20)})
+    said = [1, 20, 21, 22, 23, 24, 7, 8, 9, 10, 11, 12]
+    decoded, cost, _ = spoken(said, draft, Prediction(branches=9))
+    # Twelve tokens and the end; then five steps to the 7 that the trunk has.
+    assert (cost.passes, cost.draft_passes) == (1, 13 + 5)
+    assert decoded.origins[6:] == (Origin.MODEL, *[Origin.RECYCLED] * 5)
+
+
+def test_a_branch_that_meets_another_one_continues_like_it() -> None:
+    one = {2: Said(21), 3: Said(22)}
+    other = {3: Said(22), 4: Said(23), 5: Said(24), 6: Said(25)}
+    draft = branching(_1_20=one, _1_2_30=other, _1_2={2: Said(3, 0.3, 30)}, _1={1: Said(2, 0.3, 20)})
+    said = [1, 20, 21, 22, 23, 24, 25, 8, 9, 10, 11, 12]
+    decoded, cost, target = spoken(said, draft, Prediction(branches=9))
+    assert (cost.passes, cost.draft_passes) == (1, 13 + 5)
+    assert decoded.origins[4:] == (Origin.RECYCLED,) * 8
+    _, tree = target.asked[0]
+    assert len(tree.walk([1, 2, 30, *said[3:]])) == 12
+
+
+@pytest.mark.parametrize("nodes", [14, 22, 64])
+def test_a_tree_has_so_many_nodes_and_what_branches_continue_with_comes_first(nodes: int) -> None:
+    draft = branching(
+        _1_20={place: Said(place + 19) for place in range(2, 12)},
+        _1={1: Said(2, 0.3, 20), 4: Said(5, 0.3, 38)},
+    )
+    _, _, target = spoken(list(range(1, 13)), draft, Prediction(branches=9, nodes=nodes))
+    _, tree = target.asked[0]
+    assert tree.size == min(nodes, 12 + 11 + 8)
+    assert len(tree.walk([1, 2, 3, 4, 38, 6, 7, 8, 9, 10, 11, 12])) == (5 if nodes == 14 else 12)

@@ -15,17 +15,19 @@ from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
 from operators.models.pool import SessionPool
-from operators.research.draft_model import ModelDrafts, Prediction, TwoBeams
+from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.trajectory import (
     Memory,
     RememberedSession,
     Round,
     Trajectory,
     autoregressive,
+    ranks,
     record,
     replay,
 )
-from tests.toy import ToyCache, ToyStore, prompts, run, toy_task
+from operators.research.tree_draft import TwoBeams
+from tests.toy import ScriptedCache, ToyCache, ToyStore, prompts, row_of, run, toy_task
 
 Make = Callable[[Task], Drafter]
 drafters = st.one_of(
@@ -84,3 +86,10 @@ def test_a_replay_costs_what_its_passes_cost() -> None:
     assert spent == (3 * 1.0 + 1.5, 16.0 + 12.0)
     assert spent.draft + spent.target == pytest.approx(32.5)
     assert autoregressive(some, target) == 50.0
+
+
+def test_the_rank_of_a_token_is_its_place_among_the_predictions() -> None:
+    memory = Memory(PrefixSession(ScriptedCache(lambda _: row_of(5, {1: 3.0, 2: 2.0, 3: 1.0}))), [1])
+    # Token 5 is one that the draft model does not have.
+    assert ranks((1, 2, 3, 5), memory) == [1, 2, 3, 6]
+    assert ranks((), memory) == []
