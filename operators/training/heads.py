@@ -1,4 +1,4 @@
-"""Trains proposal heads on a frozen model (Stern et al. 2018, section 6: frozen base, distilled data).
+"""Trains proposal heads on a frozen model (Stern et al. 2018, section 6: frozen base).
 
 Head i learns which token comes i places after the one that the model chose from a state. Since the model does
 not change, the heads learn separately from states that were computed once, with logits only for the tokens
@@ -7,13 +7,14 @@ among which they choose.
 
 import math
 from collections.abc import Iterator, Sequence
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy, silu
 
-from operators.research.heads import Head, Matrix
+from operators.research.heads import Head, Matrix, OutputRows
 
 #: The label of tokens that no head can predict.
 IGNORED = -100
@@ -22,18 +23,27 @@ _BATCH, _RATE = 512, 1e-3
 #: Share of the steps during which the learning rate rises.
 _WARMUP = 0.05
 _MAX_GRADIENT = 1.0
-#: States whose tokens are predicted at a time.
-_STATES_AT_ONCE = 1024
 
 
 def fast_type() -> torch.dtype:
-    """The number type in which this machine trains fastest.
+    """The number type in which this machine multiplies fastest.
 
-    bfloat16 without instructions for it is slower than float32 by orders of magnitude, and with AVX-512's
-    alone on some processors.
+    bfloat16 without instructions for it is slower than float32 by orders of magnitude, with AVX-512's alone
+    five times as fast on some processors and slower on others.
     """
-    is_fast = torch.cuda.is_available() or torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if is_fast else torch.float32
+    if torch.cuda.is_available():
+        return torch.bfloat16
+    matrix = torch.randn(512, 512)
+
+    def seconds(dtype: torch.dtype) -> float:
+        factor, times = matrix.to(dtype), []
+        for _ in range(3):
+            began = perf_counter()
+            factor @ factor
+            times.append(perf_counter() - began)
+        return min(times)
+
+    return min((torch.float32, torch.bfloat16), key=seconds)
 
 
 class Places(NamedTuple):
@@ -61,20 +71,21 @@ class HeadsFit:
     def __init__(
         self,
         learned: Places,
-        rows: torch.Tensor,
+        rows: OutputRows,
         *,
         hidden: int,
         epochs: int,
         seed: int,
         dtype: torch.dtype = torch.bfloat16,
     ) -> None:
-        """``rows`` of the output matrix, (tokens, width), belong to the tokens among which the heads choose.
+        """``rows`` are those of the tokens among which the heads choose.
 
         A head has ``hidden`` units and starts as the model itself: its addition is 0 at first. Passes
         multiply in ``dtype``.
         """
-        self._learned, self._rows = learned, rows.to(dtype)
-        heads, width = learned.following.shape[1], rows.shape[1]
+        self._learned = learned
+        self._rows, self._bias = (torch.from_numpy(one).to(dtype) for one in (rows.matrix, rows.bias))
+        heads, width = learned.following.shape[1], rows.matrix.shape[1]
         self._draws = torch.Generator().manual_seed(seed)
         # Scaled by the size of the states, so that the first matrix outputs about 1.
         size = float(learned.states.square().mean().sqrt()) * math.sqrt(width)
@@ -117,17 +128,20 @@ class HeadsFit:
         states = states.to(self._rows.dtype)
         hidden = silu(torch.einsum("sw,hiw->hsi", states, self._inner.to(states.dtype)))
         moved = states + torch.einsum("hsi,hwi->hsw", hidden, self._outer.to(states.dtype))
-        return moved @ self._rows.T
-
-    def proposed(self, states: torch.Tensor) -> list[list[int]]:
-        """Each head's prediction after each state, as indices of tokens: (states, heads)."""
-        with torch.inference_mode(), self._computing():
-            said = [self._logits(part).argmax(dim=2).T for part in states.split(_STATES_AT_ONCE)]
-        found: list[list[int]] = torch.cat(said).tolist()
-        return found
+        return moved @ self._rows.T + self._bias
 
     def heads(self) -> list[Head]:
         return [
             Head(*(np.ascontiguousarray(matrix.detach().float().numpy()) for matrix in pair))
             for pair in zip(self._inner, self._outer, strict=True)
         ]
+
+
+def head_weights(heads: Sequence[Head]) -> list[torch.Tensor]:
+    """Both matrices of each head behind one another, to be trained."""
+    return [torch.from_numpy(matrix.copy()).requires_grad_() for head in heads for matrix in head]
+
+
+def added(states: torch.Tensor, inner: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
+    """What a head makes of states, (states, width)."""
+    return states + silu(states @ inner.T) @ outer.T
