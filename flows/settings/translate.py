@@ -30,7 +30,6 @@ SPECULATIVE, PROPOSING = METHOD_NAMES[:6], METHOD_NAMES[1:6]
 #: Those that a draft model joins, and those whose proposals are as long as the cost of passes allows.
 DRAFTED, WEIGHING = ("ssbd", "recycle"), ("heads", "recycle")
 
-
 #: Width of the beam search with a model trained on unfinished text (docs/decoding.md).
 BEAM = 4
 
@@ -70,8 +69,9 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     beam: Annotated[int, Meta(ge=1, le=16)] | None = None
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
-    #: Beta towards tokens proposed after the divergence; 0 does not change results.
-    proposal_bias: Probability = 0.0
+    #: Which tokens proposed after the divergence are accepted; ``exact`` does not change results, ``same`` is
+    #: the rule for draft tokens.
+    proposal_accept: Annotated[str, Meta(description=f"same, {', '.join(acceptance.RULES)}")] = "exact"
     #: Tokens of a proposal; absent for as many as pay off on this machine, or eight in Jacobi blocks.
     block: Positive | None = None
     #: A proposal ends before the first token that is less probable than this.
@@ -119,6 +119,8 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Raises `ValueError` for an acceptance rule that does not exist."""
         if self.accept != "auto":
             acceptance.acceptance(self.accept)
+        if self.proposal_accept != "same":
+            acceptance.acceptance(self.proposal_accept)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -145,6 +147,11 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     def needs_language_model(self) -> bool:
         """Whether something is asked for that only a language model can do."""
         return self.template != "auto" or self.draft_model is not None or self.heads is not None
+
+    @property
+    def compares_words(self) -> bool:
+        """Whether an acceptance rule needs the embeddings of tokens."""
+        return any(one.startswith("near-") for one in (self.accept, self.proposal_accept))
 
     @property
     def terms(self) -> str | None:
