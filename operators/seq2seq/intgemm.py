@@ -120,7 +120,9 @@ class Weights:
             if tensor.kind == _FLOAT:
                 tensor.data[: values[name].nbytes] = values[name].astype("<f4").tobytes()
                 continue
-            multiplier = 127 / max(float(np.abs(values[name]).max()), 1e-9)
+            # The multiplier stays if all numbers still fit, so that those that did not change stay, too.
+            multiplier = 1 / self.matrix(name).scale
+            multiplier = min(multiplier, 127 / max(float(np.abs(values[name]).max()), 1e-9))
             stored = np.rint(values[name].T * multiplier).astype(np.int8).tobytes()
             tensor.data[: len(stored) + 4] = stored + struct.pack("<f", multiplier)
         return bytes(data)

@@ -8,11 +8,11 @@ among which they choose.
 import math
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.nn.functional import cross_entropy, silu
+from torch.nn.functional import silu
 
 from operators.research.heads import Head, Matrix, OutputRows
 
@@ -20,6 +20,8 @@ from operators.research.heads import Head, Matrix, OutputRows
 IGNORED = -100
 #: Places per step, and the highest learning rate.
 _BATCH, _RATE = 512, 1e-3
+#: Logits that are computed at a time.
+_AT_ONCE = 2**20
 #: Share of the steps during which the learning rate rises.
 _WARMUP = 0.05
 _MAX_GRADIENT = 1.0
@@ -65,6 +67,51 @@ def places(
     return Places(torch.from_numpy(np.concatenate(states)), torch.tensor(rows))
 
 
+class _Loss(torch.autograd.Function):
+    """The mean loss of `loss_of`. Its gradient is computed with the logits, of which none are kept."""
+
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor, layer: "FixedLayer", following: torch.Tensor) -> torch.Tensor:
+        total, gradients = torch.zeros(()), []
+        # As many places at a time as the processor's caches hold logits of.
+        for part, labels in zip(
+            *(one.split(max(1, _AT_ONCE // len(layer.matrix))) for one in (states, following)), strict=True
+        ):
+            logits = (part.to(layer.matrix.dtype) @ layer.matrix.T + layer.bias).float()
+            shares = torch.log_softmax(logits, dim=1)
+            places = torch.arange(len(labels)), labels
+            total -= shares[places].sum()
+            shares.exp_()
+            shares[places] -= 1
+            gradients.append((shares.to(layer.matrix.dtype) @ layer.matrix).float())
+        ctx.save_for_backward(torch.cat(gradients) / len(states))
+        return total / len(states)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:  # type: ignore[override]
+        return gradient * ctx.saved_tensors[0], None, None
+
+
+class FixedLayer(NamedTuple):
+    """Rows of an output layer that is not trained, in the type in which they are multiplied."""
+
+    #: (tokens, width), and a number for each token.
+    matrix: torch.Tensor
+    bias: torch.Tensor
+
+
+def fixed(rows: OutputRows, dtype: torch.dtype) -> FixedLayer:
+    return FixedLayer(*(torch.from_numpy(one).to(dtype) for one in (rows.matrix, rows.bias)))
+
+
+def loss_of(states: torch.Tensor, layer: FixedLayer, following: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy in nats per token: ``states`` (places, width), ``following`` their tokens or `IGNORED`."""
+    is_known = following != IGNORED
+    if not is_known.any():
+        return 0.0 * states.sum()
+    return _Loss.apply(states[is_known], layer, following[is_known])  # type: ignore[no-any-return]
+
+
 class HeadsFit:
     """Heads in training: each batch trains all of them, and no other weights."""
 
@@ -84,7 +131,7 @@ class HeadsFit:
         multiply in ``dtype``.
         """
         self._learned = learned
-        self._rows, self._bias = (torch.from_numpy(one).to(dtype) for one in (rows.matrix, rows.bias))
+        self._layer = fixed(rows, dtype)
         heads, width = learned.following.shape[1], rows.matrix.shape[1]
         self._draws = torch.Generator().manual_seed(seed)
         # Scaled by the size of the states, so that the first matrix outputs about 1.
@@ -106,29 +153,15 @@ class HeadsFit:
             yield self._learn(chosen)
 
     def _learn(self, chosen: torch.Tensor) -> float:
-        with self._computing():
-            logits = self._logits(self._learned.states[chosen])
-        following = self._learned.following[chosen].T
-        loss = cross_entropy(
-            logits.float().flatten(0, 1), following.reshape(-1), ignore_index=IGNORED, reduction="sum"
-        ) / max(1, int((following != IGNORED).sum()))
+        states = self._learned.states[chosen]
+        moved = [added(states, *pair) for pair in zip(self._inner, self._outer, strict=True)]
+        loss = loss_of(torch.cat(moved), self._layer, self._learned.following[chosen].T.reshape(-1))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._weights, _MAX_GRADIENT)
         self._optimizer.step()
         self._schedule.step()
         self._optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())
-
-    def _computing(self) -> torch.autocast:
-        dtype = self._rows.dtype
-        return torch.autocast("cpu", dtype, enabled=dtype is not torch.float32)
-
-    def _logits(self, states: torch.Tensor) -> torch.Tensor:
-        """(heads, states, tokens)."""
-        states = states.to(self._rows.dtype)
-        hidden = silu(torch.einsum("sw,hiw->hsi", states, self._inner.to(states.dtype)))
-        moved = states + torch.einsum("hsi,hwi->hsw", hidden, self._outer.to(states.dtype))
-        return moved @ self._rows.T + self._bias
 
     def heads(self) -> list[Head]:
         return [

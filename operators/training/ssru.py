@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, layer_norm, logsigmoid, relu, softmax
+from torch.nn.functional import layer_norm, logsigmoid, relu, softmax
 
 from operators.research.heads import Head, Matrix
 from operators.seq2seq.intgemm import EPSILON, Size, Weights
-from operators.training.heads import IGNORED, added, fast_type, head_weights
+from operators.training.heads import IGNORED, FixedLayer, added, fast_type, head_weights, loss_of
 
 #: Target tokens of a step, and the highest learning rates of the decoder and of the heads.
 _BATCH, _RATE, _HEADS_RATE = 1024, 2e-4, 5e-4
@@ -124,12 +124,11 @@ class TunedFit:
         self._decoder, self._sentences = decoder, sentences
         self._draws = Random(seed)
         self._weights = head_weights(heads)
-        self._dtype = fast_type()
-        self._every = decoder.embeddings.to(self._dtype)
-        self._tokens = torch.tensor(tokens)
-        self._chosen = self._every[self._tokens]
-        self._numbers = torch.full((len(self._every),), IGNORED)
-        self._numbers[self._tokens] = torch.arange(len(tokens))
+        dtype = fast_type()
+        self._every = FixedLayer(decoder.embeddings.to(dtype), decoder.bias.to(dtype))
+        self._chosen = FixedLayer(*(one[list(tokens)] for one in self._every))
+        self._numbers = torch.full((len(decoder.bias),), IGNORED)
+        self._numbers[list(tokens)] = torch.arange(len(tokens))
         #: Total number of steps.
         self.steps = epochs * len(self._batches())
         groups = [
@@ -175,13 +174,9 @@ class TunedFit:
         is_known = following != IGNORED
         states, following = states[is_known], following[is_known]
         if not ahead:
-            logits = states.to(self._dtype) @ self._every.T + self._decoder.bias.to(self._dtype)
-        else:
-            inner, outer = self._weights[2 * ahead - 2 : 2 * ahead]
-            moved = added(states, inner, outer).to(self._dtype)
-            logits = moved @ self._chosen.T + self._decoder.bias[self._tokens].to(self._dtype)
-            following = self._numbers[following]
-        return cross_entropy(logits.float(), following, ignore_index=IGNORED)
+            return loss_of(states, self._every, following)
+        moved = added(states, *self._weights[2 * ahead - 2 : 2 * ahead])
+        return loss_of(moved, self._chosen, self._numbers[following])
 
     def heads(self) -> list[Head]:
         arrays = [one.detach().numpy() for one in self._weights]
