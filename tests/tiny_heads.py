@@ -10,7 +10,7 @@ from operators.research.heads import Head, Matrix
 
 
 def write_heads(path: Path, model: Path, count: int = 2) -> Path:
-    """A file of heads that choose from the second half of a model's tokens and leave the state as it nearly is."""
+    """A file of heads that choose from the second half of a model's tokens; they hardly change the state."""
     noise, layer = np.random.default_rng(2), output_layer(model)
     width = layer.width
 

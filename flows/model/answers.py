@@ -55,7 +55,7 @@ class Answering(Protocol):
 
 
 class Llama:
-    unsaid = ()
+    unsaid: Sequence[int] = ()
 
     def __init__(self, path: Path, model: LlamaModel, job: HeadsJob) -> None:
         self.path, self._model = path, model
@@ -74,13 +74,13 @@ class Llama:
 
 
 class Firefox:
-    unsaid = (1,)
+    unsaid: Sequence[int] = (1,)
 
     def __init__(self, path: Path, direction: Direction) -> None:
         self.path = path
         self.layer = output_layer(path)
         self.model = FirefoxModel(path, usable_cores())
-        self.prompt = pair_prompt(self.model, direction)
+        self.prompt: Prompt = pair_prompt(self.model, direction)
 
     @contextmanager
     def sequences(self, tasks: Sequence[Task], count: int) -> Iterator[SequenceStore]:  # noqa: ARG002
@@ -103,9 +103,7 @@ def own_answers(model: Answering, tasks: Sequence[Task], beam: int = 1) -> list[
     return [found[number] for number in range(len(tasks))]
 
 
-def known_answers(
-    model: Answering, tasks: Sequence[Task], answers: Sequence[Sequence[int]]
-) -> list[Answer]:
+def known_answers(model: Answering, tasks: Sequence[Task], answers: Sequence[Sequence[int]]) -> list[Answer]:
     """Given answers, such as human translations ("original data"), with the model's states at them."""
     solver = _solver(model)
     end = next(token for token in range(model.layer.vocabulary) if token in model.prompt.stop)

@@ -1,7 +1,7 @@
 """A run of ``surtitle model heads``: trains heads on pairs of texts, and measures their block sizes.
 
-Of the four ways of Stern et al. (2018, section 7.1): the base is frozen, or a Firefox model's decoder is tuned
-with the heads; the data are the translations of the pairs ("original"), or the model's own ("distilled").
+Of the four ways of Stern et al. (2018, section 7.1): the base is frozen, or a Firefox model's decoder is
+tuned with the heads; the data are the pairs' translations ("original"), or the model's own ("distilled").
 """
 
 import shutil
@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import chain, islice
-from pathlib import Path
 from random import Random
 from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -98,9 +96,9 @@ def run(job: HeadsJob) -> None:
 
 
 def _asked(pairs: Sequence[Pair], prompt: Prompt, job: HeadsJob, count: int) -> list[Asked]:
-    """Prompts for whole and unfinished speech, as in normal use; each pair comes once before any comes again."""
+    """Prompts for whole and unfinished speech, as in normal use; no pair twice before each came once."""
     conditioning = Conditioning(close=not prompt.knows_unfinished)
-    rng, joint, asked = Random(job.seed), language(job.target).joint, []
+    rng, joint, asked = Random(job.seed), language(job.target).joint, list[Asked]()
     while len(asked) < count:
         for pair in rng.sample(pairs, min(len(pairs), count - len(asked))):
             one = example(pair, rng, prefixes=job.prefixes, joint=joint)

@@ -70,7 +70,7 @@ class StateSolver:
         self._tokens, self._bias = rows.tokens, rows.bias
         known = rows.matrix.astype(np.float64)
         inverse = np.linalg.pinv(known.T @ known, rcond=_NOTHING, hermitian=True)
-        self._solve = (known @ inverse).astype(np.float32)
+        self._solve: Matrix = (known @ inverse).astype(np.float32)
 
     def seen(self, rows: Matrix) -> Matrix:
         """A copy of the logits that it needs."""
@@ -78,7 +78,8 @@ class StateSolver:
 
     def states(self, seen: Matrix) -> Matrix:
         """The states, (rows, width) or a single one, from what was `seen`."""
-        states: Matrix = (seen - self._bias) @ self._solve
+        unbiased: Matrix = seen - self._bias
+        states: Matrix = unbiased @ self._solve
         return states
 
 

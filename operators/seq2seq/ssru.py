@@ -16,6 +16,7 @@ from operators.models.onnx_builder import Graph, Value
 from operators.models.onnx_graphs import Built
 from operators.seq2seq.intgemm import EPSILON, Floats, Matrix, Size, Weights
 
+
 class _Layers(Graph):
     """A graph of the layers of one model; states have shape (tokens, width)."""
 

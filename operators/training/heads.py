@@ -67,7 +67,7 @@ def places(
     return Places(torch.from_numpy(np.concatenate(states)), torch.tensor(rows))
 
 
-class _Loss(torch.autograd.Function):
+class _Loss(torch.autograd.Function):  # type: ignore[misc]  # torch is not there where types are checked
     """The mean loss of `loss_of`. Its gradient is computed with the logits, of which none are kept."""
 
     @staticmethod
@@ -88,7 +88,7 @@ class _Loss(torch.autograd.Function):
         return total / len(states)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
         return gradient * ctx.saved_tensors[0], None, None
 
 
@@ -105,11 +105,12 @@ def fixed(rows: OutputRows, dtype: torch.dtype) -> FixedLayer:
 
 
 def loss_of(states: torch.Tensor, layer: FixedLayer, following: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy in nats per token: ``states`` (places, width), ``following`` their tokens or `IGNORED`."""
+    """Cross-entropy in nats per token of ``states``, (places, width), whose tokens are ``following``."""
     is_known = following != IGNORED
     if not is_known.any():
         return 0.0 * states.sum()
-    return _Loss.apply(states[is_known], layer, following[is_known])  # type: ignore[no-any-return]
+    loss: torch.Tensor = _Loss.apply(states[is_known], layer, following[is_known])
+    return loss
 
 
 class HeadsFit:

@@ -1,4 +1,4 @@
-"""Tunes the decoder of a Firefox model together with its proposal heads (Stern et al. 2018, sections 6 and 7.1).
+"""Tunes the decoder of a Firefox model with its proposal heads (Stern et al. 2018, sections 6 and 7.1).
 
 The decoder is `operators.seq2seq.ssru`'s in PyTorch. Its encoder is not trained, and neither are the
 embeddings, which the encoder shares. Activations are rounded to 8 bits as in use; gradients pass the rounding
@@ -6,11 +6,10 @@ unchanged (Bengio et al. 2013).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, logsigmoid, relu, softmax
@@ -32,7 +31,7 @@ class Sentence(NamedTuple):
     answer: Sequence[int]
 
 
-class SsruDecoder(torch.nn.Module):
+class SsruDecoder(torch.nn.Module):  # type: ignore[misc]  # torch is not there where types are checked
     """The decoder of the model in a file, with all that it is computed from."""
 
     def __init__(self, weights: Weights, size: Size, places: Matrix) -> None:
@@ -40,7 +39,9 @@ class SsruDecoder(torch.nn.Module):
         super().__init__()
         self._size, self._weights = size, weights
         names = [name for name in weights if name.startswith("decoder_l") and "QuantMult" not in name]
-        self.trained = torch.nn.ParameterDict({name: torch.from_numpy(weights.values(name)) for name in names})
+        self.trained = torch.nn.ParameterDict(
+            {name: torch.from_numpy(weights.values(name)) for name in names}
+        )
         embeddings = "decoder_Wemb" if "decoder_Wemb" in weights else "Wemb"
         self.embeddings = torch.from_numpy(weights.values(embeddings))
         self.bias = torch.from_numpy(weights.floats("decoder_ff_logit_out_b").copy())

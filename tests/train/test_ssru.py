@@ -57,7 +57,7 @@ def test_decoder_and_heads_learn_an_answer_together(folder: Path, tmp_path: Path
     model = FirefoxModel(folder, 1)
     decoder = SsruDecoder(model.weights, model.size, model.places)
     noise = np.random.default_rng(1)
-    head = Head(noise.normal(size=(16, 16)).astype(np.float32) / 4, np.zeros((16, 16), np.float32))
+    head = Head(0.25 * noise.normal(size=(16, 16)).astype(np.float32), np.zeros((16, 16), np.float32))
     fit = TunedFit(decoder, [head], [sentence(model)] * 8, list(range(2, 30)), epochs=600, seed=1)
     losses = [loss for _ in range(600) for loss in fit.epoch()]
     assert sum(losses[-20:]) < sum(losses[:20]) / 2

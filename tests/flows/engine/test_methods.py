@@ -37,7 +37,9 @@ def decoded(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    decode = method(settings, DEAR, noise_heads(3, 1), embeddings=lambda tokens: np.eye(9, dtype=np.float32)[tokens])
+    decode = method(
+        settings, DEAR, noise_heads(3, 1), embeddings=lambda tokens: np.eye(9, dtype=np.float32)[tokens]
+    )
     translator = Translator(prompt, SequentialDecoder(pool), decode, translator_settings(settings, prompt))
     state, made, passes, proposed, stand = SegmentState(), [], 0, 0, 0
     for number, text in enumerate(texts):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,11 +49,11 @@ def test_proposals_stand_whose_embeddings_are_near_those_of_the_model_s_choices(
     files: tuple[Path, Path],
 ) -> None:
     model, heads = files
-    common = {"model": str(model), "threads": 1, "max_source": 16, "block": 2, "sure": 0.0, "bias": 0.0}
-    made = [
-        outputs(TranslateSettings(**common, method="heads", heads=str(heads), proposal_accept=f"near-{far}"))
-        for far in (0, 2)
-    ]
+    common: dict[str, Any] = {
+        "model": str(model), "threads": 1, "max_source": 16, "block": 2, "sure": 0.0, "bias": 0.0,
+        "method": "heads", "heads": str(heads),
+    }  # fmt: skip
+    made = [outputs(TranslateSettings(**common, proposal_accept=f"near-{far}")) for far in (0, 2)]
     assert made[0] != made[1]
 
 

@@ -46,7 +46,10 @@ def test_the_strictest_of_every_rule_is_exact(row: np.ndarray) -> None:
 def test_every_rule_accepts_what_the_model_would_say_and_a_beginning_of_a_draft_however_it_is_split(
     rows: np.ndarray, proposed: list[int], name: str
 ) -> None:
-    rule, own = acceptance(name, BIAS, lambda tokens: np.eye(9, 4, dtype=np.float32)[tokens]), rows.argmax(axis=1).tolist()
+    rule, own = (
+        acceptance(name, BIAS, lambda tokens: np.eye(9, 4, dtype=np.float32)[tokens]),
+        rows.argmax(axis=1).tolist(),
+    )
     assert standing(rule, rows, own) == len(own)
     accepted = standing(rule, rows, proposed)
     assert 0 <= accepted <= len(proposed)
@@ -58,7 +61,9 @@ def test_the_k_likeliest_tokens_are_those_of_a_sorted_row(row: np.ndarray, k: in
     assert taken(TopAcceptance(k), row) == set(np.argsort(-row)[:k].tolist())
 
 
-@pytest.mark.parametrize(("epsilon", "stand"), [(0.0, {0}), (0.2, {0, 1}), (1.0, {0, 1, 2}), (2.0, {0, 1, 2, 3})])
+@pytest.mark.parametrize(
+    ("epsilon", "stand"), [(0.0, {0}), (0.2, {0, 1}), (1.0, {0, 1, 2}), (2.0, {0, 1, 2, 3})]
+)
 def test_a_token_stands_whose_embedding_is_near_that_of_the_best_however_probable_it_is(
     epsilon: float, stand: set[int]
 ) -> None:
