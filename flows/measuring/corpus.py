@@ -54,7 +54,7 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
         InputError: for an unusable file.
         UsageError: if the references do not match the segments.
     """
-    if _is_partials(source):
+    if is_partials(source):
         segments, name = _from_partials(source)[chosen], f"{source.name}|updates:recorded"
     else:
         segments = _from_text(source, chosen, lag)
@@ -75,7 +75,8 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
     return Corpus(f"{name}|segments:{first + 1}-{first + len(segments)}", tuple(segments))
 
 
-def _is_partials(source: Path) -> bool:
+def is_partials(source: Path) -> bool:
+    """Whether a file has partials, and not text. Raises `InputError` for events of another type."""
     with open_regular(source, "the text") as file:
         first = file.read(2**16).removeprefix(codecs.BOM_UTF8).lstrip()
     if not first.startswith(b"{"):
