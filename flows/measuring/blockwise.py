@@ -23,6 +23,8 @@ NAME = "stern2018"
 #: block has the tokens of all heads, however probable they are.
 PROTOCOL: dict[str, Any] = {"guards": "none", "accept": "exact", "commit": 0, "sure": 0.0}
 _NEAR = ("near-0.4", "near-0.5", "near-0.6")
+#: As many heads as a model can have: with a block of so many, all of them propose.
+_ALL = 16
 
 
 def _grid(**varied: Sequence[Any]) -> Grid:
@@ -33,7 +35,10 @@ def _grid(**varied: Sequence[Any]) -> Grid:
 #: The grids of each table, without the heads: table 1, and the rules of section 5 with every head.
 TABLES: dict[str, tuple[Grid, ...]] = {
     "1": (_grid(block=(1, 3, 5, 7, 9)),),
-    "rules": (_grid(proposal_accept=("exact", "top-2", "top-3", *_NEAR)), _grid(min_block=(2, 3))),
+    "rules": (
+        _grid(block=(_ALL,), proposal_accept=("exact", "top-2", "top-3", *_NEAR)),
+        _grid(block=(_ALL,), min_block=(2, 3)),
+    ),
 }
 _NOTES = (
     "BLEU, and the mean accepted block: greedy decoding's passes divided by the method's. Where a model has "
@@ -83,7 +88,7 @@ def _with_heads(rows: Sequence[Row], count: int) -> Row | None:
 
 def _rules(run: MeasuredRun) -> Table:
     """Section 5: what the heads gain under each rule, and what it costs."""
-    rows = [row for row in run.rows if row["settings"]["block"] is None]
+    rows = [run.rows[0], *(row for row in run.rows if row["settings"]["block"] == _ALL)]
     lines = tuple((_rule(row["settings"]), *_cells(row)) for row in rows)
     return Table(f"Acceptance of proposals: {run.model}", ("", "BLEU", "block"), lines)
 
