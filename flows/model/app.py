@@ -60,7 +60,9 @@ def train(
 
 @model_app.command()
 def heads(
-    model: Model,
+    model: Annotated[
+        str, typer.Argument(help="The model: a GGUF file, a folder of Firefox's, or a name of either.")
+    ],
     pairs: Pairs,
     output: Output,
     source: Source = LANGUAGES.source,

@@ -51,8 +51,8 @@ def run(job: HeadsJob) -> None:
     folder = marian_folder(job.model, direction, TranslateSettings())
     path = folder or resolve_model(job.model, direction)
     if not is_firefox(path) and (folder is not None or job.tune_base is not None):
-        what = "have heads" if folder is not None else "are tuned"
-        raise UsageError(f"{path.name}: only language models and Firefox's {what}; choose another")
+        which = "language models and Firefox's have heads" if folder is not None else "Firefox's are tuned"
+        raise UsageError(f"{path.name} is another kind of model: only {which}; choose another one")
     job.check(path)
     pairs = [pair for file in job.pairs for pair in read_pairs(file)]
     learned = [pair for number, pair in enumerate(pairs) if number % _HELD_OUT]

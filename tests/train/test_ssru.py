@@ -1,6 +1,8 @@
 """Firefox's decoder in PyTorch is the one in use, and learns what follows together with its heads."""
 
 import json
+import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from operators.research.heads import Head
 from operators.seq2seq.firefox import FirefoxModel
 from operators.training.ssru import Sentence, SsruDecoder, TunedFit
 from tests.tiny_firefox import TARGET, Measures, write_tiny_firefox
+from tests.tiny_gguf import pieces, write_model
 
 SAID = [20, 4, 9, 13, 9, 0]
 
@@ -87,5 +90,18 @@ def test_a_tuned_model_and_its_heads_are_written_and_fit_each_other(folder: Path
         assert FirefoxModel(tuned, 1).weights.floats("decoder_l1_ffn_b1").tolist() != (
             FirefoxModel(folder, 1).weights.floats("decoder_l1_ffn_b1").tolist()
         )
-    into_itself = [str(one) for one in [*arguments[:8], folder, *options]]
-    assert "the same run reads it" in str(CliRunner().invoke(app, into_itself).exception)
+
+
+@pytest.mark.parametrize(
+    ("model", "tuned", "says"),
+    [("model", "model", "the same run reads it"), ("tiny.gguf", "tuned", "only Firefox's are tuned")],
+)
+def test_a_base_that_cannot_be_tuned_is_refused(
+    folder: Path, tmp_path: Path, model: str, tuned: str, says: str
+) -> None:
+    shutil.copytree(folder, tmp_path / "model")
+    write_model(tmp_path / "tiny.gguf", pieces({}))
+    (tmp_path / "talk.tsv").write_text("a\tb\n")
+    given = ["model", "heads", model, "--pairs", "talk.tsv", "-o", "heads.gguf", "--tune-base", tuned]
+    with chdir(tmp_path):
+        assert says in str(CliRunner().invoke(app, given).exception)
