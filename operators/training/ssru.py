@@ -19,7 +19,7 @@ from operators.seq2seq.intgemm import EPSILON, Size, Weights
 from operators.training.heads import IGNORED, FixedLayer, added, fast_type, head_weights, loss_of
 
 #: Target tokens of a step, and the highest learning rates of the decoder and of the heads.
-_BATCH, _RATE, _HEADS_RATE = 1024, 2e-4, 5e-4
+_BATCH, _RATE, _HEADS_RATE = 512, 2e-4, 5e-4
 _WARMUP = 0.05
 _MAX_GRADIENT = 1.0
 
@@ -107,8 +107,9 @@ class SsruDecoder(torch.nn.Module):  # type: ignore[misc]  # torch is not there 
 class TunedFit:
     """A decoder and its heads in training on the same answers.
 
-    Each step learns one of the k tokens after a place: the next one, which is the decoder's own, or that of a
-    head, drawn by chance. So the authors approximate the mean of the k losses (section 6).
+    Each step learns the mean of the losses of the k tokens after a place: the next one, which is the decoder's
+    own, and those of the heads. The authors, whose memory it exceeded, drew one of the k losses for each step
+    (section 6); `loss_of` needs no memory for it, and heads learn more from a pass of the decoder.
     """
 
     def __init__(
@@ -169,15 +170,13 @@ class TunedFit:
         source, is_source = _padded([torch.from_numpy(one.states) for one in sentences])
         answers, is_answer = _padded([torch.tensor(one.answer) for one in sentences])
         states = self._decoder(source, is_source, answers)
-        ahead = self._draws.randrange(1 + len(self._weights) // 2)
-        following = torch.full_like(answers, IGNORED)
-        following[:, : answers.shape[1] - ahead] = answers.masked_fill(~is_answer, IGNORED)[:, ahead:]
-        is_known = following != IGNORED
-        states, following = states[is_known], following[is_known]
-        if not ahead:
-            return loss_of(states, self._every, following)
-        moved = added(states, *self._weights[2 * ahead - 2 : 2 * ahead])
-        return loss_of(moved, self._chosen, self._numbers[following])
+        losses = [loss_of(states[is_answer], self._every, answers[is_answer])]
+        for ahead, pair in enumerate(zip(self._weights[::2], self._weights[1::2], strict=True), start=1):
+            # All places but the last ones are followed by so many tokens.
+            is_known = is_answer[:, ahead:]
+            following = self._numbers[answers[:, ahead:][is_known]]
+            losses.append(loss_of(added(states[:, :-ahead][is_known], *pair), self._chosen, following))
+        return torch.stack(losses).mean()
 
     def heads(self) -> list[Head]:
         arrays = [one.detach().numpy() for one in self._weights]

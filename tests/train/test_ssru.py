@@ -61,9 +61,9 @@ def test_decoder_and_heads_learn_an_answer_together(folder: Path, tmp_path: Path
     decoder = SsruDecoder(model.weights, model.size, model.places)
     noise = np.random.default_rng(1)
     head = Head(0.25 * noise.normal(size=(16, 16)).astype(np.float32), np.zeros((16, 16), np.float32))
-    fit = TunedFit(decoder, [head], [sentence(model)] * 8, list(range(2, 30)), epochs=600, seed=1)
-    losses = [loss for _ in range(600) for loss in fit.epoch()]
-    assert sum(losses[-20:]) < sum(losses[:20]) / 2
+    fit = TunedFit(decoder, [head], [sentence(model)] * 8, list(range(2, 30)), epochs=300, seed=1)
+    losses = [loss for _ in range(300) for loss in fit.epoch()]
+    assert losses[-1] < losses[0] / 2
     write_tiny_firefox(tmp_path)
     (tmp_path / model.files[0].name).write_bytes(model.weights.replaced(decoder.values()))
     before, after = (
