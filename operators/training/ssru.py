@@ -109,8 +109,8 @@ class TunedFit:
     """A decoder and its heads in training on the same answers.
 
     Each step learns the mean of the losses of the k tokens after a place: the next one, which is the
-    decoder's own, and those of the heads. The authors, whose memory it exceeded, drew one of the k losses for each step
-    (section 6); `loss_of` needs no memory for it, and heads learn more from a pass of the decoder.
+    decoder's own, and those of the heads. The authors, whose memory it exceeded, drew one of the k losses for
+    each step (section 6); `loss_of` needs no memory for it, and heads learn more from a pass of the decoder.
     """
 
     def __init__(
