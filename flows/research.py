@@ -1,9 +1,12 @@
 """The decoding methods of `operators.research`: checks, resources and drafters of each."""
 
+from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from flows.settings.translate import DRAFTED, TranslateSettings
-from operators.decoding.acceptance import Acceptance
+from operators.decoding.acceptance import Acceptance, Embeddings
 from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import BlockLength
@@ -41,6 +44,15 @@ def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
     from connectors.models.heads import read_heads
 
     return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)
+
+
+@cache
+def embeddings(model: Path) -> Embeddings:
+    """Those of the tokens that a model says. Raises `InputError` if it is of a kind that cannot be read."""
+    from connectors.models.heads import output_layer
+
+    rows = output_layer(model).rows
+    return lambda tokens: rows(np.array(tokens, np.int32)).matrix
 
 
 def prediction(settings: TranslateSettings) -> Prediction:

@@ -1,8 +1,12 @@
-"""Files of proposal heads: GGUF with the matrices of each head and the tokens that heads choose from."""
+"""Files of proposal heads: GGUF with the matrices of each head and the tokens that heads choose from.
 
-from collections.abc import Mapping, Sequence
+The model itself is a GGUF file or a folder of Firefox's: `output_layer` reads what heads share with either.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,32 +14,78 @@ from numpy.typing import NDArray
 from connectors.models.gguf import Entry, GgufFile, Tensor, count_of, encode, matrix_of, read_gguf
 from operators.errors import InputError
 from operators.models.quantize import F16, quantize
-from operators.research.heads import Head, Heads, Matrix
+from operators.research.heads import Head, Heads, OutputRows, without_bias
+from operators.seq2seq.firefox import is_firefox, only
+from operators.seq2seq.intgemm import Weights
 
 #: Maximum number of heads of a model; the authors tried ten.
 MAX_HEADS = 16
 _TYPE = "heads"
 _WIDTH, _VOCABULARY, _TOKENS = (f"surtitle.heads.{name}" for name in ("width", "vocabulary", "tokens"))
+#: What GGUF files of heads call Firefox's models.
+_SSRU = "ssru"
+
+
+class OutputLayer(NamedTuple):
+    """The output layer of a model, whose matrix holds the embeddings of the tokens that it says."""
+
+    architecture: str
+    #: Numbers of a state, and tokens.
+    width: int
+    vocabulary: int
+    #: Reads the rows of some tokens. Raises `InputError` if they cannot be read.
+    rows: Callable[[NDArray[np.int32]], OutputRows]
+
+    def __str__(self) -> str:
+        return f"a {self.architecture} model of width {self.width} with {self.vocabulary} tokens"
+
+
+def output_layer(path: Path) -> OutputLayer:
+    """That of the model in a GGUF file or a folder of Firefox's; raises `InputError` for any other."""
+    if is_firefox(path):
+        return _of_firefox(Weights(only(path, "model.*.bin")))
+    model = read_gguf(path)
+    architecture = model.text("general.architecture")
+    width = model.value(f"{architecture}.embedding_length")
+    name = "output.weight" if "output.weight" in model.tensors else "token_embd.weight"
+    return OutputLayer(
+        architecture,
+        width if isinstance(width, int) else 0,
+        count_of(model.entries.get("tokenizer.ggml.tokens")),
+        lambda tokens: without_bias(tokens, matrix_of(model, name, path, tokens)),
+    )
+
+
+def _of_firefox(weights: Weights) -> OutputLayer:
+    name = "decoder_Wemb" if "decoder_Wemb" in weights else "Wemb"
+    values, scale = weights.matrix(name, is_embedding=True)
+    bias = weights.floats("decoder_ff_logit_out_b")
+    return OutputLayer(
+        _SSRU, values.shape[1], len(values),
+        lambda tokens: OutputRows(tokens, values[tokens] * np.float32(scale), bias[tokens]),
+    )  # fmt: skip
 
 
 def heads_file(
-    heads: Sequence[Head], tokens: NDArray[np.int32], model: GgufFile, entries: Mapping[str, Entry]
+    heads: Sequence[Head], tokens: NDArray[np.int32], layer: OutputLayer, entries: Mapping[str, Entry]
 ) -> GgufFile:
     """The content of a GGUF file for heads.
 
     Args:
         heads: in the order of the positions that they predict.
         tokens: the ids that they can predict, the most frequent ones first.
+        layer: that of their model.
+        entries: more of the header.
     """
     tensors = {}
     for place, head in enumerate(heads, start=1):
         for name, matrix in zip(_names(place), head, strict=True):
             tensors[name] = Tensor(F16, matrix.shape[::-1], quantize(matrix, F16))
     header = {
-        "general.architecture": encode(model.text("general.architecture")),
+        "general.architecture": encode(layer.architecture),
         "general.type": encode(_TYPE),
-        _WIDTH: encode(_width(model)),
-        _VOCABULARY: encode(_vocabulary(model)),
+        _WIDTH: encode(layer.width),
+        _VOCABULARY: encode(layer.vocabulary),
         _TOKENS: encode(tokens.astype(np.int32)),
         **entries,
     }
@@ -43,63 +93,37 @@ def heads_file(
 
 
 def read_heads(path: Path, model_path: Path) -> Heads:
-    """Read the heads in ``path`` for the model in the file ``model_path``.
+    """Read the heads in ``path`` for the model in the file or folder ``model_path``.
 
     Raises `InputError` if there are none, they are damaged, or they belong to another model.
     """
-    file, model = read_gguf(path), read_gguf(model_path)
+    file, layer = read_gguf(path), output_layer(model_path)
     if file.text("general.type") != _TYPE:
         raise InputError(
             f"{path}: it contains no proposal heads; give a file written by 'surtitle model heads'"
         )
-    _check_fits(file, model, path, model_path)
+    has = f"a {file.text('general.architecture')} model of width {file.value(_WIDTH)} with "
+    if f"{has}{file.value(_VOCABULARY)} tokens" != str(layer):
+        raise InputError(
+            f"{path}: these heads are for {has}{file.value(_VOCABULARY)} tokens, and {model_path.name} is "
+            f"{layer}; train some for it with 'surtitle model heads'"
+        )
     tokens = file.value(_TOKENS)
     ids = np.asarray(tokens if isinstance(tokens, np.ndarray) else [], np.int32)
     places = takewhile(lambda place: set(_names(place)) <= set(file.tensors), range(1, MAX_HEADS + 1))
     heads = [Head(*(matrix_of(file, name, path) for name in _names(place))) for place in places]
-    are_ids = 0 < len(ids) == len(np.unique(ids)) and ids.min() >= 0 and ids.max() < _vocabulary(model)
+    are_ids = 0 < len(ids) == len(np.unique(ids)) and ids.min() >= 0 and ids.max() < layer.vocabulary
     are_all = 0 < 2 * len(heads) == len(file.tensors)
-    if not are_ids or not are_all or not all(_is_sound(one, model) for one in heads):
+    if not are_ids or not are_all or not all(_is_sound(one, layer.width) for one in heads):
         raise InputError(f"{path}: these heads are damaged: fetch or train them again")
-    return Heads(heads, ids, output_rows(model, model_path, ids))
-
-
-def output_rows(model: GgufFile, path: Path, tokens: NDArray[np.int32] | slice) -> Matrix:
-    """The rows of a model's output matrix for some tokens. Raises `InputError` if it cannot be read."""
-    name = "output.weight" if "output.weight" in model.tensors else "token_embd.weight"
-    return matrix_of(model, name, path, tokens)
-
-
-def _check_fits(file: GgufFile, model: GgufFile, path: Path, model_path: Path) -> None:
-    has, wants = (
-        f"a {architecture} model of width {width} with {size} tokens"
-        for architecture, width, size in (
-            (file.text("general.architecture"), file.value(_WIDTH), file.value(_VOCABULARY)),
-            (model.text("general.architecture"), _width(model), _vocabulary(model)),
-        )
-    )
-    if has != wants:
-        raise InputError(
-            f"{path}: these heads are for {has}, and {model_path.name} is {wants}; "
-            "train some for it with 'surtitle model heads'"
-        )
+    return Heads(heads, layer.rows(ids))
 
 
 def _names(place: int) -> tuple[str, str]:
     return f"head.{place}.inner.weight", f"head.{place}.outer.weight"
 
 
-def _width(model: GgufFile) -> int:
-    width = model.value(f"{model.text('general.architecture')}.embedding_length")
-    return width if isinstance(width, int) else 0
-
-
-def _vocabulary(model: GgufFile) -> int:
-    return count_of(model.entries.get("tokenizer.ggml.tokens"))
-
-
-def _is_sound(head: Head, model: GgufFile) -> bool:
-    width = _width(model)
+def _is_sound(head: Head, width: int) -> bool:
     return (
         head.inner.shape[1] == width
         and head.outer.shape == head.inner.shape[::-1]

@@ -126,7 +126,11 @@ class Engine(NamedTuple):
         knows_unfinished = self.prompt.knows_unfinished
         # Not all sessions can hold several hypotheses: those of many rooms cannot.
         beam = min(settings.width(knows_unfinished=knows_unfinished), max(1, self.pool.beams))
-        return method(settings, costs, self.proposal_heads, knows_unfinished=knows_unfinished, beam=beam)
+        embeddings = research().embeddings(self.path) if settings.compares_words else None
+        return method(
+            settings, costs, self.proposal_heads, knows_unfinished=knows_unfinished, beam=beam,
+            embeddings=embeddings,
+        )  # fmt: skip
 
 
 def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:

@@ -39,7 +39,7 @@ SETTINGS: dict[str, Sequence[str]] = {
     **dict.fromkeys(("accept", "bias", "final_bias", "min_block", "draft_mask"), SPECULATIVE),
     **dict.fromkeys(("commit",), SPECULATIVE),
     "beam": ("ssbd",),
-    "proposal_bias": PROPOSING,
+    "proposal_accept": PROPOSING,
     # Parallel Jacobi has one block, as long as its horizon.
     "block": tuple(name for name in PROPOSING if name != "jacobi"),
     "horizon": ("jacobi", "hybrid-jacobi"),
@@ -105,7 +105,7 @@ def read_grid(given: Sequence[str], types: Mapping[str, Any]) -> dict[str, Seque
 
 def _value(key: str, word: str, kind: Any) -> Any:
     """``none`` and ``auto`` mean no value where the setting is optional."""
-    if word == "same" and key in ("final_bias", "proposal_bias"):
+    if word == "same" and key == "final_bias":
         return word
     for one in (None, word) if word in ("none", "auto") else (word,):
         try:
@@ -215,8 +215,8 @@ def variant_of(common: dict[str, Any], varied: dict[str, Any]) -> TranslateSetti
     if own.get("accept", "auto") not in ("bias", "auto"):
         # Another rule replaces both biases, and the sweep over them.
         own |= {"bias": None, "final_bias": None}
-    bias = BIAS if own.get("bias") is None else own["bias"]
-    own |= {key: bias for key in ("final_bias", "proposal_bias") if own.get(key) == "same"}
+    if own.get("final_bias") == "same":
+        own["final_bias"] = BIAS if own.get("bias") is None else own["bias"]
     if own["method"] not in SPECULATIVE or own.get("commit") == 0:
         own |= {"commit": 0}
     if own.get("draft_model") is None:

@@ -12,7 +12,7 @@ from flows.pages.table import Column, Table, tabulated
 # What a label leaves out besides the defaults.
 _PLAIN = {"accept": "bias", "beam": 1}
 _MASK = ("mask_k", "mask")
-_NAMES = {"bias": "β", "final_bias": "final β", "proposal_bias": "proposal β"}
+_NAMES = {"bias": "β", "final_bias": "final β"}
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:

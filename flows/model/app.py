@@ -1,7 +1,7 @@
 """The commands of ``surtitle model``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -60,7 +60,9 @@ def train(
 
 @model_app.command()
 def heads(
-    model: Model,
+    model: Annotated[
+        str, typer.Argument(help="The model: a GGUF file, a folder of Firefox's, or a name of either.")
+    ],
     pairs: Pairs,
     output: Output,
     source: Source = LANGUAGES.source,
@@ -72,11 +74,20 @@ def heads(
         int, typer.Option(min=1, help="Number of sources whose translations are learned from.")
     ] = 3000,
     epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each translation.")] = 8,
+    data: Annotated[
+        Literal["distilled", "original"],
+        typer.Option(help="Learn the model's own translations, or those of the pairs."),
+    ] = "distilled",
+    beam: Annotated[int, typer.Option(min=1, max=16, help="Width of the search for its own.")] = 1,
+    tune_base: Annotated[
+        Path | None, typer.Option(help="Tune a Firefox model with them, and write it into this folder.")
+    ] = None,
+    tune_epochs: Annotated[int, typer.Option(min=1, help="The same as --epochs, for --tune-base.")] = 4,
 ) -> None:
     """Train proposal heads on a model, for the method heads (Stern et al. 2018).
 
-    They learn from the model's own translations. A record (.json) is written next to them: data, settings,
-    and tokens per pass.
+    The model stays as it is without --tune-base. A record (.json) is written next to the heads: data,
+    settings, and tokens per pass.
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
@@ -85,7 +96,8 @@ def heads(
     run(
         HeadsJob(
             model=model, pairs=pairs, output=output, source=source, target=target, prefixes=prefixes,
-            seed=seed, heads=heads, prompts=prompts, epochs=epochs,
+            seed=seed, heads=heads, prompts=prompts, epochs=epochs, data=data, beam=beam,
+            tune_base=tune_base, tune_epochs=tune_epochs,
         )
     )  # fmt: skip
 

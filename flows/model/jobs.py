@@ -7,13 +7,16 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from typing_extensions import override
 
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
+from connectors.files.output import make_folder
 from connectors.models.gguf import check_place
 from flows.settings.translate import TranslateSettings
 from operators.errors import printable
+from operators.seq2seq.firefox import is_firefox, only
 
 LANGUAGES = TranslateSettings()
 
@@ -45,8 +48,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self, model: Path) -> None:
         """Raises `OutputError` and `UsageError`."""
-        check_distinct([("--output", self.output), ("its record", self._record)], [model, *self.pairs])
+        written = [("--output", self.output), ("its record", self._record), *self._more(model)]
+        check_distinct(written, [model, *self.pairs])
         check_place(self.output)
+
+    def _more(self, model: Path) -> list[tuple[str, Path]]:  # noqa: ARG002 - a kind of job needs it
+        """Other files that it writes, in folders that are there."""
+        return []
 
     @property
     def _record(self) -> Path:
@@ -54,10 +62,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     def record(self, model: Path, *packages: str) -> dict[str, Any]:
         settings = msgspec.structs.asdict(self)
-        del settings["model"], settings["pairs"], settings["output"]
+        for name in ("model", "pairs", "output", "tune_base"):
+            settings.pop(name, None)
+        weights = only(model, "model.*.bin") if is_firefox(model) else model
         return {
             "settings": settings,
-            "model": {"name": model.name, "sha256": sha256_of(model)},
+            "model": {"name": weights.name, "sha256": sha256_of(weights)},
             "data": [{"name": path.name, "sha256": sha256_of(path)} for path in self.pairs],
             "versions": {name: version(name) for name in packages},
         }
@@ -88,3 +98,14 @@ class HeadsJob(Job, frozen=True, kw_only=True):
     heads: int = 4
     prompts: int = 3000
     epochs: int = 8
+    data: str = "distilled"
+    beam: int = 1
+    tune_base: Path | None = None
+    tune_epochs: int = 4
+
+    @override
+    def _more(self, model: Path) -> list[tuple[str, Path]]:
+        if self.tune_base is None:
+            return []
+        make_folder(self.tune_base)
+        return [("--tune-base", self.tune_base / only(model, "model.*.bin").name)]

@@ -38,6 +38,7 @@ REMOVED = {
     "translate.drop_revised": "a draft stays when the source is revised",
     "translate.keep": "translate.commit=0 keeps nothing",
     "translate.more_to": "name all languages in translate.to, in a list",
+    "translate.proposal_bias": "translate.proposal_accept is the rule for proposals, such as bias-0.2",
     "translate.offline": "set SURTITLE_OFFLINE=1 in the environment",
     "web.max_clients": "2000 viewers are admitted",
     "web.token": "set SURTITLE_WEB_TOKEN in the environment",

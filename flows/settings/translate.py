@@ -77,8 +77,9 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     beam: Annotated[int, Meta(ge=1, le=16)] | None = None
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
-    #: Beta towards tokens proposed after the divergence; 0 does not change results.
-    proposal_bias: Probability = 0.0
+    #: Which tokens proposed after the divergence are accepted; ``exact`` does not change results, ``same`` is
+    #: the rule for draft tokens.
+    proposal_accept: Annotated[str, Meta(description=f"same, {', '.join(acceptance.RULES)}")] = "exact"
     #: Tokens of a proposal, or of a block of gs-jacobi and hybrid-jacobi (the paper's b); absent for as many
     #: as pay off on this machine, or three in Jacobi blocks.
     block: Positive | None = None
@@ -136,6 +137,8 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Raises `ValueError` for an acceptance rule that does not exist."""
         if self.accept != "auto":
             acceptance.acceptance(self.accept)
+        if self.proposal_accept != "same":
+            acceptance.acceptance(self.proposal_accept)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -162,6 +165,11 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     def needs_language_model(self) -> bool:
         """Whether something is asked for that only a language model can do."""
         return self.template not in BY_MODEL or self.draft_model is not None or self.heads is not None
+
+    @property
+    def compares_words(self) -> bool:
+        """Whether an acceptance rule needs the embeddings of tokens."""
+        return any(one.startswith("near-") for one in (self.accept, self.proposal_accept))
 
     @property
     def terms(self) -> str | None:

@@ -4,6 +4,7 @@ To add a rule, write its class and name it in `RULES`. At the end are the defaul
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -58,32 +59,59 @@ class TopAcceptance(Acceptance):
 EXACT = TopAcceptance(1)
 
 
-class DistanceAcceptance(Acceptance):
-    """Acceptance within a distance of the best token (Stern et al. 2018, section 5.2), in probability.
+#: Rows of the model's output matrix, which are the embeddings of the tokens that it says: (tokens, width).
+Embeddings = Callable[[Sequence[int]], NDArray[np.float32]]
 
-    Their distance is between pixel values. Words have no such scale except their probability: a token is
-    accepted if p_best - p_proposed <= distance, which is from 0, exact, to 1, which accepts everything.
+
+class DistanceAcceptance(Acceptance):
+    """Acceptance within a distance of the best token in the output space (Stern et al. 2018, section 5.2).
+
+    Theirs is between intensities of pixels, d(y, best) <= epsilon. Between words it is the cosine distance of
+    their output embeddings: 0 for the same direction, 1 for no relation.
     """
 
-    def __init__(self, distance: float) -> None:
-        if not 0.0 <= distance <= 1.0:
-            raise ValueError(f"{distance:g} is not between 0 and 1")
-        self._distance = distance
-        self.is_exact = distance == 0.0
+    def __init__(self, epsilon: float, embeddings: Embeddings | None = None) -> None:
+        """``embeddings`` may lack as long as nothing is judged; an ``epsilon`` of 0 is exact."""
+        if not 0.0 <= epsilon <= 2.0:
+            raise ValueError(f"{epsilon:g} is not between 0 and 2")
+        self._epsilon, self._embeddings = epsilon, embeddings
+        self.is_exact = epsilon == 0.0
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        if self._distance in (0.0, 1.0):
-            return self._distance == 1.0
+        if self.is_exact:
+            return False
+        assert self._embeddings is not None, "a rule that judges knows the embeddings"
+        one, other = self._embeddings([best, proposed])
+        size = float(np.linalg.norm(one) * np.linalg.norm(other))
+        return size > 0.0 and 1.0 - float(one @ other) / size <= self._epsilon
+
+
+class MarginAcceptance(Acceptance):
+    """Acceptance within a difference of probabilities; our own rule.
+
+    A token is accepted if p_best - p_proposed <= margin, which is from 0, exact, to 1, which accepts all.
+    """
+
+    def __init__(self, margin: float) -> None:
+        if not 0.0 <= margin <= 1.0:
+            raise ValueError(f"{margin:g} is not between 0 and 1")
+        self._margin = margin
+        self.is_exact = margin == 0.0
+
+    @override
+    def accepts(self, row: Logits, best: int, proposed: int) -> bool:
+        if self._margin in (0.0, 1.0):
+            return self._margin == 1.0
         shortfall = 1.0 - float(np.exp(row[proposed] - row[best]))
         # p_best is at most 1: where the ratio alone decides, no sum over the vocabulary is needed.
-        if shortfall <= self._distance:
+        if shortfall <= self._margin:
             return True
         p_best = 1.0 / float(np.exp(row - row[best]).sum())
-        return p_best * shortfall <= self._distance
+        return p_best * shortfall <= self._margin
 
 
-class BiasedAcceptance(DistanceAcceptance):
+class BiasedAcceptance(MarginAcceptance):
     """Acceptance under a bias towards the draft (SSBD, Zeng et al., section 3.2).
 
     Greedy decoding from P' = (1 - bias) * P + bias * delta(draft) picks the draft token exactly if
@@ -160,23 +188,30 @@ class MinimumBlock(Acceptance):
         return unseen + self._rule.accepted_length(rows[unseen:], choices[unseen:], proposed[unseen:])
 
 
-#: What makes a rule, by the names in ``translate.accept``, where N is a number; ``bias`` takes that of
-#: ``translate.bias``.
+#: What makes a rule, by the names in ``translate.accept`` and ``translate.proposal_accept``, where N is a
+#: number; ``bias`` takes that of ``translate.bias``.
 RULES: Mapping[str, Callable[[float], Acceptance]] = {
     "bias": BiasedAcceptance,
+    "bias-N": BiasedAcceptance,
     "exact": lambda _: EXACT,
     "utility-N": UtilityAcceptance,
     "top-N": TopAcceptance,
-    "within-N": DistanceAcceptance,
+    "near-N": DistanceAcceptance,
+    "within-N": MarginAcceptance,
 }
 
 
-def acceptance(name: str, bias: float | None = None) -> Acceptance:
-    """The rule of this name, such as ``top-2``; only ``bias`` uses the bias. Raises `ValueError`."""
+def acceptance(name: str, bias: float | None = None, embeddings: Embeddings | None = None) -> Acceptance:
+    """The rule of this name, such as ``top-2``; raises `ValueError`.
+
+    Only ``bias`` uses the bias, and only ``near-N`` the embeddings.
+    """
     kind, dash, number = name.partition("-")
     make = RULES.get(f"{kind}-N" if dash else kind)
     if make is None:
         raise ValueError(f"accept: there is no rule {name!r}; choose from auto, {', '.join(RULES)}")
+    if make is DistanceAcceptance:
+        make = partial(DistanceAcceptance, embeddings=embeddings)
     try:
         return make(float(number) if dash else bias or 0.0)
     except ValueError as error:

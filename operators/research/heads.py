@@ -41,18 +41,36 @@ class Head(NamedTuple):
     outer: Matrix
 
 
+class OutputRows(NamedTuple):
+    """The part of a model's output layer for some tokens: their logits are matrix @ state + bias."""
+
+    #: Their ids.
+    tokens: NDArray[np.int32]
+    #: Tokens × width.
+    matrix: Matrix
+    #: One number for each token; only some models have any other than 0.
+    bias: NDArray[np.float32]
+
+    def first(self, count: int) -> "OutputRows":
+        return OutputRows(self.tokens[:count], self.matrix[:count], self.bias[:count])
+
+
+def without_bias(tokens: NDArray[np.int32], matrix: Matrix) -> OutputRows:
+    return OutputRows(tokens, matrix, np.zeros(len(tokens), np.float32))
+
+
 class StateSolver:
     """Solves for the hidden states, after the output norm, from which rows of logits were computed."""
 
-    def __init__(self, tokens: NDArray[np.int32], rows: Matrix) -> None:
-        """``rows``, tokens × width, are the rows of the output matrix for ``tokens``, whose logits are used.
+    def __init__(self, rows: OutputRows) -> None:
+        """The logits of ``rows`` are used.
 
         If they do not span all of a state, the rest of it is assumed to be 0.
         """
-        self._tokens = tokens
-        known = rows.astype(np.float64)
+        self._tokens, self._bias = rows.tokens, rows.bias
+        known = rows.matrix.astype(np.float64)
         inverse = np.linalg.pinv(known.T @ known, rcond=_NOTHING, hermitian=True)
-        self._solve = (known @ inverse).astype(np.float32)
+        self._solve: Matrix = (known @ inverse).astype(np.float32)
 
     def seen(self, rows: Matrix) -> Matrix:
         """A copy of the logits that it needs."""
@@ -60,46 +78,44 @@ class StateSolver:
 
     def states(self, seen: Matrix) -> Matrix:
         """The states, (rows, width) or a single one, from what was `seen`."""
-        states: Matrix = seen @ self._solve
+        unbiased: Matrix = seen - self._bias
+        states: Matrix = unbiased @ self._solve
         return states
 
 
 class Heads:
     """Heads for one model, with the rows of its output matrix among which they choose."""
 
-    def __init__(self, heads: Sequence[Head], tokens: NDArray[np.int32], rows: Matrix) -> None:
+    def __init__(self, heads: Sequence[Head], rows: OutputRows) -> None:
         """The first head predicts what follows the model's own next token, the second what follows that.
 
         Args:
             heads: one or more.
-            tokens: the ids that they can predict, the most frequent ones first.
-            rows: the rows of the output matrix for these, tokens × width.
+            rows: those of the tokens that they can predict, the most frequent ones first.
         """
         self._heads = tuple(heads)
-        self._tokens = tokens
         self._rows = rows
-        self.solver = StateSolver(tokens[:EQUATIONS], rows[:EQUATIONS])
+        self.solver = StateSolver(rows.first(EQUATIONS))
 
     def __len__(self) -> int:
         return len(self._heads)
 
     def first(self, count: int) -> Self:
-        return type(self)(self._heads[:count], self._tokens, self._rows)
+        return type(self)(self._heads[:count], self._rows)
 
-    def after(self, seen: Matrix) -> Continuation:
-        """What follows the best token of a row of logits; ``seen`` is the solver's part of that row.
+    def after(self, state: Matrix) -> Continuation:
+        """What follows the token that the model chooses from a state.
 
-        Each probability is the head's own, whatever came before. Empty if the logits are not finite.
+        Each probability is the head's own, whatever came before. Empty if the state is not finite.
         """
-        state = self.solver.states(seen)
         if not np.isfinite(state).all():
             return Continuation()
         states = np.stack([_through(head, state) for head in self._heads])
-        logits = states @ self._rows.T
+        logits = states @ self._rows.matrix.T + self._rows.bias
         best = logits.argmax(axis=1)
         top = logits[np.arange(len(best)), best]
         sure = 1.0 / np.exp(logits - top[:, None]).sum(axis=1)
-        return Continuation(self._tokens[best].tolist(), sure.tolist())
+        return Continuation(self._rows.tokens[best].tolist(), sure.tolist())
 
 
 def _through(head: Head, state: Matrix) -> Matrix:
@@ -129,7 +145,7 @@ class HeadProposals:
     def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the state says it all
         if self._seen is None:
             return at_once(None)
-        said = self._heads.after(self._seen)
+        said = self._heads.after(self._heads.solver.states(self._seen))
         tokens = said.tokens[: self._length.of(said.sure)]
         draft = Draft(tuple(tokens), Origin.PARALLEL, self._acceptance)
         return at_once(draft if tokens else None)

@@ -1,4 +1,4 @@
-"""Greedy answers to many prompts, several at a time in one batch, with their hidden states.
+"""Answers to many prompts with their hidden states: greedy ones, several at a time in one batch, or given.
 
 A batch with tokens of different sequences reads the weights once for all of them. When an answer has ended,
 the next prompt takes over its sequence.
@@ -78,3 +78,20 @@ def many_answers(
             return
         rows = np.concatenate(store.evaluate_parts([one.part for one in growing]))
         yield from said(rows, list(growing))
+
+
+def given_answer(
+    store: SequenceStore, head: Sequence[int], task: Task, tokens: Sequence[int], solver: StateSolver
+) -> Answer:
+    """An answer that is known, such as a human translation: the states from which its tokens would be chosen.
+
+    ``tokens`` end with the one that ends it; ``store`` and ``head`` are those of `many_answers`, which may
+    have been used before.
+    """
+    said = [*task.prompt[len(head) :], *tokens[:-1]]
+    if head:
+        store.copy_sequence(_HEAD, 1)
+    rows = store.evaluate(1, said, len(head), len(tokens))
+    states = solver.states(solver.seen(rows))
+    store.cut_sequence(1, 0)
+    return Answer(list(tokens), states)

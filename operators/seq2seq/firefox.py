@@ -15,8 +15,8 @@ import numpy as np
 from operators.decoding.forward import Logits
 from operators.errors import InputError, is_folder
 from operators.models.onnx_graphs import OnnxGraph, own_thread
-from operators.seq2seq.intgemm import Floats, Matrix, Weights
-from operators.seq2seq.ssru import Size, decoder_graph, encoder_graph
+from operators.seq2seq.intgemm import Floats, Matrix, Size, Weights
+from operators.seq2seq.ssru import decoder_graph, encoder_graph
 from operators.seq2seq.store import DecoderState, EncodedSource
 from operators.seq2seq.vocabulary import PieceVocabulary
 
@@ -50,12 +50,12 @@ class FirefoxModel:
     def __init__(self, folder: Path, threads: int) -> None:
         """Load the files in a folder; raises `InputError` if they are not those of such a model."""
         file = only(folder, "model.*.bin")
-        weights = Weights(file)
+        weights = self.weights = Weights(file)
         self.path = folder
         self.files: tuple[Path, ...] = (file,)
         named = _PAIR.fullmatch(file.name)
         self.languages = (named[1], named[2]) if named else (None, None)
-        size = self._size = _size(weights)
+        size = self.size = _size(weights)
         self.vocabulary_size = size.target_tokens
         # No token of either vocabulary: the decoder begins with an embedding of zeros.
         self.start = max(size.source_tokens, size.target_tokens)
@@ -70,7 +70,8 @@ class FirefoxModel:
         )
         self._target = _embeddings(weights, "decoder_Wemb", 1 + self.start)
         self._source = _embeddings(weights, "encoder_Wemb") if "encoder_Wemb" in weights else self._target
-        self._places = _places(self.positions, size.width)
+        #: The sinusoids of positions, (positions, width).
+        self.places = _places(self.positions, size.width)
         self._causal = _causal(_TOGETHER)
         self._first = np.zeros((1, size.width * size.decoder_layers), np.float32)
 
@@ -102,9 +103,9 @@ class FirefoxModel:
     def _embed(self, embeddings: Matrix, tokens: Sequence[int], first: int) -> Floats:
         """Embeddings of tokens from position ``first`` on, (tokens, width)."""
         rows: Floats = embeddings.values[np.array(tokens)] * np.float32(
-            embeddings.scale * self._size.width**0.5
+            embeddings.scale * self.size.width**0.5
         )
-        rows += self._places[first : first + len(tokens)]
+        rows += self.places[first : first + len(tokens)]
         return rows
 
 

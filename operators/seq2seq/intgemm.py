@@ -12,7 +12,7 @@ which the other factor was rounded when the model was trained for 8 bits (Bogoyc
 import mmap
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,22 @@ Bytes = NDArray[np.int8]
 _VERSION, _FLOAT, _INT8, _TEXT = 1, 0x404, 0x4101, 0x101
 _MAX_TENSORS, _MAX_DIMENSIONS, _MAX_NAME = 100_000, 8, 1024
 _SETTING = re.compile(r"^([\w-]+): *(\S.*?) *$", re.MULTILINE)
+
+
+#: That of Marian's layer norm (src/layers/generic.h).
+EPSILON = 1e-9
+
+
+class Size(NamedTuple):
+    """The measures of a model."""
+
+    width: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+    #: Tokens that it reads, and tokens that it writes.
+    source_tokens: int
+    target_tokens: int
 
 
 class Matrix(NamedTuple):
@@ -50,8 +66,8 @@ class Weights:
         self.path = path
         try:
             with path.open("rb") as file:
-                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._tensors = _read(memoryview(data))
+                self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            self._tensors = _read(self._data)
         except OSError as error:
             raise InputError(unreadable(path, error)) from error
         except (struct.error, ValueError) as error:  # also of an empty file
@@ -59,6 +75,9 @@ class Weights:
 
     def __contains__(self, name: str) -> bool:
         return name in self._tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
 
     def settings(self) -> Mapping[str, str]:
         """The lines of the model's own configuration that hold a single value."""
@@ -84,6 +103,29 @@ class Weights:
         if not multiplier > 0:
             raise self._damaged(f"{name} has no multiplier")
         return Matrix(values, 1 / multiplier)
+
+    def values(self, name: str) -> Floats:
+        """The numbers that a matrix of the decoder, its embeddings or a vector stand for."""
+        if self._tensors[name].kind == _FLOAT:
+            return self.floats(name).copy()
+        values, scale = self.matrix(name, is_embedding=name.endswith("Wemb"))
+        return values * np.float32(scale)
+
+    def replaced(self, values: Mapping[str, Floats]) -> bytes:
+        """The content of the file with other numbers in some vectors and matrices, which are rounded anew."""
+        data = bytearray(self._data)
+        for name, tensor in _read(memoryview(data)).items():
+            if name not in values:
+                continue
+            if tensor.kind == _FLOAT:
+                tensor.data[: values[name].nbytes] = values[name].astype("<f4").tobytes()
+                continue
+            # The multiplier stays if all numbers still fit, so that those that did not change stay, too.
+            multiplier = 1 / self.matrix(name).scale
+            multiplier = min(multiplier, 127 / max(float(np.abs(values[name]).max()), 1e-9))
+            stored = np.rint(values[name].T * multiplier).astype(np.int8).tobytes()
+            tensor.data[: len(stored) + 4] = stored + struct.pack("<f", multiplier)
+        return bytes(data)
 
     def _tensor(self, name: str, kind: int) -> _Tensor:
         tensor = self._tensors.get(name)

@@ -10,26 +10,11 @@ Activations are rounded to 8 bits by the ranges that the model was trained with.
 computed alike whatever other rows share a pass.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from operators.models.onnx_builder import Graph, Value
 from operators.models.onnx_graphs import Built
-from operators.seq2seq.intgemm import Floats, Matrix, Weights
-
-# Marian's (src/layers/generic.h).
-_EPSILON = 1e-9
-
-
-class Size(NamedTuple):
-    width: int
-    heads: int
-    encoder_layers: int
-    decoder_layers: int
-    #: Tokens that it reads, and tokens that it writes.
-    source_tokens: int
-    target_tokens: int
+from operators.seq2seq.intgemm import EPSILON, Floats, Matrix, Size, Weights
 
 
 class _Layers(Graph):
@@ -71,7 +56,7 @@ class _Layers(Graph):
         """The norm of ``x`` and what a layer adds to it."""
         gain, shift = (self.constant(self.weights.floats(f"{name}_ln_{part}")) for part in ("scale", "bias"))
         return self.op(
-            "SkipLayerNormalization", x, more, gain, shift, domain="com.microsoft", epsilon=_EPSILON
+            "SkipLayerNormalization", x, more, gain, shift, domain="com.microsoft", epsilon=EPSILON
         )
 
     def feed_forward(self, x: Value, layer: str) -> Value:

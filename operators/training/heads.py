@@ -1,4 +1,4 @@
-"""Trains proposal heads on a frozen model (Stern et al. 2018, section 6: frozen base, distilled data).
+"""Trains proposal heads on a frozen model (Stern et al. 2018, section 6: frozen base).
 
 Head i learns which token comes i places after the one that the model chose from a state. Since the model does
 not change, the heads learn separately from states that were computed once, with logits only for the tokens
@@ -7,33 +7,45 @@ among which they choose.
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.nn.functional import cross_entropy, silu
+from torch.nn.functional import silu
 
-from operators.research.heads import Head, Matrix
+from operators.research.heads import Head, Matrix, OutputRows
 
 #: The label of tokens that no head can predict.
 IGNORED = -100
 #: Places per step, and the highest learning rate.
 _BATCH, _RATE = 512, 1e-3
+#: Logits that are computed at a time.
+_AT_ONCE = 2**20
 #: Share of the steps during which the learning rate rises.
 _WARMUP = 0.05
 _MAX_GRADIENT = 1.0
-#: States whose tokens are predicted at a time.
-_STATES_AT_ONCE = 1024
 
 
 def fast_type() -> torch.dtype:
-    """The number type in which this machine trains fastest.
+    """The number type in which this machine multiplies fastest.
 
-    bfloat16 without instructions for it is slower than float32 by orders of magnitude, and with AVX-512's
-    alone on some processors.
+    bfloat16 without instructions for it is slower than float32 by orders of magnitude, with AVX-512's alone
+    five times as fast on some processors and slower on others.
     """
-    is_fast = torch.cuda.is_available() or torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if is_fast else torch.float32
+    if torch.cuda.is_available():
+        return torch.bfloat16
+    matrix = torch.randn(512, 512)
+
+    def seconds(dtype: torch.dtype) -> float:
+        factor, times = matrix.to(dtype), []
+        for _ in range(3):
+            began = perf_counter()
+            factor @ factor
+            times.append(perf_counter() - began)
+        return min(times)
+
+    return min((torch.float32, torch.bfloat16), key=seconds)
 
 
 class Places(NamedTuple):
@@ -55,26 +67,73 @@ def places(
     return Places(torch.from_numpy(np.concatenate(states)), torch.tensor(rows))
 
 
+class _Loss(torch.autograd.Function):  # type: ignore[misc]  # torch is not there where types are checked
+    """The mean loss of `loss_of`. Its gradient is computed with the logits, of which none are kept."""
+
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor, layer: "FixedLayer", following: torch.Tensor) -> torch.Tensor:
+        total, gradients = torch.zeros(()), []
+        # As many places at a time as the processor's caches hold logits of.
+        for part, labels in zip(
+            *(one.split(max(1, _AT_ONCE // len(layer.matrix))) for one in (states, following)), strict=True
+        ):
+            logits = (part.to(layer.matrix.dtype) @ layer.matrix.T + layer.bias).float()
+            shares = torch.log_softmax(logits, dim=1)
+            places = torch.arange(len(labels)), labels
+            total -= shares[places].sum()
+            shares.exp_()
+            shares[places] -= 1
+            gradients.append((shares.to(layer.matrix.dtype) @ layer.matrix).float())
+        ctx.save_for_backward(torch.cat(gradients) / len(states))
+        return total / len(states)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return gradient * ctx.saved_tensors[0], None, None
+
+
+class FixedLayer(NamedTuple):
+    """Rows of an output layer that is not trained, in the type in which they are multiplied."""
+
+    #: (tokens, width), and a number for each token.
+    matrix: torch.Tensor
+    bias: torch.Tensor
+
+
+def fixed(rows: OutputRows, dtype: torch.dtype) -> FixedLayer:
+    return FixedLayer(*(torch.from_numpy(one).to(dtype) for one in (rows.matrix, rows.bias)))
+
+
+def loss_of(states: torch.Tensor, layer: FixedLayer, following: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy in nats per token of ``states``, (places, width), whose tokens are ``following``."""
+    is_known = following != IGNORED
+    if not is_known.any():
+        return 0.0 * states.sum()
+    loss: torch.Tensor = _Loss.apply(states[is_known], layer, following[is_known])
+    return loss
+
+
 class HeadsFit:
     """Heads in training: each batch trains all of them, and no other weights."""
 
     def __init__(
         self,
         learned: Places,
-        rows: torch.Tensor,
+        rows: OutputRows,
         *,
         hidden: int,
         epochs: int,
         seed: int,
         dtype: torch.dtype = torch.bfloat16,
     ) -> None:
-        """``rows`` of the output matrix, (tokens, width), belong to the tokens among which the heads choose.
+        """``rows`` are those of the tokens among which the heads choose.
 
         A head has ``hidden`` units and starts as the model itself: its addition is 0 at first. Passes
         multiply in ``dtype``.
         """
-        self._learned, self._rows = learned, rows.to(dtype)
-        heads, width = learned.following.shape[1], rows.shape[1]
+        self._learned = learned
+        self._layer = fixed(rows, dtype)
+        heads, width = learned.following.shape[1], rows.matrix.shape[1]
         self._draws = torch.Generator().manual_seed(seed)
         # Scaled by the size of the states, so that the first matrix outputs about 1.
         size = float(learned.states.square().mean().sqrt()) * math.sqrt(width)
@@ -95,12 +154,9 @@ class HeadsFit:
             yield self._learn(chosen)
 
     def _learn(self, chosen: torch.Tensor) -> float:
-        with self._computing():
-            logits = self._logits(self._learned.states[chosen])
-        following = self._learned.following[chosen].T
-        loss = cross_entropy(
-            logits.float().flatten(0, 1), following.reshape(-1), ignore_index=IGNORED, reduction="sum"
-        ) / max(1, int((following != IGNORED).sum()))
+        states = self._learned.states[chosen]
+        moved = [added(states, *pair) for pair in zip(self._inner, self._outer, strict=True)]
+        loss = loss_of(torch.cat(moved), self._layer, self._learned.following[chosen].T.reshape(-1))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._weights, _MAX_GRADIENT)
         self._optimizer.step()
@@ -108,26 +164,18 @@ class HeadsFit:
         self._optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())
 
-    def _computing(self) -> torch.autocast:
-        dtype = self._rows.dtype
-        return torch.autocast("cpu", dtype, enabled=dtype is not torch.float32)
-
-    def _logits(self, states: torch.Tensor) -> torch.Tensor:
-        """(heads, states, tokens)."""
-        states = states.to(self._rows.dtype)
-        hidden = silu(torch.einsum("sw,hiw->hsi", states, self._inner.to(states.dtype)))
-        moved = states + torch.einsum("hsi,hwi->hsw", hidden, self._outer.to(states.dtype))
-        return moved @ self._rows.T
-
-    def proposed(self, states: torch.Tensor) -> list[list[int]]:
-        """Each head's prediction after each state, as indices of tokens: (states, heads)."""
-        with torch.inference_mode(), self._computing():
-            said = [self._logits(part).argmax(dim=2).T for part in states.split(_STATES_AT_ONCE)]
-        found: list[list[int]] = torch.cat(said).tolist()
-        return found
-
     def heads(self) -> list[Head]:
         return [
             Head(*(np.ascontiguousarray(matrix.detach().float().numpy()) for matrix in pair))
             for pair in zip(self._inner, self._outer, strict=True)
         ]
+
+
+def head_weights(heads: Sequence[Head]) -> list[torch.Tensor]:
+    """Both matrices of each head behind one another, to be trained."""
+    return [torch.from_numpy(matrix.copy()).requires_grad_() for head in heads for matrix in head]
+
+
+def added(states: torch.Tensor, inner: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
+    """What a head makes of states, (states, width)."""
+    return states + silu(states @ inner.T) @ outer.T

@@ -9,16 +9,15 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from connectors.models.gguf import read_gguf
-from connectors.models.heads import output_rows, read_heads
+from connectors.models.heads import output_layer, read_heads
 from flows.cli.app import app
 from operators.decoding.forward import Task
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
-from operators.research.heads import Heads, StateSolver
+from operators.research.heads import Heads, OutputRows, StateSolver
 from operators.research.many_answers import many_answers
-from operators.training.heads import IGNORED, HeadsFit, places
+from operators.training.heads import IGNORED, HeadsFit, fixed, loss_of, places
 from operators.training.lora import load
 from tests.train.tiny_decoder import HIDDEN, write_gemma
 
@@ -49,17 +48,38 @@ def test_what_the_heads_learned_is_what_they_say_in_use() -> None:
     # A text that counts; the state of each place is that of its own token, and a little noise.
     answers = [[(place + start) % 12 for place in range(12)] for start in range(12)]
     states = [rows[one] + 0.01 * noise.normal(size=(12, 16)).astype(np.float32) for one in answers]
+    bias = noise.normal(size=12).astype(np.float32)
     ids = noise.permutation(12).astype(np.int32)
     learned = places(states, answers, ids.tolist(), 2)
-    fit = HeadsFit(learned, torch.from_numpy(rows[ids]), hidden=32, epochs=400, seed=1)
+    layer = OutputRows(ids, rows[ids], bias[ids])
+    fit = HeadsFit(learned, layer, hidden=32, epochs=400, seed=1)
     losses = [loss for _ in range(400) for loss in fit.epoch()]
     assert losses[-1] < losses[0] / 10
-    heads = Heads(fit.heads(), ids, rows[ids])
+    heads = Heads(fit.heads(), layer)
     for one, own in zip(states[0][:10], answers[0], strict=False):
-        seen = heads.solver.seen(rows @ one)
-        assert heads.after(seen).tokens == [own + 1, (own + 2) % 12]
-    said = fit.proposed(torch.from_numpy(states[0]))
-    assert [ids[place[0]] for place in said[:11]] == answers[0][1:]
+        state = heads.solver.states(heads.solver.seen(rows @ one + bias))
+        assert heads.after(state).tokens == [own + 1, (own + 2) % 12]
+
+
+def test_the_loss_and_its_gradient_are_those_of_cross_entropy() -> None:
+    noise = np.random.default_rng(1)
+    matrix, bias = (noise.normal(size=size).astype(np.float32) for size in ((9000, 4), 9000))
+    layer = fixed(OutputRows(np.arange(9000, dtype=np.int32), matrix, bias), torch.float32)
+    states = torch.from_numpy(noise.normal(size=(300, 4)).astype(np.float32)).requires_grad_()
+    following = torch.from_numpy(noise.integers(0, 9000, 300))
+    following[::7] = IGNORED
+    made = []
+    for loss in (
+        loss_of(states, layer, following),
+        torch.nn.functional.cross_entropy(
+            states @ layer.matrix.T + layer.bias, following, ignore_index=IGNORED
+        ),
+    ):
+        (gradient,) = torch.autograd.grad(loss, states)
+        made.append((loss.item(), gradient))
+    (ours, our_gradient), (theirs, their_gradient) = made
+    assert ours == pytest.approx(theirs, rel=1e-4)
+    assert torch.allclose(our_gradient, their_gradient, atol=1e-6)
 
 
 def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None:
@@ -72,10 +92,9 @@ def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None
     assert "heads.gguf" in printed
     record = json.loads((tmp_path / "heads.gguf.json").read_text())
     assert record["data"][0]["name"] == "talk.tsv"
-    points = record["points"]
-    assert points[-1]["loss"] < points[0]["loss"] / 1.5
+    assert record["losses"][-1] < record["losses"][0] / 1.5
     # A model of noise repeats itself, which heads learn soon.
-    assert points[-1]["blocks"][1] > points[-1]["blocks"][0] > 1.5
+    assert record["blocks"][1] > record["blocks"][0] > 1.5
     assert len(read_heads(heads, path)) == 2
     (tmp_path / "text.txt").write_text("the cat is red\n")
     run(
@@ -92,7 +111,7 @@ def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None
 
 def test_the_model_s_states_are_those_of_pytorch(path: Path) -> None:
     ids = np.arange(0, 350, 2, dtype=np.int32)
-    solver = StateSolver(ids, output_rows(read_gguf(path), path, ids))
+    solver = StateSolver(output_layer(path).rows(ids))
     with closing(LlamaModel(path)) as model:
         prompt = select_prompt(model, "auto", "English", "German")
         sources = [prompt.build(prompt.source(text), is_final=True) for text in WORDS]

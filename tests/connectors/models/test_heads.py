@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from connectors.models.gguf import GgufFile, Tensor, Value, encode, read_gguf, write_gguf
-from connectors.models.heads import heads_file, output_rows, read_heads
+from connectors.models.heads import heads_file, output_layer, read_heads
 from operators.errors import InputError
 from operators.research.heads import Head, Heads
 from tests.tiny_gguf import CONTROL, pieces, write_model
@@ -24,13 +24,13 @@ def test_what_is_written_is_read(model: Path, tmp_path: Path) -> None:
     noise = np.random.default_rng(1)
     heads = [Head(*(noise.normal(size=(WIDTH, WIDTH)).astype(np.float32) for _ in range(2))) for _ in "ab"]
     ids = np.array([300, 4, 200, *range(20, 80)], np.int32)
-    file = heads_file(heads, ids, read_gguf(model), {})
+    layer = output_layer(model)
+    file = heads_file(heads, ids, layer, {})
     write_gguf(tmp_path / "heads.gguf", file.entries, file.tensors)
     read = read_heads(tmp_path / "heads.gguf", model)
     assert len(read) == 2
-    rows = output_rows(read_gguf(model), model, slice(None))
-    seen = read.solver.seen(rows @ noise.normal(size=WIDTH).astype(np.float32))
-    want, got = Heads(heads, ids, rows[ids]).after(seen), read.after(seen)
+    state = noise.normal(size=WIDTH).astype(np.float32)
+    want, got = Heads(heads, layer.rows(ids)).after(state), read.after(state)
     assert got.tokens == want.tokens
     assert np.allclose(got.sure, want.sure, rtol=0.2)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,17 +28,27 @@ DEAR = PassCosts((1, 4, 8), (11.0, 32.0, 41.0))
 
 def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[int, ...]], int]:
     """The tokens of every update, and the passes of all."""
+    made, passes, *_ = decoded(settings, texts)
+    return made, passes
+
+
+def decoded(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[int, ...]], int, int, int]:
+    """The tokens of every update; of all updates the passes, and the tokens proposed and taken."""
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    decode = method(settings, DEAR, noise_heads(3, 1))
+    decode = method(
+        settings, DEAR, noise_heads(3, 1), embeddings=lambda tokens: np.eye(9, dtype=np.float32)[tokens]
+    )
     translator = Translator(prompt, SequentialDecoder(pool), decode, translator_settings(settings, prompt))
-    state, made, passes = SegmentState(), [], 0
+    state, made, passes, proposed, stand = SegmentState(), [], 0, 0, 0
     for number, text in enumerate(texts):
         state, output = translator.update("s/000000", state, text, is_final=number == len(texts) - 1)
         made.append(output.tokens)
         passes += output.effort.passes
-    return made, passes
+        proposed += output.effort.proposed
+        stand += output.effort.taken
+    return made, passes, proposed, stand
 
 
 @given(
@@ -70,11 +81,28 @@ def test_proposals_that_are_not_leant_towards_change_nothing(
 
 @pytest.mark.parametrize(
     "accept",
-    ["top-0", "top", "within-2", "within-", "near", "top-1.5", "Bias", "utility-", "utility--1", "bias-0.3"],
+    ["top-0", "top", "within-2", "within-", "near", "near-3", "top-1.5", "Bias", "utility-", "bias-2"],
 )
-def test_a_rule_that_is_none_is_refused(accept: str) -> None:
+@pytest.mark.parametrize("key", ["accept", "proposal_accept"])
+def test_a_rule_that_is_none_is_refused(accept: str, key: str) -> None:
     with pytest.raises(UsageError, match="accept"):
-        load_settings(None, {"translate": {"accept": accept}})
+        load_settings(None, {"translate": {key: accept}})
+
+
+@pytest.mark.parametrize("name", ["heads", "gs-jacobi"])
+@pytest.mark.parametrize("proposed", ["top-1000", "near-2", "within-1", "bias-0.5", "same"])
+def test_proposals_are_judged_by_their_own_rule(name: Any, proposed: str) -> None:
+    common: dict[str, Any] = {"method": name, "sure": 0.0, "block": 3, "bias": 0.5, "final_bias": 0.5}
+    exact = taken(TranslateSettings(**common))
+    assert taken(TranslateSettings(**common, proposal_accept=proposed)) > exact
+    # The first proposed tokens of a block stand unseen, if there is a minimum.
+    assert taken(TranslateSettings(**common, min_block=3)) > exact
+
+
+def taken(settings: TranslateSettings) -> float:
+    """The share of the proposed tokens that stand."""
+    *_, proposed, stand = decoded(settings, ["abc abc cab cba", "ba"])
+    return stand / proposed
 
 
 def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_rule_is_given() -> None:
@@ -106,7 +134,7 @@ def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> 
         method=METHOD_NAMES,
         bias=(0.2,),
         mask_k=(0,),
-        proposal_bias=(0.0, "same"),
+        proposal_accept=("exact", "top-2"),
         block=(None, 8),
         horizon=(None, 4),
         guess=("pad", "draft"),
@@ -119,5 +147,5 @@ def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> 
         "ssbd": 1, "recycle": 8, "jacobi": 8, "gs-jacobi": 8, "hybrid-jacobi": 16, "heads": 8,
         "retranslate": 1, "continuous": 1,
     }  # fmt: skip
-    biases = {row_settings(one)["proposal_bias"] for one in variants if one.method == "recycle"}
-    assert biases == {0.0, 0.2}
+    rules = {row_settings(one)["proposal_accept"] for one in variants if one.method == "recycle"}
+    assert rules == {"exact", "top-2"}

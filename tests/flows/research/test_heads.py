@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,16 +12,20 @@ from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError
 from tests.flows.engine.segments import outputs as outputs_of
 from tests.flows.research.test_draft_model import invoke
+from tests.tiny_firefox import write_tiny_firefox
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_heads import write_heads
 
 TEXTS = ["the weather", "the weather in the", "the weather in the hills", "the weather in the hills is the"]
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+@pytest.fixture(scope="module", params=["gguf", "firefox"])
+def files(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("heads")
-    model = write_model(folder / "model.gguf", pieces({}))
+    if request.param == "gguf":
+        model = write_model(folder / "model.gguf", pieces({}))
+    else:
+        model = write_tiny_firefox(folder / "model")
     return model, write_heads(folder / "heads.gguf", model)
 
 
@@ -38,6 +43,18 @@ def test_captions_are_those_without_heads(files: tuple[Path, Path], bias: float)
     (want, none), (got, some) = outputs(plain), outputs(headed)
     assert got == want
     assert (none, some > 0) == (0, True)
+
+
+def test_proposals_stand_whose_embeddings_are_near_those_of_the_model_s_choices(
+    files: tuple[Path, Path],
+) -> None:
+    model, heads = files
+    common: dict[str, Any] = {
+        "model": str(model), "threads": 1, "max_source": 16, "block": 2, "sure": 0.0, "bias": 0.0,
+        "method": "heads", "heads": str(heads),
+    }  # fmt: skip
+    made = [outputs(TranslateSettings(**common, proposal_accept=f"near-{far}")) for far in (0, 2)]
+    assert made[0] != made[1]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from operators.decoding.acceptance import (
     Acceptance,
     BiasedAcceptance,
     DistanceAcceptance,
+    MarginAcceptance,
     MinimumBlock,
     TopAcceptance,
     UtilityAcceptance,
@@ -36,15 +37,19 @@ def standing(rule: Acceptance, rows: np.ndarray, proposed: list[int]) -> int:
 
 @given(rows)
 def test_the_strictest_of_every_rule_is_exact(row: np.ndarray) -> None:
-    strictest = DistanceAcceptance(0.0), BiasedAcceptance(0.0), MinimumBlock(EXACT, 1), UtilityAcceptance(0.0)
-    assert all(taken(rule, row) == {int(row.argmax())} for rule in (EXACT, *strictest))
+    margins = MarginAcceptance(0.0), BiasedAcceptance(0.0)
+    others = DistanceAcceptance(0.0), MinimumBlock(EXACT, 1), UtilityAcceptance(0.0)
+    assert all(taken(rule, row) == {int(row.argmax())} for rule in (EXACT, *margins, *others))
 
 
 @given(drafts, blocks, st.sampled_from([name.replace("N", "1") for name in RULES]))
 def test_every_rule_accepts_what_the_model_would_say_and_a_beginning_of_a_draft_however_it_is_split(
     rows: np.ndarray, proposed: list[int], name: str
 ) -> None:
-    rule, own = acceptance(name, BIAS), rows.argmax(axis=1).tolist()
+    rule, own = (
+        acceptance(name, BIAS, lambda tokens: np.eye(9, 4, dtype=np.float32)[tokens]),
+        rows.argmax(axis=1).tolist(),
+    )
     assert standing(rule, rows, own) == len(own)
     accepted = standing(rule, rows, proposed)
     assert 0 <= accepted <= len(proposed)
@@ -54,6 +59,18 @@ def test_every_rule_accepts_what_the_model_would_say_and_a_beginning_of_a_draft_
 @given(rows, st.integers(1, 9))
 def test_the_k_likeliest_tokens_are_those_of_a_sorted_row(row: np.ndarray, k: int) -> None:
     assert taken(TopAcceptance(k), row) == set(np.argsort(-row)[:k].tolist())
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "stand"), [(0.0, {0}), (0.2, {0, 1}), (1.0, {0, 1, 2}), (2.0, {0, 1, 2, 3})]
+)
+def test_a_token_stands_whose_embedding_is_near_that_of_the_best_however_probable_it_is(
+    epsilon: float, stand: set[int]
+) -> None:
+    # Nearly the direction of the first, at a right angle to it, opposite; the last has no direction.
+    words = np.array([[2, 0], [3, 1], [0, 1], [-1, 0], [0, 0]], np.float32)
+    rule = acceptance(f"near-{epsilon}", embeddings=lambda tokens: words[tokens])
+    assert taken(rule, np.array([9, -9, 8, -9, 8], np.float32)) == stand
 
 
 @given(drafts, blocks, st.integers(1, 5))

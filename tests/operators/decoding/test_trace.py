@@ -23,7 +23,7 @@ MORE: list[dict[str, object]] = [
     {"sure": 0.0, "block": 3},
     {"accept": "top-2"},
     {"min_block": 3},
-    {"proposal_bias": 0.3},
+    {"proposal_accept": "bias-0.3"},
     {"draft_model": "a toy", "draft_length": 4},
     {"draft_model": "a toy", "draft_tree": True, "draft_threshold": 0.7},
     {"beam": 2},

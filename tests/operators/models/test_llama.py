@@ -8,8 +8,7 @@ import llama_cpp
 import numpy as np
 import pytest
 
-from connectors.models.gguf import read_gguf
-from connectors.models.heads import output_rows
+from connectors.models.heads import output_layer
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
@@ -68,7 +67,7 @@ def test_without_bias_ssbd_differs_from_retranslation_at_near_ties_only(
 
 def test_the_state_solved_from_logits_is_the_one_that_llama_cpp_tells(model: LlamaModel) -> None:
     ids = np.linspace(0, model.vocabulary_size - 1, 2048).astype(np.int32)
-    solver = StateSolver(ids, output_rows(read_gguf(model.path), model.path, ids))
+    solver = StateSolver(output_layer(model.path).rows(ids))
     tokens = model.begin + model.tokenize("The city council voted on Tuesday to repair the old bridge.")
     with opened(model) as context:
         solved = solver.states(solver.seen(context.evaluate(1, tokens, 0, len(tokens))))

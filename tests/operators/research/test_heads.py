@@ -12,7 +12,7 @@ from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import DecodingResult, Forward, Logits, Origin, Task
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.research.heads import Head, HeadProposals, Heads, StateSolver, passes
+from operators.research.heads import Head, HeadProposals, Heads, OutputRows, StateSolver, passes, without_bias
 from tests.says import Says, script
 from tests.toy import END
 
@@ -27,7 +27,7 @@ def noise_heads(count: int, seed: int, vocabulary: int = 7) -> Heads:
 
     heads = [Head(matrix(5, WIDTH), matrix(WIDTH, 5)) for _ in range(count)]
     tokens = noise.permutation(vocabulary)[: noise.integers(1, vocabulary + 1)].astype(np.int32)
-    return Heads(heads, tokens, matrix(len(tokens), WIDTH))
+    return Heads(heads, OutputRows(tokens, matrix(len(tokens), WIDTH), matrix(len(tokens))))
 
 
 SIZE = 12
@@ -53,7 +53,7 @@ def counting_heads(*steps: int) -> Heads:
     moves = [OUTPUT[(numbers + step) % SIZE] - OUTPUT for step in steps]
     heads = [Head(20 * OUTPUT, np.asarray(move.T / 20, np.float32)) for move in moves]
     usual_first = np.random.default_rng(1).permutation(SIZE).astype(np.int32)
-    return Heads(heads, usual_first, OUTPUT[usual_first])
+    return Heads(heads, without_bias(usual_first, OUTPUT[usual_first]))
 
 
 def counted(heads: Heads, length: BlockLength) -> tuple[DecodingResult, Cost]:
@@ -87,10 +87,11 @@ def test_states_are_solved_from_the_logits_that_they_gave(width: int, tokens: in
     noise = np.random.default_rng(seed)
     rows = noise.normal(size=(tokens, width)).astype(np.float32)
     states = noise.normal(size=(3, width)).astype(np.float32)
+    bias = noise.normal(size=tokens).astype(np.float32)
     ids = noise.permutation(tokens)[: max(width, tokens // 2)].astype(np.int32)
-    solver = StateSolver(ids, rows[ids])
+    solver = StateSolver(OutputRows(ids, rows[ids], bias[ids]))
     # What comes back gives the same logits, also where the chosen rows hardly span it.
-    again = solver.states(solver.seen(states @ rows.T))
+    again = solver.states(solver.seen(states @ rows.T + bias))
     assert np.allclose(again @ rows[ids].T, states @ rows[ids].T, atol=1e-2)
 
 
