@@ -11,8 +11,9 @@ import numpy as np
 from msgspec.structs import replace
 from platformdirs import user_cache_path
 
-from connectors.files.distinct import check_distinct
-from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
+from connectors.files.contents import sha256_of
+from connectors.files.distinct import check_distinct, named_files
+from connectors.scoring import Comet, Journal, find_comet, tokenizer_file
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
 from flows.measuring.paper import PaperRun, paper_tables
@@ -163,9 +164,13 @@ def bench_texts(job: BenchJob, plan: Plan) -> None:
     corpus = load_corpus(job.sources[0], job.reference, lag=job.lag, chosen=job.chosen)
     if job.comet is not None and corpus.references is None:
         raise UsageError("--comet needs references; give them with --reference")
-    comet = None if job.comet is None else check_comet(job.comet)
-    check_distinct(job.written, [*job.sources, job.reference, job.comet, *files_of(plan.engine)])
+    comet = None if job.comet is None else find_comet(job.comet)
+    read = [*job.sources, job.reference, *named_files(job.comet), *files_of(plan.engine)]
+    check_distinct(job.written, read)
+    words = job.tokenizer or language(plan.variants[0].target).tokenizer
     with running() as runner:
+        spm = tokenizer_file(words, runner.doing)
+        tokenizer(words)  # an unknown one is refused before the model is loaded
         engine = open_engine(plan.engine, runner.doing)
         if job.likelihood and engine.first is not None:
             raise UsageError(
@@ -177,9 +182,10 @@ def bench_texts(job: BenchJob, plan: Plan) -> None:
         signature = sign(
             **of_translation(corpus, engine, plan.engine),
             **dict.fromkeys(("chrf", "bleu")),
-            comet=comet,
+            comet=comet and comet.signature,
             likelihood=Likelihood.signature if job.likelihood else None,
-            tokenizer=tokenizer_on_disk(language(plan.variants[0].target).tokenizer),
+            tokenizer=words,
+            tokenizer_sha256=spm and sha256_of(spm)[:16],
             # The paper's mask also withholds words that were shown and still stand.
             aggregation=f"{_AGGREGATION}|mask:{'plain' if job.paper else 'steady'}",
             speed=_SPEED,
@@ -190,7 +196,7 @@ def bench_texts(job: BenchJob, plan: Plan) -> None:
         with Journal(place, SegmentTrial, fresh=job.fresh) as journal:
             trials = _measure(corpus, engine, job, plan, journal, runner, likelihood)
             runner.doing("computing the scores", None)
-            results = _results(trials, corpus, job, plan, signature, engine)
+            results = _results(trials, corpus, job, plan, signature, engine, comet)
             runner.end()
             publish(results, json=job.json, markdown=job.markdown)
             journal.remove()
@@ -246,6 +252,7 @@ def _results(
     plan: Plan,
     signature: dict[str, Any],
     engine: Engine,
+    judge: Comet | None,
 ) -> Results:
     target = language(plan.variants[0].target)
     sources, terms = [segment.updates[-1] for segment in corpus.segments], None
@@ -254,9 +261,9 @@ def _results(
     words = tokenizer(signature["tokenizer"])
     scorer = Scorer(trials, corpus.references, words, target.tokenizer, terms=terms)
     comet: list[float | None] = [None] * len(plan.variants)
-    if job.comet is not None and corpus.references is not None:
+    if judge is not None and corpus.references is not None:
         systems = [scorer.finals(which) for which in range(len(plan.variants))]
-        comet = [*comet_scores(job.comet, sources, corpus.references, systems)]
+        comet = [*judge.scores(sources, corpus.references, systems)]
     rows = []
     for which, variant in enumerate(plan.variants):
         settings = row_settings(variant, knows_unfinished=signature["knows_unfinished"])

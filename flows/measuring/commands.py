@@ -27,7 +27,7 @@ Json = Annotated[Path | None, typer.Option("--json", help="Write signature and r
 
 
 Task = Literal["text", "drafts", "speech"]
-_OF_TEXT = ("lag", "repeat", "paper", "comet", "likelihood", "fresh")
+_OF_TEXT = ("lag", "repeat", "paper", "comet", "split", "likelihood", "fresh")
 #: The options that a task has no use for.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "text": ("recognizer", "speech_model"),
@@ -78,7 +78,13 @@ def bench(
     json: Json = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False,
-    comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")] = None,
+    comet: Annotated[
+        str | None, typer.Option(help="Score with this COMET model: wmt22-comet-da, or a .ckpt file.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option("--tokenizer", help="Count erasure in these tokens: flores101, 13a, …"),
+    ] = None,
     likelihood: Annotated[
         bool, typer.Option("--likelihood", help="Also score all outputs with the model itself.")
     ] = False,
@@ -94,10 +100,12 @@ def bench(
     """
     for name in _UNUSED[task]:
         if context.get_parameter_source(name).name == "COMMANDLINE":  # type: ignore[union-attr]
-            raise UsageError(f"--{name.replace('_', '-')} has no effect with --task {task}; leave it out")
+            option = "tokenizer" if name == "split" else name.replace("_", "-")
+            raise UsageError(f"--{option} has no effect with --task {task}; leave it out")
     job = BenchJob(
         sources, reference, skip, limit, json, markdown,
-        lag=lag, repeat=repeat, paper=paper, comet=comet, likelihood=likelihood, fresh=fresh,
+        lag=lag, repeat=repeat, paper=paper, comet=comet, tokenizer=split, likelihood=likelihood,
+        fresh=fresh,
     )  # fmt: skip
     overrides, grid = given_in(context), read_grid(vary or (), VARIED[task])
     if task == "drafts":

@@ -66,7 +66,8 @@ class BenchJob(NamedTuple):
     lag: int
     repeat: int
     paper: bool
-    comet: Path | None
+    comet: str | None
+    tokenizer: str | None
     likelihood: bool
     fresh: bool
 
