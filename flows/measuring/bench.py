@@ -15,7 +15,7 @@ from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct, named_files
 from connectors.scoring import Comet, Journal, find_comet, tokenizer_file
 from flows.engine.translation import Engine, open_engine
-from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
+from flows.measuring.corpus import BenchSegment, Corpus, load_corpus, load_named
 from flows.measuring.paper import PaperRun, paper_tables
 from flows.measuring.plan import BenchJob, Plan, row_settings
 from flows.measuring.results import Results, Runner, files_of, of_translation, publish, running, sign
@@ -161,7 +161,13 @@ def bench_texts(job: BenchJob, plan: Plan) -> None:
     """
     if len(job.sources) > 1:
         raise UsageError("one text can be measured at a time; give one file")
-    corpus = load_corpus(job.sources[0], job.reference, lag=job.lag, chosen=job.chosen)
+    if job.data is not None:
+        if job.reference is not None:
+            raise UsageError("--data has references of its own; leave out --reference")
+        direction, recorded = plan.engine.direction, next(iter(job.sources), None)
+        corpus = load_named(job.data, direction, recorded, lag=job.lag, chosen=job.chosen)
+    else:
+        corpus = load_corpus(job.sources[0], job.reference, lag=job.lag, chosen=job.chosen)
     if job.comet is not None and corpus.references is None:
         raise UsageError("--comet needs references; give them with --reference")
     comet = None if job.comet is None else find_comet(job.comet)

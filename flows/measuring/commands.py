@@ -1,4 +1,4 @@
-"""The commands that measure: ``surtitle bench`` and ``loadgen``.
+"""The commands that measure: ``surtitle bench``, ``partials`` and ``loadgen``.
 
 Their implementations are imported on demand, so that other commands start fast.
 """
@@ -6,8 +6,11 @@ Their implementations are imported on demand, so that other commands start fast.
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 import typer
 
+from connectors.files.atomic import write_atomically
+from connectors.files.distinct import check_distinct
 from flows.measuring.plan import VARIED, BenchJob, make_plan, read_grid
 from flows.settings.loading import load_settings, warn_of_unused_bias
 from flows.settings.options import (
@@ -22,12 +25,19 @@ from flows.settings.options import (
     given_in,
 )
 from operators.errors import UsageError
+from operators.languages import Direction
 
 Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
 
 
+Data = Annotated[
+    str | None,
+    typer.Option(help="A corpus by name, with its references: flores101, acl6060, acl6060-eval."),
+]
+Lag = Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")]
+
 Task = Literal["text", "drafts", "speech"]
-_OF_TEXT = ("lag", "repeat", "paper", "comet", "split", "likelihood", "fresh")
+_OF_TEXT = ("data", "lag", "repeat", "paper", "comet", "split", "likelihood", "fresh")
 #: The options that a task has no use for.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "text": ("recognizer", "speech_model"),
@@ -39,12 +49,13 @@ _UNUSED: dict[Task, tuple[str, ...]] = {
 def bench(
     context: typer.Context,
     sources: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             help="A text (one segment per line) or partials (JSONL); recordings for speech.",
-            metavar="SOURCE...",
+            metavar="[SOURCE...]",
+            show_default=False,
         ),
-    ],
+    ] = None,
     task: Annotated[
         Task,
         typer.Option(
@@ -69,7 +80,8 @@ def bench(
             metavar="KEY=VALUES",
         ),
     ] = None,
-    lag: Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")] = 3,
+    data: Data = None,
+    lag: Lag = 3,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Number of segments, recordings or utterances.")
     ] = None,
@@ -102,9 +114,11 @@ def bench(
         if context.get_parameter_source(name).name == "COMMANDLINE":  # type: ignore[union-attr]
             option = "tokenizer" if name == "split" else name.replace("_", "-")
             raise UsageError(f"--{option} has no effect with --task {task}; leave it out")
+    if not sources and data is None:
+        raise UsageError("there is nothing to measure: give a SOURCE, or --data with the name of a corpus")
     job = BenchJob(
-        sources, reference, skip, limit, json, markdown,
-        lag=lag, repeat=repeat, paper=paper, comet=comet, tokenizer=split, likelihood=likelihood,
+        sources or [], reference, skip, limit, json, markdown,
+        data=data, lag=lag, repeat=repeat, paper=paper, comet=comet, tokenizer=split, likelihood=likelihood,
         fresh=fresh,
     )  # fmt: skip
     overrides, grid = given_in(context), read_grid(vary or (), VARIED[task])
@@ -128,6 +142,30 @@ def bench(
         raise UsageError("--vary heads has no effect without the method; add --vary method=heads")
     warn_of_unused_bias(grid, methods, grid.get("accept", ("auto",)))
     bench_texts(job, plan)
+
+
+def partials(
+    source: Annotated[Path | None, typer.Argument(help="A text, one segment per line.")] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="File to write (JSONL), for bench, replay and trace.")
+    ] = Path("/dev/stdout"),
+    spoken: Annotated[str, typer.Option("--from", help="Language of a corpus.")] = "English",
+    data: Data = None,
+    lag: Lag = 3,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of segments.")] = None,
+) -> None:
+    """Write a text as a recogniser's partials, a few words more each time; a word takes 0.4 s."""
+    from flows.measuring.corpus import as_partials, load_corpus, load_named
+
+    if (source is None) == (data is None):
+        raise UsageError("give a text, or --data with the name of a corpus")
+    check_distinct([("--output", output)], [source])
+    if source is None:
+        corpus = load_named(str(data), Direction.of(spoken, spoken), None, lag=lag, chosen=slice(0, limit))
+    else:
+        corpus = load_corpus(source, lag=lag, chosen=slice(0, limit))
+    lines = [msgspec.json.encode(one) + b"\n" for one in as_partials(corpus)]
+    write_atomically(output, b"".join(lines))
 
 
 def loadgen(

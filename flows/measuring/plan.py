@@ -63,6 +63,7 @@ class BenchJob(NamedTuple):
     json: Path | None
     markdown: Path | None
     # From here on, only for texts.
+    data: str | None
     lag: int
     repeat: int
     paper: bool

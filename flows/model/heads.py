@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from connectors.corpora import read_pairs
 from connectors.machine.resources import usable_cores
 from connectors.models.gguf import encode, read_gguf, write_gguf
 from connectors.models.heads import heads_file, output_rows
 from connectors.models.resolve import resolve_model
+from connectors.pairs import read_pairs
 from flows.model.jobs import HeadsJob
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
