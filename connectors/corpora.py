@@ -128,7 +128,7 @@ def _timed(utterances: Sequence[Utterance], path: Path) -> list[Utterance]:
             made.append(one._replace(talk=talk, start_s=start, end_s=start + float(row["duration"])))
     except (KeyError, ValueError):
         raise InputError(
-            f"{path}: this is not a line with duration, offset and wav for each of {len(utterances)} segments"
+            f"{path}: give a line with duration, offset and wav for each of {len(utterances)} segments"
         ) from None
     return made
 

@@ -65,7 +65,8 @@ def convert(weights: str, target: Path, kind: str | None, progress: Progress) ->
     with _beside(target) as place:
         whole, made = place / "whole.gguf", place / "made.gguf"
         progress("converting the weights", None)
-        _run([str(program), str(folder), "--outfile", str(whole), "--model-name", name], f"{weights}: ")
+        arguments = [str(program), str(folder), "--outfile", str(whole), "--model-name", name]
+        _run(arguments, f"{weights} cannot be converted", "choose weights that this llama.cpp knows")
         if kind is not None:
             progress(f"quantising to {kind}", None)
             quantize_file(whole, made, kind)
@@ -99,7 +100,8 @@ def _program(progress: Progress) -> Path:
     with _beside(home) as place:
         (wanted := place / "wanted.txt").write_text(f"{RELEASE} --hash=sha256:{SHA256}\n")
         pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--require-hashes"]
-        _run([*pip, "-r", str(wanted), "-d", str(place)], f"the source of {RELEASE} cannot be fetched: ")
+        arguments = [*pip, "-r", str(wanted), "-d", str(place)]
+        _run(arguments, f"the source of {RELEASE} cannot be fetched", "check the network, and pip's settings")
         (archive,) = place.glob("*.tar.gz")
         with tarfile.open(archive) as packed:
             for member in packed:
@@ -123,12 +125,12 @@ def _beside(target: Path) -> Iterator[Path]:
         ) from error
 
 
-def _run(arguments: list[str], what: str) -> None:
-    """Run Python; raise `InputError`, which begins with ``what``, if it fails."""
+def _run(arguments: list[str], what: str, remedy: str) -> None:
+    """Run Python; raise `InputError` with what it said last if it fails."""
     own = {"PYTHONDONTWRITEBYTECODE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, check=False, env=os.environ | own
     )
     if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise InputError(f"{what}{reason[:200]}")
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:200]
+        raise InputError(f"{what} ({reason}); {remedy}")

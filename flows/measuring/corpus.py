@@ -123,7 +123,9 @@ def _paired(
     finals = [made[-1] for made in updates.values()]
     talks = sorted({one.talk for one in utterances})
     if talks == [""]:
-        raise UsageError(f"{name} has no times here, which recordings need; {DATA_VARIABLE} may name others")
+        raise UsageError(
+            f"{name} is here without times, which recordings need; put them into {DATA_VARIABLE}"
+        )
     for stream in sorted({one.stream for one in finals}):
         if not any(talk in stream for talk in talks):
             raise UsageError(f"no talk is called {stream}; name the stream after one of {', '.join(talks)}")
