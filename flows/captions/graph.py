@@ -205,8 +205,9 @@ def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
 
 
 def _displayed(translations: Stream[Translation], parts: Parts) -> Stream[Caption]:
-    withheld, direction = parts.settings.display.withheld, parts.languages.direction
-    return display("display", translations, lambda channel: withheld(direction(channel)))
+    settings, direction = parts.settings.display, parts.languages.direction
+    mask_k: Callable[[str], int] = lambda channel: settings.withheld(direction(channel))  # noqa: E731
+    return display("display", translations, mask_k, settings.mask)
 
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:

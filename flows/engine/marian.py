@@ -21,6 +21,7 @@ from operators.models.pass_times import measure_costs
 from operators.models.pool import SessionPool
 from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
+from operators.prompts.template import BY_MODEL
 from operators.sentences.probe import ENGLISH_ENCODER, Encoder, english_probe
 from operators.sentences.seam import BoundaryScorer
 from operators.seq2seq.firefox import FirefoxModel, is_firefox, only
@@ -107,7 +108,7 @@ def open_marian(
         InputError: the folder holds no such model.
         UsageError: the model does not translate a direction, or does not support a setting.
     """
-    if settings.template != "auto":
+    if settings.template not in BY_MODEL:
         raise UsageError(
             f"{folder.name} is an encoder-decoder model, which has no prompt: leave out translate.template"
         )

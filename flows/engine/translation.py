@@ -256,6 +256,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         conditioning=conditioning(settings, prompt),
         commit=CommitRule(settings.commit if commits else 0),
         keep=settings.commit > 0,
+        guards=settings.own_guards,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and rules.finals_differ,
         context=settings.context,

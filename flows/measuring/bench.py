@@ -1,220 +1,126 @@
 """Runs ``surtitle bench`` on texts: all methods on each segment in turn; an interrupted run resumes."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
-from time import perf_counter
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
-from msgspec.structs import replace
 from platformdirs import user_cache_path
 
+from connectors.files.atomic import write_atomically
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct, named_files
 from connectors.scoring import Comet, Journal, find_comet, tokenizer_file
 from flows.engine.translation import Engine, open_engine
-from flows.measuring.corpus import BenchSegment, Corpus, load_corpus, load_named
-from flows.measuring.paper import PaperRun, paper_tables
-from flows.measuring.plan import BenchJob, Plan, row_settings
+from flows.measuring.corpus import Corpus, load_corpus, load_named
+from flows.measuring.measured import MeasuredRun, Paper
+from flows.measuring.plan import BenchJob, BenchRun, DisplayMask, Plan, row_settings
 from flows.measuring.results import Results, Runner, files_of, of_translation, publish, running, sign
-from flows.measuring.scores import MethodUpdate, Scorer, SegmentTrial
+from flows.measuring.scores import Scorer, SegmentTrial
 from flows.measuring.tables import tables
-from operators.decoding.forward import Forward
-from operators.decoding.translator import SegmentState, SegmentTranslator
-from operators.errors import InputError, UsageError
+from flows.measuring.trials import Likelihood, run_trials, warm_up
+from operators.errors import UsageError
 from operators.languages import language
+from operators.masking import visible_length
 from operators.metrics.tokenizers import tokenizer
-from operators.models.pool import SessionPool
-from operators.prompts.prompt import Prompt
-from operators.stages.display import mask_tail, still_shown
-
-#: The visible text of an unfinished output, given its pieces and the previously visible text.
-Mask = Callable[[tuple[str, ...], str], str]
-# The session of the scoring model.
-_JUDGED = "likelihood"
-
-
-class Likelihood:
-    """Scores outputs with the model that made them: quality without a reference.
-
-    Greedy decoding with a small model has many near ties, and one flipped tie changes everything after it;
-    chrF against re-translation then shows a difference of a third. The log-likelihood does not: it is the
-    same for two equally good wordings, and it penalises a word that the source no longer supports by how
-    improbable it is.
-    """
-
-    #: How it is counted.
-    signature = "nats:-log P(token|source,output before),pooled over tokens,the end left out"
-
-    def __init__(self, prompt: Prompt, pool: SessionPool, max_source: int) -> None:
-        """Texts with more than ``max_source`` tokens are not scored, because they are translated in parts."""
-        self._prompt = prompt
-        self._pool = pool
-        self._max_source = max_source
-
-    def nats(self, text: str, output: Sequence[int], *, is_final: bool) -> float | None:
-        """-log P of the tokens ``output`` as a translation of ``text``; None if it cannot be computed."""
-        source = self._prompt.source(text)
-        if not output or not text.strip() or len(source) > self._max_source:
-            return None
-        prompt = self._prompt.build(source, is_final=is_final)
-        with self._pool.session(_JUDGED) as session:
-            rows = session.forward(Forward([*prompt, *output[:-1]], len(prompt) - 1))
-            total = 0.0
-            for row, token in zip(rows, output, strict=True):
-                total += float(np.log(np.exp(row - row.max()).sum(dtype=np.float64)) + row.max() - row[token])
-        return total
-
-    def judged(
-        self, segment: BenchSegment, updates: Sequence[MethodUpdate], outputs: Sequence[Sequence[int]]
-    ) -> list[MethodUpdate]:
-        """The updates of a segment with their nats; ``outputs`` are their tokens."""
-        last = len(updates) - 1
-        made = [
-            replace(update, nats=self.nats(text, output, is_final=number == last))
-            for number, (update, text, output) in enumerate(
-                zip(updates, segment.updates, outputs, strict=True)
-            )
-        ]
-        self._pool.release(_JUDGED)
-        return made
-
-
-def run_trials(
-    corpus: Corpus,
-    translators: Sequence[SegmentTranslator],
-    repeats: int,
-    masks: Sequence[Mask],
-    done: set[tuple[int, int]],
-    go_on: Callable[[], None] = lambda: None,
-    likelihood: Likelihood | None = None,
-) -> Iterator[SegmentTrial]:
-    """Yield a trial for each repeat and segment that is not in ``done``.
-
-    ``go_on`` is called before each update, outside the timed part; it may raise to end the run. With
-    ``likelihood``, outputs are scored after their segment, also outside the timed part.
-    The order of the methods rotates from trial to trial, so that none always comes first.
-    """
-    for repeat in range(repeats):
-        judge = likelihood if repeat == 0 else None  # texts differ between repeats only by noise
-        for number, segment in enumerate(corpus.segments):
-            if (repeat, number) in done:
-                continue
-            results: list[tuple[MethodUpdate, ...]] = [()] * len(translators)
-            for turn in range(len(translators)):
-                which = (turn + number + repeat) % len(translators)
-                # Methods that look up earlier outputs of a stream must not find those of the last repeat.
-                own = segment._replace(key=f"{repeat}/{segment.key}")
-                results[which] = _translate(own, translators[which], masks, go_on, judge)
-            yield SegmentTrial(repeat, number, tuple(results))
-
-
-def warm_up(corpus: Corpus, translators: Sequence[SegmentTranslator]) -> None:
-    """Run the first update with each method, unmeasured: the first passes read the weights from disk."""
-    segment = corpus.segments[0]
-    for translator in translators:
-        first = segment._replace(key=f"warm-up/{segment.key}", updates=segment.updates[:1])
-        _translate(first, translator, ())
-
-
-def _translate(
-    segment: BenchSegment,
-    translator: SegmentTranslator,
-    masks: Sequence[Mask],
-    go_on: Callable[[], None] = lambda: None,
-    likelihood: Likelihood | None = None,
-) -> tuple[MethodUpdate, ...]:
-    state, updates, outputs = SegmentState(), [], []
-    shown = ("",) * len(masks)
-    for number, text in enumerate(segment.updates):
-        go_on()
-        is_final = number == len(segment.updates) - 1
-        began = perf_counter()
-        state, output = translator.update(segment.key, state, text, is_final=is_final)
-        total_s = perf_counter() - began
-        if output.trouble is not None and output.trouble.is_failure:
-            raise InputError(f"the model failed at {text[:40]!r}, {output.why}: use another model")
-        full = "".join(output.pieces)
-        shown = tuple(
-            full if is_final else mask(output.pieces, before)
-            for mask, before in zip(masks, shown, strict=True)
-        )
-        effort = output.effort.with_total(total_s)
-        updates.append(MethodUpdate(len(output.tokens), full, shown, effort, trouble=output.trouble))
-        outputs.append(output.tokens)
-    translator.release(segment.key, state)
-    return tuple(updates if likelihood is None else likelihood.judged(segment, updates, outputs))
-
 
 # The definition of speed (docs/measuring.md), and the aggregation of erasure.
 _SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output-tokens/(model-s - prompt-s)"
 _AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"
 
 
-def bench_texts(job: BenchJob, plan: Plan) -> None:
-    """Run the missing trials, compute the rows, and publish them.
+class _Measured(NamedTuple):
+    run: MeasuredRun
+    corpus: Corpus
+    #: The signature of each score.
+    scores: dict[str, str]
+
+
+def bench_texts(job: BenchJob, runs: Sequence[BenchRun], paper: Paper | None = None) -> None:
+    """Run the missing trials of each run, compute the rows, and publish them together.
 
     The trials are deleted only after that, so a failed write does not require new measurements.
     Raises `InterruptedRunError`.
     """
-    if len(job.sources) > 1:
-        raise UsageError("one text can be measured at a time; give one file")
-    if job.data is not None:
-        if job.reference is not None:
-            raise UsageError("--data has references of its own; leave out --reference")
-        direction, recorded = plan.engine.direction, next(iter(job.sources), None)
-        corpus = load_named(job.data, direction, recorded, lag=job.lag, chosen=job.chosen)
-    else:
-        corpus = load_corpus(job.sources[0], job.reference, lag=job.lag, chosen=job.chosen)
-    if job.comet is not None and corpus.references is None:
+    corpora = [_corpus(one, job) for one in runs]
+    if job.comet is not None and any(corpus.references is None for corpus in corpora):
         raise UsageError("--comet needs references; give them with --reference")
     comet = None if job.comet is None else find_comet(job.comet)
-    read = [*job.sources, job.reference, *named_files(job.comet), *files_of(plan.engine)]
-    check_distinct(job.written, read)
-    words = job.tokenizer or language(plan.variants[0].target).tokenizer
-    with running() as runner:
-        spm = tokenizer_file(words, runner.doing)
-        tokenizer(words)  # an unknown one is refused before the model is loaded
-        engine = open_engine(plan.engine, runner.doing)
-        if job.likelihood and engine.first is not None:
-            raise UsageError(
-                "no model knows how likely a translation over English is: leave out --likelihood"
-            )
-        likelihood = None
-        if job.likelihood:
-            likelihood = Likelihood(engine.prompt, engine.pool, plan.variants[0].max_source)
-        signature = sign(
-            **of_translation(corpus, engine, plan.engine),
-            **dict.fromkeys(("chrf", "bleu")),
-            comet=comet and comet.signature,
-            likelihood=Likelihood.signature if job.likelihood else None,
-            tokenizer=words,
-            tokenizer_sha256=spm and sha256_of(spm)[:16],
-            # The paper's mask also withholds words that were shown and still stand.
-            aggregation=f"{_AGGREGATION}|mask:{'plain' if job.paper else 'steady'}",
-            speed=_SPEED,
-            repeats=job.repeat,
-            order="rotating",
-        )
-        place = user_cache_path("surtitle") / "bench" / f"{mixing_key(signature, *plan)}.jsonl"
-        with Journal(place, SegmentTrial, fresh=job.fresh) as journal:
-            trials = _measure(corpus, engine, job, plan, journal, runner, likelihood)
-            runner.doing("computing the scores", None)
-            results = _results(trials, corpus, job, plan, signature, engine, comet)
-            runner.end()
-            publish(results, json=job.json, markdown=job.markdown)
+    given = [*job.sources, *(one.reference for one in runs), *named_files(job.comet)]
+    check_distinct(job.written, [*given, *(file for one in runs for file in files_of(one.plan.engine))])
+    with running() as runner, ExitStack() as journals:
+        measured: list[_Measured] = []
+        kept: list[Journal] = []
+        for one, corpus in zip(runs, corpora, strict=True):
+            measured.append(_measured(one.plan, corpus, job, runner, comet, paper, journals, kept))
+        runner.end()
+        if job.outputs is not None:
+            _write_outputs(job.outputs, measured)
+        publish(_results(measured, paper), json=job.json, markdown=job.markdown)
+        for journal in kept:
             journal.remove()
 
 
-def mixing_key(signature: dict[str, Any], variants: Sequence[object], masks: Sequence[int]) -> str:
+def _corpus(run: BenchRun, job: BenchJob) -> Corpus:
+    if job.data is not None:
+        if run.reference is not None:
+            raise UsageError("--data has references of its own; leave out --reference")
+        return load_named(job.data, run.plan.engine.direction, run.source, lag=job.lag, chosen=job.chosen)
+    assert run.source is not None, "the command asks for it"
+    return load_corpus(run.source, run.reference, lag=job.lag, chosen=job.chosen)
+
+
+def _measured(
+    plan: Plan,
+    corpus: Corpus,
+    job: BenchJob,
+    runner: Runner,
+    comet: Comet | None,
+    paper: Paper | None,
+    journals: ExitStack,
+    kept: list[Journal],
+) -> _Measured:
+    words = job.tokenizer or language(plan.variants[0].target).tokenizer
+    spm = tokenizer_file(words, runner.doing)
+    tokenizer(words)  # an unknown one is refused before the model is loaded
+    engine = open_engine(plan.engine, runner.doing)
+    if job.likelihood and engine.first is not None:
+        raise UsageError("no model knows how likely a translation over English is: leave out --likelihood")
+    likelihood = None
+    if job.likelihood:
+        likelihood = Likelihood(engine.prompt, engine.pool, plan.variants[0].max_source)
+    signature = sign(
+        **of_translation(corpus, engine, plan.engine),
+        **dict.fromkeys(("chrf", "bleu")),
+        comet=comet and comet.signature,
+        likelihood=Likelihood.signature if job.likelihood else None,
+        protocol=None if paper is None else paper.protocol,
+        tokenizer=words,
+        tokenizer_sha256=spm and sha256_of(spm)[:16],
+        aggregation=_AGGREGATION,
+        speed=_SPEED,
+        repeats=job.repeat,
+        order="rotating",
+    )
+    folder = job.trials or user_cache_path("surtitle") / "bench"
+    journal = Journal(folder / f"{mixing_key(signature, plan)}.jsonl", SegmentTrial, fresh=job.fresh)
+    journals.enter_context(journal)
+    kept += [journal] if job.trials is None else []
+    trials = _trials(corpus, engine, job, plan, journal, runner, likelihood)
+    runner.doing("computing the scores", None)
+    return _scored(trials, corpus, plan, signature, engine, comet)
+
+
+def mixing_key(signature: dict[str, Any], plan: Plan) -> str:
     """Hash of what all trials of a benchmark have in common, except the number of repeats."""
     same = {**signature, "repeats": 0, "comet": None}
-    return hashlib.sha256(msgspec.json.encode([same, list(variants), list(masks)])).hexdigest()[:24]
+    return hashlib.sha256(msgspec.json.encode([same, plan.variants, plan.masks])).hexdigest()[:24]
 
 
-def _measure(
+def _trials(
     corpus: Corpus,
     engine: Engine,
     job: BenchJob,
@@ -237,7 +143,7 @@ def _measure(
         go_on()
         warm_up(corpus, translators)
     done = {(trial.repeat, trial.segment) for trial in trials}
-    masks = [partial(masked, mask_k, steady=not job.paper) for mask_k in plan.masks]
+    masks = [partial(masked, mask) for mask in plan.masks]
     for trial in run_trials(corpus, translators, job.repeat, masks, done, go_on, likelihood):
         journal.append(trial)
         trials.append(trial)
@@ -245,21 +151,19 @@ def _measure(
     return trials
 
 
-def masked(mask_k: int, pieces: tuple[str, ...], before: str, *, steady: bool) -> str:
-    """The visible text; ``steady`` as in the display stage, otherwise the mask alone, as in the paper."""
-    text, visible = "".join(pieces), mask_tail(pieces, mask_k)
-    return text[: max(visible, still_shown(before, text)) if steady else visible]
+def masked(mask: DisplayMask, pieces: tuple[str, ...], before: str) -> str:
+    """The visible text of an unfinished output; ``before`` was visible of the last one."""
+    return "".join(pieces)[: visible_length(pieces, mask.mask_k, before, mask.mask)]
 
 
-def _results(
+def _scored(
     trials: list[SegmentTrial],
     corpus: Corpus,
-    job: BenchJob,
     plan: Plan,
     signature: dict[str, Any],
     engine: Engine,
     judge: Comet | None,
-) -> Results:
+) -> _Measured:
     target = language(plan.variants[0].target)
     sources, terms = [segment.updates[-1] for segment in corpus.segments], None
     if (glossary := engine.terms(plan.engine)) is not None:
@@ -274,11 +178,62 @@ def _results(
     for which, variant in enumerate(plan.variants):
         settings = row_settings(variant, knows_unfinished=signature["knows_unfinished"])
         metrics = {**scorer.metrics(which), "comet": comet[which]}
-        for number, mask_k in enumerate(plan.masks):
-            own, shown = {**settings, "mask_k": mask_k}, scorer.shown(which, number)
+        for number, mask in enumerate(plan.masks):
+            own, shown = {**settings, **mask._asdict()}, scorer.shown(which, number)
             rows.append({"settings": own, "metrics": {**metrics, **shown}})
-    signature, plain = {**signature, **scorer.signatures}, tables(rows)
-    if not job.paper:
+    first = [trial for trial in trials if trial.repeat == 0]
+    updates = [segment.updates for segment in corpus.segments]
+    return _Measured(MeasuredRun(plan, rows, signature, first, updates), corpus, scorer.signatures)
+
+
+def _results(measured: Sequence[_Measured], paper: Paper | None) -> Results:
+    """All rows; those of several runs name their model and language, and what their signatures differ in."""
+    signatures = [{**one.run.signature, **one.scores} for one in measured]
+    signature, rows = signatures[0], [*measured[0].run.rows]
+    if len(measured) > 1:
+        same = {
+            key: value for key, value in signature.items() if all(one[key] == value for one in signatures)
+        }
+        names = [{"to": one.run.target, "model": one.run.model} for one in measured]
+        runs = [
+            {**name, **{key: value for key, value in own.items() if key not in same}}
+            for name, own in zip(names, signatures, strict=True)
+        ]
+        signature = {**same, "runs": runs}
+        rows = [
+            {**row, "settings": {**name, **row["settings"]}}
+            for name, one in zip(names, measured, strict=True)
+            for row in one.run.rows
+        ]
+    plain = tables(rows)
+    if paper is None:
         return Results(signature, rows, plain)
-    run = PaperRun(rows, signature, plan.variants[0].source, plan.variants[0].target)
-    return Results(signature, rows, paper_tables(run), more=plain)
+    papers = paper.tables([one.run for one in measured], paper.wanted)
+    return Results(signature, rows, papers, more=plain)
+
+
+class Outputs(msgspec.Struct, frozen=True):
+    """What one translator said of one segment in the first repeat: a line of ``--outputs``."""
+
+    model: str
+    to: str
+    settings: dict[str, Any]
+    segment: str
+    #: For each update: the speech so far, and its translation.
+    sources: tuple[str, ...]
+    outputs: tuple[str, ...]
+    reference: str | None
+
+
+def _write_outputs(path: Path, measured: Sequence[_Measured]) -> None:
+    lines = [
+        Outputs(
+            one.run.model, one.run.target, row["settings"], segment.key,
+            segment.updates, tuple(update.text for update in trial.updates[which]), segment.reference,
+        )
+        for one in measured
+        for which, row in enumerate(one.run.translators)
+        for trial in one.run.trials
+        for segment in (one.corpus.segments[trial.segment],)
+    ]  # fmt: skip
+    write_atomically(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))

@@ -4,14 +4,15 @@ Their implementations are imported on demand, so that other commands start fast.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
 
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct
-from flows.measuring.plan import VARIED, BenchJob, make_plan, read_grid
+from connectors.files.output import make_folder
+from flows.measuring.plan import USUAL, VARIED, BenchJob, Grid, bench_runs, read_grid
 from flows.settings.loading import load_settings, warn_of_unused_bias
 from flows.settings.options import (
     CaptionsOnly,
@@ -23,21 +24,42 @@ from flows.settings.options import (
     SpeechModel,
     To,
     given_in,
+    words,
 )
 from operators.errors import UsageError
 from operators.languages import Direction
 
 Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
-
+Reference = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Its translation, line by line; repeat as de=FILE for each target language. Of speech JSON "
+        "lines with 'file' and 'text'."
+    ),
+]
+Comet = Annotated[
+    str | None, typer.Option(help="Score with this COMET model: wmt22-comet-da, or a .ckpt file.")
+]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="Count erasure in these tokens: flores101, 13a, …",
+        show_default="those of the language",
+    ),
+]
+Lag = Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, recordings or utterances.")]
+Skip = Annotated[int, typer.Option(min=0, help="How many of these to skip at the beginning.")]
+Repeat = Annotated[int, typer.Option(min=1, help="Number of timed runs.")]
 
 Data = Annotated[
     str | None,
     typer.Option(help="A corpus by name, with its references: flores101, acl6060, acl6060-eval."),
 ]
-Lag = Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")]
 
 Task = Literal["text", "drafts", "speech"]
-_OF_TEXT = ("data", "lag", "repeat", "paper", "comet", "split", "likelihood", "fresh")
+_OF_TEXT = ("data", "lag", "repeat", "paper", "comet", "split", "likelihood", "fresh", "outputs")
 #: The options that a task has no use for.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "text": ("recognizer", "speech_model"),
@@ -68,10 +90,7 @@ def bench(
     model: Model = None,
     recognizer: Recognizer = None,
     speech_model: SpeechModel = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(help="Its translation, line by line; of speech JSON lines with 'file' and 'text'."),
-    ] = None,
+    reference: Reference = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,21 +101,17 @@ def bench(
     ] = None,
     data: Data = None,
     lag: Lag = 3,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Number of segments, recordings or utterances.")
-    ] = None,
-    skip: Annotated[int, typer.Option(min=0, help="How many of these to skip at the beginning.")] = 0,
-    repeat: Annotated[int, typer.Option(min=1, help="Number of timed runs.")] = 3,
+    limit: Limit = None,
+    skip: Skip = 0,
+    repeat: Repeat = 3,
     json: Json = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False,
-    comet: Annotated[
-        str | None, typer.Option(help="Score with this COMET model: wmt22-comet-da, or a .ckpt file.")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option("--tokenizer", help="Count erasure in these tokens: flores101, 13a, …"),
-    ] = None,
+    outputs: Annotated[Path | None, typer.Option(help="Write all translations here (JSONL).")] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Measure by the SSBD paper's protocol, and show its tables.")
+    ] = False,
+    comet: Comet = None,
+    split: Split = None,
     likelihood: Annotated[
         bool, typer.Option("--likelihood", help="Also score all outputs with the model itself.")
     ] = False,
@@ -107,8 +122,8 @@ def bench(
 ) -> None:
     """Compare decoding methods: speed, quality, erasure; or ways of drafting, or ways to recognise speech.
 
-    Settings that are not varied have surtitle's defaults. An interrupted run on a text resumes when started
-    again.
+    Settings that are not varied have surtitle's defaults. --to and --model may name several on a text. An
+    interrupted run on a text resumes when started again.
     """
     for name in _UNUSED[task]:
         if context.get_parameter_source(name).name == "COMMANDLINE":  # type: ignore[union-attr]
@@ -116,10 +131,11 @@ def bench(
             raise UsageError(f"--{option} has no effect with --task {task}; leave it out")
     if not sources and data is None:
         raise UsageError("there is nothing to measure: give a SOURCE, or --data with the name of a corpus")
+    manifest = Path(reference[0]) if reference and task == "speech" else None
     job = BenchJob(
-        sources or [], reference, skip, limit, json, markdown,
-        data=data, lag=lag, repeat=repeat, paper=paper, comet=comet, tokenizer=split, likelihood=likelihood,
-        fresh=fresh,
+        sources or [], manifest, skip, limit, json, markdown,
+        data=data, lag=lag, repeat=repeat, comet=comet, tokenizer=split, likelihood=likelihood, fresh=fresh,
+        outputs=outputs,
     )  # fmt: skip
     overrides, grid = given_in(context), read_grid(vary or (), VARIED[task])
     if task == "drafts":
@@ -133,15 +149,94 @@ def bench(
         settings = load_settings(None, overrides)
         bench_speech(job, settings.recognize, settings.translate.source, grid)
         return
+    if sources and len(sources) > 1:
+        raise UsageError("one text can be measured at a time; give one file")
     from flows.measuring.bench import bench_texts
-    from flows.measuring.paper import GRIDS
+    from flows.measuring.measured import Paper
+    from flows.measuring.ssbd import NAME, USUAL_TABLES, common_settings, grids_of, paper_tables
 
-    plan = make_plan(overrides.get("translate", {}), [grid, *(GRIDS if paper else ())])
-    methods = {one.method for one in plan.variants[1:]}
+    common: dict[str, Any] = overrides.get("translate", {})
+    grids: list[Grid] = [grid]
+    if paper:
+        common, grids = common_settings(common), [*grids_of(USUAL_TABLES), grid]
+    runs = bench_runs(sources or [None], common, reference or (), lambda *_run: grids)
+    methods = {one.method for run in runs for one in run.plan.variants[1:]}
     if any(grid.get("heads", ())) and "heads" not in methods:
         raise UsageError("--vary heads has no effect without the method; add --vary method=heads")
     warn_of_unused_bias(grid, methods, grid.get("accept", ("auto",)))
-    bench_texts(job, plan)
+    bench_texts(job, runs, Paper(NAME, USUAL_TABLES, paper_tables) if paper else None)
+
+
+def reproduce(
+    context: typer.Context,
+    paper: Annotated[Literal["ssbd"], typer.Argument(help="The paper: ssbd (Zeng et al.).")],
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="A text (one segment per line), and for table 6 partials (JSONL).",
+            metavar="[SOURCE...]",
+            show_default=False,
+        ),
+    ] = None,
+    to: To = None,
+    source: From = None,
+    model: Model = None,
+    reference: Reference = None,
+    tables: Annotated[
+        str, typer.Option(help="Which tables: of 2, 3, 4, 6, 7 and deviations.")
+    ] = "2,3,4,6,7,deviations",
+    data: Data = None,
+    lag: Lag = 3,
+    limit: Limit = None,
+    skip: Skip = 0,
+    repeat: Repeat = 3,
+    comet: Comet = None,
+    split: Split = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the page, the figures, and all translations.")
+    ] = Path("reproduced"),
+    set_: Set = None,
+) -> None:
+    """Measure the tables of a paper by its protocol, and write one page with the paper's figures beside.
+
+    --to and --model may name several. Tables 3, 4 and 7 are those of one pair, as in the paper: of Chinese,
+    or else the first language, with the first model. The folder keeps all trials: an interrupted run resumes,
+    and one with --comet added measures nothing again.
+    """
+    from flows.measuring.bench import bench_texts
+    from flows.measuring.corpus import is_partials
+    from flows.measuring.measured import Paper
+    from flows.measuring.ssbd import NAME, TABLES, common_settings, grids_of, paper_tables, tables_of
+
+    wanted = words("--tables", tables)
+    if unknown := [one for one in wanted if one not in TABLES]:
+        raise UsageError(f"--tables: there is no {unknown[0]}; choose from {', '.join(TABLES)}")
+    common = common_settings(given_in(context).get("translate", {}))
+    directions = load_settings(None, {"translate": common}, takes_several=True).translate.directions
+    shown = next((one for one in directions if one.target.code == "zh"), directions[0])
+    first = words("--model", str(common.get("model", USUAL.model)))[0]
+
+    def grids(text: Path | None, one: str, direction: Direction) -> list[Grid]:
+        is_shown = one == first and direction == shown
+        return grids_of(tables_of(wanted, is_recorded=is_recorded(text), is_shown=is_shown))
+
+    def is_recorded(text: Path | None) -> bool:
+        return text is not None and is_partials(text)
+
+    if not sources and data is None:
+        raise UsageError("there is nothing to measure: give a SOURCE, or --data with the name of a corpus")
+    texts: list[Path | None] = [*sources] if sources else [None]
+    runs = bench_runs(texts, common, reference or (), grids)
+    if len(texts) > 1:
+        # The references are those of the text.
+        runs = [one._replace(reference=None) if is_recorded(one.source) else one for one in runs]
+    make_folder(output)
+    job = BenchJob(
+        sources or [], None, skip, limit, output / "figures.json", output / "page.md",
+        data=data, lag=lag, repeat=repeat, comet=comet, tokenizer=split,
+        outputs=output / "outputs.jsonl", trials=output / "trials",
+    )  # fmt: skip
+    bench_texts(job, runs, Paper(NAME, wanted, paper_tables))
 
 
 def partials(

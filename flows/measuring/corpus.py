@@ -57,7 +57,7 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
         InputError: for an unusable file.
         UsageError: if the references do not match the segments.
     """
-    if _is_partials(source):
+    if is_partials(source):
         segments, name = _from_partials(source)[chosen], f"{source.name}|updates:recorded"
     else:
         segments = _from_text(source, chosen, lag)
@@ -162,7 +162,8 @@ def as_partials(corpus: Corpus, word_s: float = 0.4) -> Iterator[Partial]:
         before = end
 
 
-def _is_partials(source: Path) -> bool:
+def is_partials(source: Path) -> bool:
+    """Whether a file has partials, and not text. Raises `InputError` for events of another type."""
     with open_regular(source, "the text") as file:
         first = file.read(2**16).removeprefix(codecs.BOM_UTF8).lstrip()
     if not first.startswith(b"{"):

@@ -1,6 +1,6 @@
 """The plan of a benchmark: the values of its settings, crossed, each combination once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from flows.research import check
 from flows.settings.loading import load_settings
 from flows.settings.options import words
 from flows.settings.schema import MASK_K
+from flows.settings.terminology import check_files, of_direction
 from flows.settings.translate import (
     DRAFTED,
     METHOD_NAMES,
@@ -23,6 +24,8 @@ from flows.settings.translate import (
 )
 from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
+from operators.languages import Direction
+from operators.masking import MaskRule
 from operators.recognizers.part import RecognizerSettings
 
 #: The method that all others are compared with.
@@ -40,7 +43,7 @@ SETTINGS: dict[str, Sequence[str]] = {
     "heads": ("heads",),
     **dict.fromkeys(("draft_model", "draft_length", "draft_threshold", "draft_tree"), DRAFTED),
     **dict.fromkeys(("hold_back", "strip_punctuation", "close_unfinished"), METHOD_NAMES),
-    "glossary": METHOD_NAMES,
+    **dict.fromkeys(("glossary", "guards"), METHOD_NAMES),
 }
 #: Values by the keys of settings.
 Grid = Mapping[str, Sequence[Any]]
@@ -49,7 +52,7 @@ _TRANSLATE = {one.name: one.type for one in fields(TranslateSettings)}
 _RECOGNIZE = {one.name: one.type for one in fields(RecognizerSettings)}
 #: What each task can vary, with the types of the values. The display's mask costs no run.
 VARIED: dict[str, dict[str, Any]] = {
-    "text": {key: _TRANSLATE[key] for key in SETTINGS} | {"mask_k": NotNegative},
+    "text": {key: _TRANSLATE[key] for key in SETTINGS} | {"mask_k": NotNegative, "mask": MaskRule},
     "drafts": {key: _TRANSLATE[key] for key in ("draft_length", "draft_threshold")},
     "speech": {key: _RECOGNIZE[key] for key in ("bias", "certainty")},
 }
@@ -63,14 +66,19 @@ class BenchJob(NamedTuple):
     json: Path | None
     markdown: Path | None
     # From here on, only for texts.
-    data: str | None
-    lag: int
-    repeat: int
-    paper: bool
-    comet: str | None
-    tokenizer: str | None
-    likelihood: bool
-    fresh: bool
+    #: The name of a corpus, which has references.
+    data: str | None = None
+    lag: int = 3
+    repeat: int = 3
+    comet: str | None = None
+    #: The tokens that erasure is counted in; by default those of the language.
+    tokenizer: str | None = None
+    likelihood: bool = False
+    fresh: bool = False
+    #: A file for all translations.
+    outputs: Path | None = None
+    #: A folder that keeps the trials; by default they are deleted at the end.
+    trials: Path | None = None
 
     @property
     def chosen(self) -> slice:
@@ -78,7 +86,7 @@ class BenchJob(NamedTuple):
 
     @property
     def written(self) -> list[tuple[str, Path | None]]:
-        return [("--json", self.json), ("--markdown", self.markdown)]
+        return [("--json", self.json), ("--markdown", self.markdown), ("--outputs", self.outputs)]
 
 
 def read_grid(given: Sequence[str], types: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
@@ -106,11 +114,18 @@ def _value(key: str, word: str, kind: Any) -> Any:
     raise UsageError(f"--vary {key}: {word!r} is not one of its values, {failure}; correct it")
 
 
+class DisplayMask(NamedTuple):
+    mask_k: int = MASK_K
+    mask: MaskRule = "steady"
+
+
 class Plan(NamedTuple):
     """The translators to run: one for each entry of ``variants``, the baseline first."""
 
+    #: The settings of the translate stage that all variants share.
+    common: dict[str, Any]
     variants: tuple[TranslateSettings, ...]
-    masks: tuple[int, ...]
+    masks: tuple[DisplayMask, ...]
 
     @property
     def engine(self) -> TranslateSettings:
@@ -121,6 +136,46 @@ class Plan(NamedTuple):
         commit = max(one.commit for one in self.variants)
         beam = max(one.width(knows_unfinished=True) for one in self.variants)
         return replace(common, glossary=next(glossaries, None), commit=commit, beam=beam)
+
+
+class BenchRun(NamedTuple):
+    """One text, one model and one pair of languages of a benchmark."""
+
+    plan: Plan
+    #: None for a corpus by name.
+    source: Path | None
+    reference: Path | None = None
+
+
+def bench_runs(
+    sources: Sequence[Path | None],
+    common: dict[str, Any],
+    references: Sequence[str],
+    grids: Callable[[Path | None, str, Direction], Sequence[Grid]],
+) -> list[BenchRun]:
+    """A run for each source, model and target language.
+
+    Args:
+        common: The settings of the translate stage; ``model`` may name several, ``to`` several languages.
+        references: Files, each for the language that it names; one without a name is for the only language.
+        grids: Of a source, a model and languages, as `make_plan` takes them.
+
+    Raises:
+        UsageError: for an invalid value.
+    """
+    settings = load_settings(None, {"translate": common}, takes_several=True).translate
+    targets = [one.target for one in settings.directions]
+    given = tuple(references) or None
+    check_files(given, targets, is_of_first=False)
+    models = words("--model", str(common["model"])) if "model" in common else [settings.model]
+    runs = []
+    for source in sources:
+        for model, direction in product(models, settings.directions):
+            own = {**common, "model": model, "to": direction.target.name}
+            file = of_direction(given, direction, direction)
+            plan = make_plan(own, grids(source, model, direction))
+            runs.append(BenchRun(plan, source, None if file is None else Path(file)))
+    return runs
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
@@ -137,23 +192,24 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
         UsageError: for an invalid value.
     """
     first = {key: values[0] for key, values in grids[0].items() if key in SETTINGS}
-    variants = [_variant(common, first | {"method": BASELINE})]
-    masks: list[int] = []
+    variants = [variant_of(common, first | {"method": BASELINE})]
+    masks: list[DisplayMask] = []
     for grid in grids:
         axes = {"method": (BASELINE, USUAL.method), **grid}
-        masks += axes.pop("mask_k", (MASK_K,))
+        withheld = axes.pop("mask_k", (MASK_K,)), axes.pop("mask", ("steady",))
+        masks += [DisplayMask(*one) for one in product(*withheld)]
         crossed = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-        variants += [_variant(common, one) for one in crossed]
+        variants += [variant_of(common, one) for one in crossed]
     for one in variants:
         check(one)
     if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
         raise UsageError(
             "compare a draft model and proposal heads in two separate runs; leave one of them out"
         )
-    return Plan(tuple(dict.fromkeys(variants)), tuple(dict.fromkeys(masks)))
+    return Plan(common, tuple(dict.fromkeys(variants)), tuple(dict.fromkeys(masks)))
 
 
-def _variant(common: dict[str, Any], varied: dict[str, Any]) -> TranslateSettings:
+def variant_of(common: dict[str, Any], varied: dict[str, Any]) -> TranslateSettings:
     """One combination without the values that have no effect in it."""
     own = {key: value for key, value in varied.items() if varied["method"] in SETTINGS[key]}
     if own.get("accept", "auto") not in ("bias", "auto"):

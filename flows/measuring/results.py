@@ -206,11 +206,15 @@ def _lines(signature: Mapping[str, Any]) -> list[tuple[str, str]]:
     plain = [
         (name, str(value))
         for name, value in signature.items()
-        if value is not None and not isinstance(value, dict)
+        if value is not None and not isinstance(value, (dict, list))
     ]
     models = [
         (name, f"{model['file']}|{model['bytes']} bytes|sha256:{model['sha256']}")
         for name, model in signature.items()
         if isinstance(model, dict)
     ]
-    return plain + models
+    runs = [
+        (f"run {number}", ", ".join(f"{name}: {value}" for name, value in own.items() if value is not None))
+        for number, own in enumerate(signature.get("runs", ()), start=1)
+    ]
+    return plain + models + runs

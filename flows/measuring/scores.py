@@ -107,12 +107,14 @@ class Scorer:
 
     def _speed(self, which: int) -> dict[str, Any]:
         speedups = self._against_baseline(which, _wall_s)
+        ratios = self._against_baseline(which, _seconds_per_token)
         times_ms = [1000 * one.effort.total_s for trial in self._trials for one in trial.updates[which]]
         p50, p95 = np.percentile(times_ms, [50, 95])
         return {
             "speedup": median(speedups),
             "speedup_range": (min(speedups), max(speedups)),
-            "tps_ratio": median(self._against_baseline(which, _seconds_per_token)),
+            "tps_ratio": median(ratios),
+            "tps_ratio_range": (min(ratios), max(ratios)),
             "tokens_per_second": 1 / max(1e-9, _seconds_per_token(self._trials, which)),
             "ms_per_update": {"p50": float(p50), "p95": float(p95)},
             "ms_of_final": self._times_ms(which, slice(-1, None)),

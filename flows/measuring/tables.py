@@ -11,12 +11,14 @@ from flows.pages.table import Column, Table, tabulated
 
 # What a label leaves out besides the defaults.
 _PLAIN = {"accept": "bias", "beam": 1}
+_MASK = ("mask_k", "mask")
 _NAMES = {"bias": "β", "final_bias": "final β", "proposal_bias": "proposal β"}
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     # The display mask does not affect times: one row for each translator is enough.
-    timed = [row for row in rows if row["settings"]["mask_k"] == rows[0]["settings"]["mask_k"]]
+    first = rows[0]["settings"]
+    timed = [row for row in rows if all(row["settings"][key] == first[key] for key in _MASK)]
     is_drafted = any(row["settings"]["draft_model"] is not None for row in rows)
     return (
         tabulated("Speed relative to re-translation (the first row), and where it comes from", timed, _SPEED),
@@ -51,11 +53,12 @@ def label(row: Row, *, mask: bool) -> str:
     The display's mask is included only with ``mask``.
     """
     settings = row["settings"]
-    words = [settings["method"]]
+    run = (settings[key] for key in ("to", "model") if key in settings)
+    words = [" ".join([*run, settings["method"]])]
     for key, value in settings.items():
         usual = _PLAIN.get(key, getattr(USUAL, key, None))
         is_zero = key == "final_bias" and not value and not settings["bias"]
-        if key in ("method", "mask_k") or value is None or value == usual or is_zero:
+        if key in ("method", "to", "model", *_MASK) or value is None or value == usual or is_zero:
             continue
         name = _NAMES.get(key, key.replace("_", "-"))
         if isinstance(value, bool):
@@ -64,7 +67,8 @@ def label(row: Row, *, mask: bool) -> str:
             words.append(
                 f"{name}={value:g}" if isinstance(value, float) else f"{name}={Path(str(value)).name}"
             )
-    return " ".join([*words, f"k={settings['mask_k']}"] if mask else words)
+    rule = f" {settings['mask']}" if settings["mask"] != "steady" else ""
+    return " ".join([*words, f"k={settings['mask_k']}{rule}"] if mask else words)
 
 
 def _metric(heading: str, name: str, digits: int, unit: str = "") -> Column:

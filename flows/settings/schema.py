@@ -14,6 +14,7 @@ from connectors.messages import Format
 from connectors.sinks.part import SINKS, SinkPart, asked_in
 from flows.settings.translate import NotNegative, TranslateSettings
 from operators.languages import Direction
+from operators.masking import MaskRule
 from operators.recognizers.azure import AzureSettings
 from operators.recognizers.part import RecognizerSettings
 from operators.secret import Secret
@@ -115,6 +116,9 @@ class DisplaySettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Tokens withheld from unfinished captions; words of captions that are not translated; by default 3
     #: tokens or 1 word.
     mask_k: NotNegative | None = None
+    #: What the mask withholds: exactly so many tokens, or more up to a whole word (words); steady is words,
+    #: but none that was shown and still stands.
+    mask: MaskRule = "steady"
     #: Words to replace in captions, one a line: the word, a tab and another; without that, asterisks.
     replace: str | None = None
 

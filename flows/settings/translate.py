@@ -10,7 +10,9 @@ from connectors.models.firefox import REGISTRY
 from flows.settings.terminology import Named, of_direction, parted
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
+from operators.decoding.translator import GUARDS, Guard
 from operators.languages import Direction
+from operators.prompts.template import BY_MODEL
 from operators.prompts.template import NAMES as TEMPLATE_NAMES
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -30,6 +32,8 @@ SPECULATIVE, PROPOSING = METHOD_NAMES[:6], METHOD_NAMES[1:6]
 #: Those that a draft model joins, and those whose proposals are as long as the cost of passes allows.
 DRAFTED, WEIGHING = ("ssbd", "recycle"), ("heads", "recycle")
 
+_GUARD = f"({'|'.join(Guard)})"
+_GUARDS = rf"^(all|none|{_GUARD}(\+{_GUARD})*)$"
 
 #: Width of the beam search with a model trained on unfinished text (docs/decoding.md).
 BEAM = 4
@@ -50,7 +54,8 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Address of the registry of Firefox's models: Mozilla's own, or that of a copy. With SURTITLE_OFFLINE=1
     #: nothing is downloaded from it.
     registry: Annotated[str, Meta(pattern=r"^https?://", description="an address of the web")] = REGISTRY
-    #: A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.
+    #: A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model, and paper
+    #: those of the SSBD paper where it has one.
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     #: Decoding method.
     method: Method = "ssbd"
@@ -92,6 +97,10 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     commit: NotNegative = 1
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
+    #: What surtitle does beside the method: all, none, or some of marks (no closing marks in the draft),
+    #: repetition (cut), figures (end), endings (of finals), answers (empty or foreign ones are not taken),
+    #: joined by +.
+    guards: Annotated[str, Meta(pattern=_GUARDS, description="all, none, or some joined by +")] = "all"
     #: Remove the closing punctuation of unfinished speech.
     strip_punctuation: bool = False
     #: Add a full stop to unfinished speech, so that the model invents no ending. By default, unless the
@@ -144,7 +153,7 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needs_language_model(self) -> bool:
         """Whether something is asked for that only a language model can do."""
-        return self.template != "auto" or self.draft_model is not None or self.heads is not None
+        return self.template not in BY_MODEL or self.draft_model is not None or self.heads is not None
 
     @property
     def terms(self) -> str | None:
@@ -155,6 +164,12 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     def terminology(self) -> list[str]:
         """The glossaries of all languages."""
         return [file for _, file in parted(self.glossary)]
+
+    @property
+    def own_guards(self) -> frozenset[Guard]:
+        if self.guards in ("all", "none"):
+            return GUARDS if self.guards == "all" else frozenset()
+        return frozenset(map(Guard, self.guards.split("+")))
 
     @property
     def is_shared(self) -> bool:

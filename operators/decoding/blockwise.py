@@ -33,9 +33,10 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     a beam search of that width, where the session can hold as many continuations.
 
     If all drafts are accepted exactly, the result is that of greedy decoding, whatever is drafted, in no
-    more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
-    endlessly is cut there, even inside ``known``. Where a search finds nothing but the last phrase of the
-    accepted tokens once more, decoding stops, and `DecodingResult.doubted` is its place.
+    more passes: each pass adds at least the model's own next token. Unless the task says otherwise, an output
+    that starts to repeat itself endlessly is cut there, even inside ``known``. Where a search finds nothing
+    but the last phrase of the accepted tokens once more, decoding stops, and `DecodingResult.doubted` is its
+    place.
     """
     growing = _GrowingOutput(task, known)
     while not growing.ended:
@@ -76,6 +77,7 @@ class _GrowingOutput:
         # As long as the source, figures may well be those of the source.
         self._figure_tokens = max(FIGURE_TOKENS, len(task.source))
         self._source = task.source
+        self._may_repeat = task.may_repeat
         self._cut: ErrorKind | None = None
         self._proposed = 0
         # Tokens that have been searched for a repetition.
@@ -119,6 +121,8 @@ class _GrowingOutput:
         search gives up where a long phrase comes twice in a row; it has other hypotheses, and a greedy
         decoder to fall back on. If the phrase begins in accepted tokens, its place is kept in ``doubted``.
         """
+        if self._may_repeat:
+            return False
         begin, repeated = len(output) - 1, self._source_repeats
         if repeated < TWICE:
             if (again := said_again(output, self._piece)) is not None:
@@ -134,6 +138,8 @@ class _GrowingOutput:
         return sum(origin in (Origin.COMMITTED, Origin.DRAFT) for origin in self._origins)
 
     def _repetition(self, times: int) -> int | None:
+        if self._may_repeat:
+            return None
         return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)
 
     def decoded(self) -> DecodingResult:

@@ -160,6 +160,8 @@ class Task(NamedTuple):
     recent: Sequence[Sequence[int]] = ()
     #: Spells the tokens of the output: an output that has to be cut is cut between words.
     piece: Piece = textless
+    #: Whether an output goes on although it repeats itself, up to its limit.
+    may_repeat: bool = False
 
 
 def output_limit(source_tokens: int) -> int:

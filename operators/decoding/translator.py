@@ -6,6 +6,7 @@ Pure: the caller passes the state of a segment in, gets the new state back, and 
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -95,6 +96,25 @@ class CommitRule(msgspec.Struct, frozen=True):
         return min(count, len(accepted) * common_prefix(before, source) // len(before))
 
 
+class Guard(StrEnum):
+    """What is done beside the decoding method; the SSBD paper does nothing of it."""
+
+    #: Marks at the end of the last output are no part of the draft, because the speaker has gone on since.
+    MARKS = "marks"
+    #: An answer that repeats itself is cut.
+    REPETITION = "repetition"
+    #: Figures end: see `adjustment.ending_figures`.
+    FIGURES = "figures"
+    #: A final is not empty and ends its sentence, if the model was trained on unfinished text.
+    ENDINGS = "endings"
+    #: An empty answer, or one in another script, is not taken: the last one stays.
+    ANSWERS = "answers"
+
+
+#: All of them.
+GUARDS = frozenset(Guard)
+
+
 class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Maximum number of tokens of source and of output in one window.
     max_source: int
@@ -107,7 +127,8 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     commit: CommitRule = CommitRule()
     #: Whether what was computed for committed tokens is kept when the source grows.
     keep: bool = False
-    #: Tokens removed from the end of the draft, except for finals (the paper's mask-k).
+    guards: frozenset[Guard] = GUARDS
+    #: Tokens removed from the end of the draft (the paper's mask-k).
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
@@ -250,7 +271,9 @@ class Translator(SegmentTranslator):
         is_told = self._prompt.unfinished_tail is not None
         looks_again = is_final and (settings.finals_differ or is_told or settings.conditioning.close)
         # A model trained to wait may have held back a sentence that turns out to be complete.
+        guards = settings.guards
         must_speak = is_final and self._prompt.knows_unfinished and any(map(str.isalnum, text))
+        must_speak &= Guard.ENDINGS in guards
         must_end = must_speak and _UNMARKED.isdisjoint(settings.scripts)
         looks_again |= must_speak and not before.output
         looks_again |= must_end and lacks_end(before.text, text)
@@ -264,7 +287,7 @@ class Translator(SegmentTranslator):
         task = self._task(key, prompt, source, before, is_final=is_final)
         rules = [whole(task, text)] if must_end else []
         rules += [nonempty(task)] if must_speak else []
-        rules.append(ending_figures(task, text))
+        rules += [ending_figures(task, text)] if Guard.FIGURES in guards else []
         if terms := self._terms.terms(text, source):
             rules.append(term_bias(terms, self._prompt.vocabulary.piece))
         decoded, cost = yield DecodeRequest(key, adjusted(self._method(task), task, *rules), is_final)
@@ -287,7 +310,7 @@ class Translator(SegmentTranslator):
         answer = "".join(self._pieces(decoded.tokens))
         may_wait = self._prompt.knows_unfinished and not is_final
         lost = answer_error(text, answer, settings.scripts, is_first=not before.output, may_wait=may_wait)
-        if lost is not None:
+        if lost is not None and Guard.ANSWERS in guards:
             # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
         # A space alone says nothing, and a final must not take it for an answer.
@@ -327,10 +350,8 @@ class Translator(SegmentTranslator):
         self, key: str, prompt: Prompt, source: tuple[int, ...], before: Window, *, is_final: bool
     ) -> Task:
         settings = self._settings
-        draft = before.output
-        if settings.draft_mask and not is_final:
-            draft = draft[: -settings.draft_mask]
-        if not is_final:
+        draft = before.output[: max(0, len(before.output) - settings.draft_mask)]
+        if Guard.MARKS in settings.guards and not is_final:
             draft = self._open(draft)
         committed = 0
         if not (is_final and settings.finals_differ):
@@ -348,6 +369,7 @@ class Translator(SegmentTranslator):
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),
             piece=self._prompt.vocabulary.piece,
+            may_repeat=Guard.REPETITION not in settings.guards,
         )
 
     def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:

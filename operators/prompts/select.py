@@ -21,7 +21,9 @@ from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes, Vocabulary
 from operators.prompts.template import (
+    BY_MODEL,
     NOTES,
+    PAPER,
     SOURCE,
     ChatTemplate,
     FewShotTemplate,
@@ -34,6 +36,9 @@ from operators.prompts.template import (
     trained_prompts,
     with_languages,
 )
+
+# The prompts of the SSBD paper's table 5; Qwen3's is the usual one.
+_OF_PAPER = {"tower-plus": "tower"}
 
 
 class Model(Vocabulary, Protocol):
@@ -62,14 +67,16 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
     """
     name, trained = chosen if isinstance(chosen, str) else "of your own", trained_prompts(model.metadata)
     if trained is not None:
-        if name != "auto":
+        if name not in BY_MODEL:
             raise UsageError(
                 f"the template {name} is not for this model, which was trained with prompts of its own: "
                 "leave out translate.template, or choose --model base"
             )
         return few_shot_prompt(model, trained.find(source, target))
     if isinstance(chosen, str):
-        name = fitting_template(model, source, target) if chosen == "auto" else chosen
+        if chosen in BY_MODEL:
+            name = fitting_template(model, source, target)
+            name = _OF_PAPER.get(name, name) if chosen == PAPER else name
         chosen = find_examples(source, target) if name == "few-shot" else named_templates()[name]
     if isinstance(chosen, FewShotTemplate):
         has = language(chosen.source_language).name, language(chosen.language).name

@@ -177,7 +177,10 @@ def few_shot_templates() -> tuple[FewShotTemplate, ...]:
 
 
 #: What ``translate.template`` can be besides a file.
-NAMES = ("auto", "few-shot", *named_templates())
+#: What chooses a template by the model; the second takes the prompts of the SSBD paper's table 5 where it has
+#: one.
+BY_MODEL = AUTO, PAPER = "auto", "paper"
+NAMES = (*BY_MODEL, "few-shot", *named_templates())
 
 
 def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt:

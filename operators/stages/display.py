@@ -1,9 +1,10 @@
 """The display stage: display-only mask-k.
 
 The next update most likely rewrites the last k tokens of an unfinished translation. They are withheld from
-the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). But no word is
-taken back that was shown and still stands. A stable translation, behind which the speaker pauses, shows all
-words; a final shows everything.
+the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). A final shows
+everything. In the paper exactly k tokens are withheld; here, unless another rule is chosen, the visible part
+ends with a whole word, no word is taken back that was shown and still stands, and a stable translation,
+behind which the speaker pauses, shows all words.
 """
 
 from collections.abc import Callable
@@ -16,13 +17,18 @@ from typing_extensions import override
 
 from operators.events import Caption, Translation, moment_of
 from operators.languages import SENTENCE_MARKS
+from operators.masking import MaskRule, still_shown, visible_length
 from operators.serving.service import MAX_OPEN
 from operators.stages.snapshots import StreamLogic, unpack
-from operators.text import settled, word_end
 
 
 @operator
-def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str], int]) -> Stream[Caption]:
+def display(
+    step_id: str,
+    up: Stream[Translation],
+    mask_k: int | Callable[[str], int],
+    rule: MaskRule = "steady",
+) -> Stream[Caption]:
     """Decide which part of each translation the viewer sees.
 
     The state of a segment, its shown text, is freed with its final, or if its stream is silent for a day.
@@ -31,6 +37,7 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
         up: Translations of any number of streams.
         mask_k: Tokens to withhold from an unfinished translation; or gives them for a stream (or for a
             language of it).
+        rule: What exactly is withheld.
 
     Example:
         >>> from bytewax import operators as op
@@ -50,7 +57,7 @@ def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str],
     of_stream = mask_k if callable(mask_k) else lambda _stream: mask_k
 
     def build(resume: bytes | None) -> _Stream:
-        return _Stream(of_stream, DisplayState() if resume is None else unpack(resume, DisplayState))
+        return _Stream(of_stream, rule, DisplayState() if resume is None else unpack(resume, DisplayState))
 
     keyed: KeyedStream[Translation] = op.key_on("key", up, lambda translation: translation.channel)
     return op.key_rm("unkey", op.stateful_batch("mask", keyed, build))
@@ -63,15 +70,16 @@ class DisplayState(msgspec.Struct, array_like=True):
 
 
 class _Stream(StreamLogic[Translation, Caption, DisplayState]):
-    def __init__(self, mask_k: Callable[[str], int], state: DisplayState) -> None:
+    def __init__(self, mask_k: Callable[[str], int], rule: MaskRule, state: DisplayState) -> None:
         super().__init__(state)
         self._mask_k = mask_k
+        self._rule = rule
 
     @override
     def take(self, event: Translation) -> list[Caption]:
         shown = self.state.open
         before = shown.pop(event.segment, "")
-        made = caption(event, self._mask_k(event.channel), before)
+        made = caption(event, self._mask_k(event.channel), before, self._rule)
         if not made.is_final:
             shown[made.segment] = made.shown
             if len(shown) > MAX_OPEN:
@@ -83,20 +91,20 @@ class _Stream(StreamLogic[Translation, Caption, DisplayState]):
         return not self.state.open
 
 
-def caption(translation: Translation, mask_k: int, before: str = "") -> Caption:
-    """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final or stable.
+def caption(translation: Translation, mask_k: int, before: str = "", rule: MaskRule = "steady") -> Caption:
+    """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final.
 
     Args:
-        before: What was shown of the segment's last update: words that still stand are not withheld again.
+        before: What was shown of the segment's last update.
     """
     text = translation.text
     if translation.is_final:
         visible = len(text)
-    else:
+    elif translation.is_stable and rule == "steady":
         # Whether a stable sentence ends here is not known yet.
-        marked = len(text.rstrip(SENTENCE_MARKS))
-        masked = marked if translation.is_stable else mask_tail(translation.pieces, mask_k)
-        visible = max(masked, still_shown(before, text))
+        visible = max(len(text.rstrip(SENTENCE_MARKS)), still_shown(before, text))
+    else:
+        visible = visible_length(translation.pieces, mask_k, before, rule)
     return Caption(
         **moment_of(translation),
         source=translation.source,
@@ -109,20 +117,3 @@ def caption(translation: Translation, mask_k: int, before: str = "") -> Caption:
         trouble=translation.trouble,
         mask_k=mask_k,
     )
-
-
-def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
-    """Number of characters that stay visible when at least the last ``mask_k`` tokens are withheld.
-
-    Half a word says little and is likely to be rewritten, so the visible part ends with a whole word, and
-    never inside a grapheme cluster or with white space.
-    """
-    text = "".join(pieces)
-    if mask_k <= 0:
-        return len(text)
-    return len(text[: word_end(text, len("".join(pieces[:-mask_k])))].rstrip())
-
-
-def still_shown(before: str, text: str) -> int:
-    """Number of characters of ``text`` that stay visible because ``before``, shown last, begins with them."""
-    return len(text[: settled(before, text)].rstrip())

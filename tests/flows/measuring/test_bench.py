@@ -16,7 +16,7 @@ COMMAND = [SURTITLE, "bench"]
 TEXT = "The door is open.\nThe tour begins at ten.\n"
 REFERENCE = "Die Tür ist offen.\nDie Führung beginnt um zehn.\n"
 TIMES = {
-    *("speedup", "speedup_range", "tps_ratio", "tokens_per_second", "ms_per_update"),
+    *("speedup", "speedup_range", "tps_ratio", "tps_ratio_range", "tokens_per_second", "ms_per_update"),
     *("ms_of_final", "ms_of_partial"),
 }
 

@@ -9,16 +9,20 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from flows.measuring.paper import GRIDS, PaperRun, paper_tables
-from flows.measuring.plan import make_plan, row_settings
+from flows.measuring.measured import MeasuredRun
+from flows.measuring.plan import DisplayMask, make_plan, row_settings
 from flows.measuring.results import Row
+from flows.measuring.scores import MethodUpdate, SegmentTrial
+from flows.measuring.ssbd import USUAL_TABLES, grids_of, paper_tables
 from flows.measuring.tables import label
 from flows.pages.table import Table
+from operators.events import Effort
 from tests.tiny_gguf import pieces, write_model
 
 TIMES = {"verify": 5.0, "decode": 4.0, "beside": 1.0}
 METRICS: dict[str, Any] = {
-    "tps_ratio": 1.5, "chrf": 30.0, "tokens_per_second": 50.0, "bleu": 9.0, "comet": None, "chrf_p": 0.04,
+    "tps_ratio": 1.5, "tps_ratio_range": (1.4, 1.6),
+    "chrf": 30.0, "tokens_per_second": 50.0, "bleu": 9.0, "comet": None, "chrf_p": 0.04,
     "chrf_of_baseline": 80.0, "ne_shown": 1.0, "ne_shown_mean": 0.5, "accepted_over_drafted": 0.9,
     "passes": 3, "passes_per_token": 0.3, "ms_per_update": {"p50": 10.0, "p95": 20.0}, "updates": 4,
     "final_accepted_over_drafted": 0.5, "ms_of_final": TIMES, "ms_of_partial": TIMES,
@@ -28,22 +32,18 @@ METRICS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
+def row(settings: dict[str, Any], mask: DisplayMask, **figures: Any) -> Row:
     bias = settings["bias"] or 0.0
     own = {"speedup": 1 + bias, "speedup_range": (1 + bias, 1.1 + bias), "accepted_over_output": bias}
     own |= dict.fromkeys(("ne_raw", "ne_raw_mean"), 2.0 - bias)
-    return {"settings": {**settings, "mask_k": mask_k}, "metrics": {**METRICS, **own, **figures}}
+    return {"settings": {**settings, **mask._asdict()}, "metrics": {**METRICS, **own, **figures}}
 
 
-def rows(**figures: Any) -> list[Row]:
-    plan = make_plan({}, [{}, *GRIDS])
-    return [row(row_settings(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
-
-
-def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> PaperRun:
+def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> MeasuredRun:
     signature: dict[str, Any] = {"model": {"file": "model.gguf"}, "corpus": corpus, "tokenizer": "13a"}
-    signature["knows_unfinished"] = False
-    return PaperRun(rows(**figures), signature, "English", target)
+    plan = make_plan({"to": target}, [*grids_of(USUAL_TABLES), {}])
+    rows = [row(row_settings(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
+    return MeasuredRun(plan, rows, signature)
 
 
 def lines(table: Table) -> dict[str, tuple[str, ...]]:
@@ -56,41 +56,60 @@ def lines(table: Table) -> dict[str, tuple[str, ...]]:
     return named
 
 
-def test_tables_2_and_6_have_the_papers_lines_with_our_own_cells_before_the_papers() -> None:
-    table, *_, other = paper_tables(made())
-    ours, theirs = lines(table), lines(other)
-    assert (
-        [*ours]
-        == [*theirs]
-        == [f"en→{to} {method}" for to in ("de", "zh", "ja") for method in ("RT", "SSBD")]
-    )
-    assert table.columns == ("", *("COMET", "NE", "A/D", "A/O", "TPS", "×") * 3)
-    assert table.groups == (("here", 6), ("Tower+ 2B", 6), ("Qwen3 4B", 6))
-    assert ours["en→de SSBD"] == (
-        "–", "0.50", "90.0", "20.0", "50", "1.50",
-        "0.877", "0.77", "79.0", "63.1", "101", "1.69", "0.843", "0.82", "74.7", "58.9", "74", "1.53",
+def test_table_2_has_each_model_above_the_papers_lines_for_its_languages() -> None:
+    (table,) = paper_tables([made(), made(target="Japanese"), made(target="French")], ["2", "6"])
+    assert table.columns == ("", "COMET", "NE", "A/D", "A/O", "TPS", "×", "range", "chrF")
+    found = lines(table)
+    theirs = [f"the paper: {model}, {way}" for model in ("Tower+ 2B", "Qwen3 4B") for way in ("RT", "SSBD")]
+    own = ["model.gguf, RT", "model.gguf, SSBD"]
+    assert [*found] == [
+        f"en→{code} {name}"
+        for code, names in {"de": own + theirs, "zh": theirs, "ja": own + theirs, "fr": own}.items()
+        for name in names
+    ]
+    assert found["en→de model.gguf, SSBD"] == (
+        "–", "0.50", "90.0", "20.0", "50", "1.50", "1.40–1.60", "30.0"
     )  # fmt: skip
-    assert ours["en→de RT"][6:12] == ("0.877", "1.17", "", "", "60", "1.00")
-    assert ours["en→ja SSBD"][:6] == ("–",) * 6
-    assert theirs["en→zh SSBD"][6:] == (
-        "0.824", "1.71", "74.5", "53.8", "84", "1.42", "0.833", "1.84", "67.5", "48.5", "59", "1.28"
-    )  # fmt: skip
-    # What a recogniser said fills table 6, and not table 2.
-    table, *_, other = paper_tables(made(corpus="talk.jsonl|updates:recorded", target="Japanese"))
-    assert lines(table)["en→ja SSBD"][:6] == ("–",) * 6
-    assert lines(other)["en→ja SSBD"][1:6] == ("0.50", "90.0", "20.0", "50", "1.50")
+    assert found["en→de the paper: Qwen3 4B, SSBD"][:6] == ("0.843", "0.82", "74.7", "58.9", "74", "1.53")
+    assert "--tokenizer flores101" in table.notes[-3]
+
+
+def test_what_a_recogniser_said_fills_table_6_and_not_table_2() -> None:
+    (table,) = paper_tables([made(corpus="talk.jsonl|updates:recorded", target="Chinese")], ["2", "6"])
+    assert table.title.startswith("Table 6")
+    found = lines(table)
+    assert found["en→zh the paper: Tower+ 2B, SSBD"][:6] == ("0.824", "1.71", "74.5", "53.8", "84", "1.42")
 
 
 def test_tables_3_and_4_have_the_papers_lines_and_figures() -> None:
-    _, biases, masks, _ = paper_tables(made(comet=0.81234))
-    assert [*lines(biases)] == ["RT", "0", "0.1", "0.2", "0.3", "0.4", "0.5", "1", "CD"]
+    biases, masks = paper_tables([made(comet=0.81234)], ["3", "4"])
+    assert [*lines(biases)] == ["RT", "0", "0.1", "0.2", "0.3", "0.4", "0.5", "1"]
     assert lines(biases)["0.3"] == (
         "0.812", "0.50", "90.0", "30.0", "1.50", "1.30", "30.0", "0.870", "0.83", "77.3", "61.4", "1.58"
     )  # fmt: skip
-    assert {lines(biases)[name][7:] for name in ("0.5", "1", "CD")} == {
-        ("0.742", "0.00", "100", "77.5", "2.10")
-    }
+    assert {lines(biases)[name][7:] for name in ("0.5", "1")} == {("0.742", "0.00", "100", "77.5", "2.10")}
     assert lines(masks)["mask-5 in the draft"][7:] == ("0.881", "0.34", "84.5", "47.2", "1.39")
+    # Continuous decoding verifies nothing, so it is faster than a bias that accepts everything.
+    assert lines(masks)["CD"][7:] == ("0.742", "0.00", "100", "77.5", "2.60")
+
+
+def test_a_case_marks_the_words_that_replace_others() -> None:
+    run, said = made(), {"a": "Das ist", "b": "Das war gut", "c": "Das war gut."}
+    run = run._replace(plan=make_plan({"to": "German"}, [*grids_of(["7"])]))
+
+    def updates(texts: list[str]) -> tuple[MethodUpdate, ...]:
+        return tuple(MethodUpdate(1, text, (), Effort()) for text in texts)
+
+    changing, steady = updates([*said.values()]), updates(["Das"] * 3)
+    trials = [SegmentTrial(0, 0, (steady,) * 3), SegmentTrial(0, 1, (changing, steady, steady))]
+    run = run._replace(trials=trials, sources=[("x",) * 3, ("It", "It was", "It was good")])
+    (table,) = paper_tables([run], ["7"])
+    assert table.columns == ("speech", "RT", "SSBD, β = 0.2", "SSBD, β = 0.5")
+    assert table.rows == (
+        ("It", "Das ist", "Das", "Das"),
+        ("… was", "Das **war gut**", "Das", "Das"),
+        ("… good", "Das war **gut.**", "Das", "Das"),
+    )
 
 
 #: A short run of each command, with the options that add columns, and words of its tables.
@@ -101,7 +120,7 @@ COMMANDS = [
     ),
     (
         "bench text.txt --paper --repeat 1 --markdown out.md {model}",
-        ("Table 2: ", "Table 3: ", "Table 4: ", "Table 6: ", "en→de", "surtitle as it runs by default: NE"),
+        ("Table 2: ", "Table 3: ", "Table 4: ", "en→de", "zeng2026v2", "surtitle as it runs by default"),
     ),
     (
         "bench --task drafts text.txt --set translate.draft_model={draft} --vary draft_length=4 "
@@ -150,7 +169,7 @@ def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -
         accept=("bias", "utility-0.6", "exact", "top-2"),
     )
     plan = make_plan({}, [grid, dict[str, Any](final_bias=("same",))])
-    assert [label(row(row_settings(one), 3), mask=False) for one in plan.variants] == [
+    assert [label(row(row_settings(one), DisplayMask(3)), mask=False) for one in plan.variants] == [
         "retranslate",
         "ssbd β=0 commit=0", "ssbd accept=utility-0.6 commit=0", "ssbd accept=exact commit=0",
         "ssbd accept=top-2 commit=0",

@@ -10,15 +10,17 @@ import pytest
 from connectors.scoring import Journal
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
-from flows.measuring.bench import Likelihood, Mask, masked, mixing_key, run_trials, warm_up
+from flows.measuring.bench import masked, mixing_key
 from flows.measuring.corpus import BenchSegment, Corpus, load_corpus
-from flows.measuring.plan import make_plan
+from flows.measuring.plan import DisplayMask, make_plan
 from flows.measuring.scores import SegmentTrial
+from flows.measuring.trials import Likelihood, Mask, run_trials, warm_up
 from operators.decoding.drive import SequentialDecoder
 from operators.decoding.forward import Method, Task
 from operators.decoding.ssbd import retranslate
 from operators.decoding.translator import Translator
 from operators.errors import OutputError
+from operators.masking import MaskRule
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.program import ROOT
@@ -68,7 +70,8 @@ def test_a_mask_knows_what_was_shown_before_and_the_papers_does_not_care() -> No
     (trial, *_) = run_trials(CORPUS, translators(), 1, [grows], set())
     final = trial.updates[0][2].text
     assert [update.shown for update in trial.updates[0]] == [("x",), ("xx",), (final,)]
-    shown = [masked(2, ("Es", " ist", " gut"), "Es ist so", steady=steady) for steady in (True, False)]
+    rules: list[MaskRule] = ["steady", "tokens"]
+    shown = [masked(DisplayMask(2, rule), ("Es", " ist", " gut"), "Es ist so") for rule in rules]
     assert shown == ["Es ist", "Es"]
 
 
@@ -91,12 +94,12 @@ SIGNATURE: dict[str, object] = {"code": "same", "repeats": 1, "comet": None}
 
 
 def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_repeated() -> None:
-    key = mixing_key(SIGNATURE, *PLAN)
-    assert mixing_key({**SIGNATURE, "code": "other"}, *PLAN) != key
-    assert mixing_key({**SIGNATURE, "repeats": 9, "comet": "x"}, *PLAN) == key
+    key = mixing_key(SIGNATURE, PLAN)
+    assert mixing_key({**SIGNATURE, "code": "other"}, PLAN) != key
+    assert mixing_key({**SIGNATURE, "repeats": 9, "comet": "x"}, PLAN) == key
     grid = dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))
     others = ({"mask_k": (1, 0)}, {"method": ("continuous", "ssbd")}, {"hold_back": (1,)})
-    keys = {mixing_key(SIGNATURE, *make_plan({}, [grid | other])) for other in others}
+    keys = {mixing_key(SIGNATURE, make_plan({}, [grid | other])) for other in others}
     assert len({key, *keys}) == 4
 
 
@@ -129,7 +132,7 @@ def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
     assert [(one.method, one.bias) for one in plan.variants] == [
         ("retranslate", None), ("ssbd", 0.2), ("ssbd", 0.0), ("ssbd", 0.4)
     ]  # fmt: skip
-    assert plan.masks == (3, 0, 5)
+    assert plan.masks == tuple(DisplayMask(k) for k in (3, 0, 5))
     assert {one.target for one in plan.variants} == {"French"}
 
 

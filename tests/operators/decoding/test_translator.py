@@ -16,6 +16,7 @@ from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.decoding.translator import (
     CommitRule,
+    Guard,
     Output,
     SegmentState,
     Translator,
@@ -23,6 +24,7 @@ from operators.decoding.translator import (
     Window,
 )
 from operators.glossary import Glossary, spelling
+from operators.model_errors import ErrorKind
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
 from tests.toy import END, Letters, ToyStore, ToyVocabulary
@@ -216,6 +218,20 @@ def test_a_model_that_loses_count_of_digits_says_as_many_as_the_source() -> None
     assert [("".join(one.pieces), one.trouble) for one in (partial, final)] == [("3" * 20, None)] * 2
 
 
+@pytest.mark.parametrize(
+    ("vocabulary", "ends"),
+    [(Digits(), {Guard.FIGURES: None}), (ToyVocabulary(), {Guard.REPETITION: ErrorKind.REPETITION})],
+)
+@pytest.mark.parametrize("guard", [*Guard, None])
+def test_what_has_no_end_goes_on_to_its_limit_unless_its_own_guard_is_there(
+    vocabulary: ToyVocabulary, ends: dict[Guard | None, ErrorKind | None], guard: Guard | None
+) -> None:
+    guards = frozenset() if guard is None else frozenset((guard,))
+    model = translator(0.2, vocabulary=vocabulary, store=Counts(3), guards=guards)
+    _, output = model.update("s/000000", SegmentState(), "3" * 20, is_final=True)
+    assert output.trouble == ends.get(guard, ErrorKind.LONG_ANSWER)
+
+
 class Spaced(ToyVocabulary):
     """Its answers have white space around them, as those of chat models do."""
 
@@ -337,8 +353,19 @@ def test_a_term_that_the_speaker_takes_back_is_no_longer_leaned_to() -> None:
     assert after == before != with_term
 
 
-@pytest.mark.parametrize(("is_final", "draft"), [(False, (2, 3)), (True, (2, 3, 6, 6))])
-def test_a_full_stop_is_no_draft_for_what_was_said_since(is_final: bool, draft: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("is_final", "settings", "draft"),
+    [
+        (False, {}, (2, 3)),
+        (True, {}, (2, 3, 6, 6)),
+        (False, {"guards": frozenset()}, (2, 3, 6, 6)),
+        (True, {"draft_mask": 3}, (2,)),
+        (True, {"draft_mask": 9}, ()),
+    ],
+)
+def test_a_full_stop_is_no_draft_for_what_was_said_since_unless_the_paper_is_followed(
+    is_final: bool, settings: dict[str, Any], draft: tuple[int, ...]
+) -> None:
     class Marks(ToyVocabulary):
         def piece(self, token: int) -> bytes:
             return b"." if token == 6 else super().piece(token)
@@ -347,7 +374,8 @@ def test_a_full_stop_is_no_draft_for_what_was_said_since(is_final: bool, draft: 
     output = (2, 3, 6, 6)
     spelled = b"".join(map(vocabulary.piece, output)).decode()
     state = SegmentState((Window((1,), output, (0,) * 4, spelled),))
-    translator(keeping(tasks), vocabulary=vocabulary).update("s/0", state, "a b", is_final=is_final)
+    model = translator(keeping(tasks), vocabulary=vocabulary, **settings)
+    model.update("s/0", state, "a b", is_final=is_final)
     assert [task.draft for task in tasks] == [draft]
 
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from operators.events import Caption, Translation
+from operators.masking import MaskRule, mask_tail, visible_length
 from operators.stages import display as stage
-from operators.stages.display import caption, display, mask_tail
+from operators.stages.display import caption, display
 
 pieces = st.lists(st.text("ab \u0301👍🏽\u200dक्", max_size=3), max_size=8).map(tuple)
 
@@ -69,6 +70,15 @@ def test_of_two_updates_the_second_shows_the_masked_text_and_each_word_that_stan
     assert shown == masked or before.startswith(shown)
     longer = caption(translation((*first, " ", *second)), 99, before).shown
     assert longer == before.rstrip()
+
+
+def test_the_papers_mask_withholds_exactly_so_many_tokens_whatever_stood_before() -> None:
+    pieces = ("Es", " war", " gu", "t")
+    rules: list[MaskRule] = ["tokens", "words", "steady"]
+    ends = [visible_length(pieces, 1, "Es war gut", rule) for rule in rules]
+    assert ["".join(pieces)[:end] for end in ends] == ["Es war gu", "Es war", "Es war gut"]
+    stable = caption(translation(pieces, is_stable=True), 1, "Es war gut", "tokens")
+    assert (stable.shown, stable.withheld) == ("Es war gu", "t")
 
 
 def test_a_word_is_never_cut_in_half() -> None:

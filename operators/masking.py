@@ -1,0 +1,34 @@
+"""Mask-k (Arivazhagan et al. 2020; Zeng et al., section 3.3): which part of an unfinished text is visible."""
+
+from typing import Literal
+
+from operators.text import settled, word_end
+
+#: What the mask withholds: exactly k tokens (the paper), at least so many to a whole word, or of these only
+#: what has not been shown before or no longer stands.
+MaskRule = Literal["tokens", "words", "steady"]
+
+
+def visible_length(pieces: tuple[str, ...], mask_k: int, before: str, rule: MaskRule) -> int:
+    """Number of characters of an unfinished text that stay visible under a mask."""
+    if rule == "tokens":
+        return len("".join(pieces[: max(0, len(pieces) - mask_k)]))
+    masked = mask_tail(pieces, mask_k)
+    return masked if rule == "words" else max(masked, still_shown(before, "".join(pieces)))
+
+
+def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
+    """Number of characters that stay visible when at least the last ``mask_k`` tokens are withheld.
+
+    Half a word says little and is likely to be rewritten, so the visible part ends with a whole word, and
+    never inside a grapheme cluster or with white space.
+    """
+    text = "".join(pieces)
+    if mask_k <= 0:
+        return len(text)
+    return len(text[: word_end(text, len("".join(pieces[:-mask_k])))].rstrip())
+
+
+def still_shown(before: str, text: str) -> int:
+    """Number of characters of ``text`` that stay visible because ``before``, shown last, begins with them."""
+    return len(text[: settled(before, text)].rstrip())
