@@ -114,8 +114,8 @@ def _paired(
 ) -> tuple[list[BenchSegment], int]:
     """The recogniser's segments that are one utterance each, with its reference; and how many there were.
 
-    Those that a long pause split, and those that hold several, fit no reference and are left out, as in the
-    SSBD paper (section 4.1).
+    Those that a long pause split, which the SSBD paper leaves out too, and those that hold several fit no
+    reference.
     """
     updates: dict[str, list[Partial]] = {}
     for one in partials:
