@@ -1,7 +1,8 @@
 """What a benchmark gets from other programs, and the journal of its trials.
 
-COMET (Rei et al. 2020) is computed by ``comet-score``. It is not a dependency: unbabel-comet needs an older
-NumPy than surtitle, and requires PyTorch. In a separate environment neither matters.
+COMET (Rei et al. 2020) is computed by ``comet-score``, on a GPU where its environment has one. It is not a
+dependency: unbabel-comet needs an older NumPy than surtitle, and requires PyTorch. In a separate environment
+neither matters.
 """
 
 import fcntl
@@ -11,50 +12,116 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from importlib.util import find_spec
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+from sacrebleu.utils import SACREBLEU_DIR
 
 from connectors.files.contents import DAMAGED
+from connectors.http.download import download
 from operators.errors import InputError, OutputError, UsageError, is_visible_file
+from operators.notifications import Progress
 
 _PROGRAM = "comet-score"
+#: Run by the Python of that program, because its PyTorch is not the one here.
+_ITS_DEVICE = """
+from importlib.metadata import version
+import torch
+device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
+print(version("unbabel-comet"), device, sep="|")
+"""
+_INTERPRETER = re.compile(r"/\S*python[\w.]*")
+#: Checkpoints that need no owner's name.
+_OWNER = "Unbabel"
+_HUB_NAME = re.compile(r"(?:[\w.-]+/)?[\w-][\w.-]*", re.ASCII)
 
 
-def check_comet(checkpoint: Path) -> str:
-    """Check that COMET can be computed; returns its signature. Raises `UsageError` and `InputError`."""
-    if shutil.which(_PROGRAM) is None:
+class Comet(NamedTuple):
+    """A COMET model that can be computed here."""
+
+    #: ``OWNER/NAME`` on the hub, or the path of a checkpoint.
+    model: str
+    version: str
+    #: The name of a GPU, or ``cpu``.
+    device: str
+
+    @property
+    def signature(self) -> str:
+        path = Path(self.model)
+        is_file = is_visible_file(path)
+        model = f"{path.parent.parent.name}/{path.name}" if is_file else self.model
+        size = f"|{path.stat().st_size} bytes" if is_file else ""
+        return f"{_PROGRAM} {self.version}|{model}{size}|{self.device}"
+
+    def scores(
+        self, sources: Sequence[str], references: Sequence[str], systems: Sequence[Sequence[str]]
+    ) -> list[float]:
+        """The score of each system's translations. Raises `InputError` if the program fails."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            translations = [_write(folder / f"{n}.txt", lines) for n, lines in enumerate(systems)]
+            arguments = [
+                *("-s", _write(folder / "source.txt", sources), "-r", _write(folder / "ref.txt", references)),
+                *("-t", *translations, "--model", self.model),
+                *("--gpus", "0" if self.device == "cpu" else "1", "--quiet"),
+            ]
+            done = subprocess.run([_PROGRAM, *arguments], capture_output=True, text=True, check=False)
+        # Lines of segments precede the line of a system, unless the version omits them.
+        scores = dict(re.findall(r"^(\S+)\tscore: (-?[\d.]+)\s*$", done.stdout, re.MULTILINE))
+        if done.returncode != 0 or any(path not in scores for path in translations):
+            reason = (done.stderr.strip().splitlines() or ["it printed no score"])[-1]
+            raise InputError(
+                f"{self.model}: {_PROGRAM} cannot score with this ({reason}); choose another model"
+            )
+        return [float(scores[path]) for path in translations]
+
+
+def find_comet(model: str) -> Comet:
+    """Find the program, and the device that its own PyTorch computes on.
+
+    Args:
+        model: ``wmt22-comet-da``, ``OWNER/NAME`` on the hub, or the path of a ``.ckpt`` file.
+
+    Raises:
+        UsageError: the program is not there.
+        InputError: ``model`` is neither.
+    """
+    program = shutil.which(_PROGRAM)
+    if program is None:
         raise UsageError(
             f"--comet needs the program {_PROGRAM} on the PATH: install the package unbabel-comet, in an "
             "environment of its own because it needs an older NumPy"
         )
-    if checkpoint.suffix != ".ckpt" or not is_visible_file(checkpoint):
-        raise InputError(f"{checkpoint}: this is not a COMET checkpoint; give the path of a .ckpt file")
-    return f"{_PROGRAM}|{checkpoint.parent.parent.name}/{checkpoint.name}|{checkpoint.stat().st_size} bytes"
-
-
-def comet_scores(
-    checkpoint: Path, sources: Sequence[str], references: Sequence[str], systems: Sequence[Sequence[str]]
-) -> list[float]:
-    """The score of each system's translations of ``sources``. Raises `InputError` if the program fails."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        translations = [_write(folder / f"{n}.txt", lines) for n, lines in enumerate(systems)]
-        arguments = [
-            *("-s", _write(folder / "source.txt", sources), "-r", _write(folder / "ref.txt", references)),
-            *("-t", *translations, "--model", str(checkpoint), "--gpus", "0", "--quiet"),
-        ]
-        done = subprocess.run([_PROGRAM, *arguments], capture_output=True, text=True, check=False)
-    # Lines of segments precede the line of a system, unless the version omits them.
-    scores = dict(re.findall(r"^(\S+)\tscore: (-?[\d.]+)\s*$", done.stdout, re.MULTILINE))
-    if done.returncode != 0 or any(path not in scores for path in translations):
-        reason = (done.stderr.strip().splitlines() or ["it printed no score"])[-1]
+    if model.endswith(".ckpt"):
+        if not is_visible_file(Path(model).expanduser()):
+            raise InputError(
+                f"{model}: there is no such checkpoint of COMET; give a name of the hub or a path"
+            )
+        model = str(Path(model).expanduser())
+    elif not _HUB_NAME.fullmatch(model):
         raise InputError(
-            f"{checkpoint}: {_PROGRAM} cannot score with this ({reason}); choose another checkpoint"
+            f"{model}: this is not a COMET checkpoint; give the path of a .ckpt file, or OWNER/NAME"
         )
-    return [float(scores[path]) for path in translations]
+    elif "/" not in model:
+        model = f"{_OWNER}/{model}"
+    return Comet(model, *_version_and_device(Path(program)))
+
+
+def _version_and_device(program: Path) -> tuple[str, str]:
+    """Of unbabel-comet, as its interpreter says; unknown and ``cpu`` if it cannot be asked."""
+    with program.open("rb") as file:
+        # Pip writes a long path into the second line.
+        found = _INTERPRETER.search(file.read(1000).decode("utf-8", "replace"))
+    if found is not None:
+        with suppress(OSError):
+            done = subprocess.run([found[0], "-c", _ITS_DEVICE], capture_output=True, text=True, check=False)
+            own_version, _, device = done.stdout.strip().rpartition("\n")[2].partition("|")
+            if done.returncode == 0 and device:
+                return own_version, device
+    return "unknown", "cpu"
 
 
 def _write(path: Path, lines: Sequence[str]) -> str:
@@ -62,18 +129,25 @@ def _write(path: Path, lines: Sequence[str]) -> str:
     return str(path)
 
 
-# Sacrebleu's file names, in its own folder. The paper's tokenizers come first.
-_FILES = {"flores200": "flores200sacrebleuspm", "flores101": "sacrebleu_tokenizer_spm.model"}
+_MAX_TOKENIZER_BYTES = 50_000_000
 
 
-def tokenizer_on_disk(otherwise: str) -> str:
-    """The name of a SentencePiece tokenizer whose file and library are installed, otherwise ``otherwise``."""
-    folder = Path(os.environ.get("SACREBLEU") or Path.home() / ".sacrebleu") / "models"
-    if find_spec("sentencepiece") is not None:
-        for name, file in _FILES.items():
-            if (folder / file).is_file():
-                return name
-    return otherwise
+def tokenizer_file(name: str, progress: Progress) -> Path | None:
+    """The SentencePiece model of a sacrebleu tokenizer, downloaded to sacrebleu's own place at first use.
+
+    None for a tokenizer that has none. sacrebleu itself would download it silently, and in the middle of a
+    run. It names no checksum: that of the file stands in the signature.
+
+    Raises `InputError` and `OutputError`.
+    """
+    if name not in ("flores101", "flores200"):
+        return None
+    url = SPM_MODELS[name]["url"]
+    path = Path(SACREBLEU_DIR) / "models" / url.rpartition("/")[2]
+    # An empty file is what sacrebleu leaves of a download that failed.
+    if not path.is_file() or not path.stat().st_size:
+        download(url, path, progress, sha256=None, max_bytes=_MAX_TOKENIZER_BYTES)
+    return path
 
 
 class Journal:

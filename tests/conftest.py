@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from connectors.models.firefox import OFFLINE_VARIABLE
+from connectors.http.download import OFFLINE_VARIABLE
 from connectors.models.resolve import resolve_model
 from operators.models.llama_model import LlamaModel
 from tests.tiny_gguf import pieces, write_model

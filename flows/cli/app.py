@@ -21,7 +21,7 @@ from flows.cli.report import report
 from flows.cli.serve import job, serve
 from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
-from flows.measuring.commands import bench, loadgen, reproduce
+from flows.measuring.commands import bench, loadgen, partials, reproduce
 from flows.model.app import model_app
 from flows.settings.loading import Overrides, begin_settings
 from flows.settings.options import (
@@ -220,6 +220,7 @@ app.command(rich_help_panel=_SERVE)(job)
 app.command(rich_help_panel=_MEASURE)(report)
 app.command(rich_help_panel=_MEASURE)(bench)
 app.command(rich_help_panel=_MEASURE)(reproduce)
+app.command(rich_help_panel=_MEASURE)(partials)
 app.command(rich_help_panel=_MEASURE)(loadgen)
 app.command(rich_help_panel=_MEASURE)(trace)
 app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from connectors.models.firefox import OFFLINE_VARIABLE
+from connectors.http.download import OFFLINE_VARIABLE
 from flows.doctor.checks import Result, Verdict, examine
 from flows.running.progress import ProgressLine
 from flows.settings.loading import load_settings

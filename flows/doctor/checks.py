@@ -23,6 +23,8 @@ from flows.settings.translate import TranslateSettings
 from operators.errors import SurtitleError, UsageError
 from operators.extras import EXTRAS, Extra, installing, missing
 from operators.languages import Direction, language
+from operators.models.devices import Device, devices, placement
+from operators.models.llama_model import LlamaModel
 from operators.notifications import Progress
 from operators.recognizers.part import RECOGNIZERS, unobserved
 from operators.sound import peak_dbfs
@@ -98,7 +100,23 @@ def processor() -> list[Finding]:
     of = f" of {cores}" if share < cores else ""
     sentence = f"{cpu_name().rpartition(',')[0]}: {share:g}{of} core{'' if share == 1 else 's'} can be used"
     remedy = "give surtitle two cores: the recogniser and the translator would share this one"
-    return [Finding("warning", sentence, remedy) if share < 2 else Finding("ok", sentence)]
+    own = Finding("warning", sentence, remedy) if share < 2 else Finding("ok", sentence)
+    return [own, graphics(devices(), has_nvidia=_NVIDIA.exists())]
+
+
+#: What NVIDIA's driver makes for the first GPU.
+_NVIDIA = Path("/dev/nvidia0")
+
+
+def graphics(found: Iterable[Device], *, has_nvidia: bool) -> Finding:
+    """What language models are computed on; other models are on the processor."""
+    gpus = [f"{one}, {one.megabytes:,} MB" for one in found if one.is_gpu]
+    if gpus:
+        return Finding("ok", f"llama.cpp computes on {' and '.join(gpus)}")
+    if has_nvidia:
+        remedy = "compile it for the GPU: CMAKE_ARGS=-DGGML_CUDA=on make clean setup"
+        return Finding("warning", "llama.cpp does not use the NVIDIA GPU that is here", remedy)
+    return Finding("ok", "llama.cpp computes on the processor: it sees no GPU")
 
 
 def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"]) -> list[Finding]:
@@ -123,9 +141,11 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
         return [Finding("problem", str(error)), advised(advice(found, available_mb()))]
     engines.append(engine)
     does = "was trained for captions," if engine.prompt.knows_unfinished else "translates"
-    results = [
-        Finding("ok", f"{_name(engine)} ({megabytes(engine):,.0f} MB) can be loaded; it {does} {direction}")
-    ]
+    own, layers = engine.model, ""
+    if isinstance(own, LlamaModel) and (place := placement(own)).gpu_layers:
+        layers = f", {place.gpu_layers} of {place.layers} layers on the GPU"
+    size = f"{megabytes(engine):,.0f} MB{layers}"
+    results = [Finding("ok", f"{_name(engine)} ({size}) can be loaded; it {does} {direction}")]
     if can_download:
         better = f"a run with a network downloads Firefox's model for {direction} once, and takes it"
         results.append(Finding("ok", better))
@@ -143,8 +163,6 @@ def _is_absent(name: str, direction: Direction) -> bool:
 
 
 def _name(engine: "Engine") -> str:
-    from operators.models.llama_model import LlamaModel
-
     behind = f"{_name(engine.first)} and " if engine.first else ""
     own = engine.model.metadata("general.name") if isinstance(engine.model, LlamaModel) else None
     return f"{behind}{own or engine.path.name}"

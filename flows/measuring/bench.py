@@ -11,10 +11,11 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.files.atomic import write_atomically
-from connectors.files.distinct import check_distinct
-from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
+from connectors.files.contents import sha256_of
+from connectors.files.distinct import check_distinct, named_files
+from connectors.scoring import Comet, Journal, find_comet, tokenizer_file
 from flows.engine.translation import Engine, open_engine
-from flows.measuring.corpus import Corpus, load_corpus
+from flows.measuring.corpus import Corpus, load_corpus, load_named
 from flows.measuring.measured import MeasuredRun, Paper
 from flows.measuring.plan import BenchJob, BenchRun, DisplayMask, Plan, row_settings
 from flows.measuring.results import Results, Runner, files_of, of_translation, publish, running, sign
@@ -44,11 +45,11 @@ def bench_texts(job: BenchJob, runs: Sequence[BenchRun], paper: Paper | None = N
     The trials are deleted only after that, so a failed write does not require new measurements.
     Raises `InterruptedRunError`.
     """
-    corpora = [load_corpus(one.source, one.reference, lag=job.lag, chosen=job.chosen) for one in runs]
+    corpora = [_corpus(one, job) for one in runs]
     if job.comet is not None and any(corpus.references is None for corpus in corpora):
         raise UsageError("--comet needs references; give them with --reference")
-    comet = None if job.comet is None else check_comet(job.comet)
-    given = [*job.sources, *(one.reference for one in runs), job.comet]
+    comet = None if job.comet is None else find_comet(job.comet)
+    given = [*job.sources, *(one.reference for one in runs), *named_files(job.comet)]
     check_distinct(job.written, [*given, *(file for one in runs for file in files_of(one.plan.engine))])
     with running() as runner, ExitStack() as journals:
         measured: list[_Measured] = []
@@ -63,16 +64,28 @@ def bench_texts(job: BenchJob, runs: Sequence[BenchRun], paper: Paper | None = N
             journal.remove()
 
 
+def _corpus(run: BenchRun, job: BenchJob) -> Corpus:
+    if job.data is not None:
+        if run.reference is not None:
+            raise UsageError("--data has references of its own; leave out --reference")
+        return load_named(job.data, run.plan.engine.direction, run.source, lag=job.lag, chosen=job.chosen)
+    assert run.source is not None, "the command asks for it"
+    return load_corpus(run.source, run.reference, lag=job.lag, chosen=job.chosen)
+
+
 def _measured(
     plan: Plan,
     corpus: Corpus,
     job: BenchJob,
     runner: Runner,
-    comet: str | None,
+    comet: Comet | None,
     paper: Paper | None,
     journals: ExitStack,
     kept: list[Journal],
 ) -> _Measured:
+    words = job.tokenizer or language(plan.variants[0].target).tokenizer
+    spm = tokenizer_file(words, runner.doing)
+    tokenizer(words)  # an unknown one is refused before the model is loaded
     engine = open_engine(plan.engine, runner.doing)
     if job.likelihood and engine.first is not None:
         raise UsageError("no model knows how likely a translation over English is: leave out --likelihood")
@@ -82,10 +95,11 @@ def _measured(
     signature = sign(
         **of_translation(corpus, engine, plan.engine),
         **dict.fromkeys(("chrf", "bleu")),
-        comet=comet,
+        comet=comet and comet.signature,
         likelihood=Likelihood.signature if job.likelihood else None,
         protocol=None if paper is None else paper.protocol,
-        tokenizer=tokenizer_on_disk(language(plan.variants[0].target).tokenizer),
+        tokenizer=words,
+        tokenizer_sha256=spm and sha256_of(spm)[:16],
         aggregation=_AGGREGATION,
         speed=_SPEED,
         repeats=job.repeat,
@@ -97,7 +111,7 @@ def _measured(
     kept += [journal] if job.trials is None else []
     trials = _trials(corpus, engine, job, plan, journal, runner, likelihood)
     runner.doing("computing the scores", None)
-    return _scored(trials, corpus, job, plan, signature, engine)
+    return _scored(trials, corpus, plan, signature, engine, comet)
 
 
 def mixing_key(signature: dict[str, Any], plan: Plan) -> str:
@@ -145,10 +159,10 @@ def masked(mask: DisplayMask, pieces: tuple[str, ...], before: str) -> str:
 def _scored(
     trials: list[SegmentTrial],
     corpus: Corpus,
-    job: BenchJob,
     plan: Plan,
     signature: dict[str, Any],
     engine: Engine,
+    judge: Comet | None,
 ) -> _Measured:
     target = language(plan.variants[0].target)
     sources, terms = [segment.updates[-1] for segment in corpus.segments], None
@@ -157,9 +171,9 @@ def _scored(
     words = tokenizer(signature["tokenizer"])
     scorer = Scorer(trials, corpus.references, words, target.tokenizer, terms=terms)
     comet: list[float | None] = [None] * len(plan.variants)
-    if job.comet is not None and corpus.references is not None:
+    if judge is not None and corpus.references is not None:
         systems = [scorer.finals(which) for which in range(len(plan.variants))]
-        comet = [*comet_scores(job.comet, sources, corpus.references, systems)]
+        comet = [*judge.scores(sources, corpus.references, systems)]
     rows = []
     for which, variant in enumerate(plan.variants):
         settings = row_settings(variant, knows_unfinished=signature["knows_unfinished"])

@@ -1,4 +1,4 @@
-"""The commands that measure: ``surtitle bench`` and ``loadgen``.
+"""The commands that measure: ``surtitle bench``, ``partials`` and ``loadgen``.
 
 Their implementations are imported on demand, so that other commands start fast.
 """
@@ -6,8 +6,11 @@ Their implementations are imported on demand, so that other commands start fast.
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 import typer
 
+from connectors.files.atomic import write_atomically
+from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
 from flows.measuring.plan import USUAL, VARIED, BenchJob, Grid, bench_runs, read_grid
 from flows.settings.loading import load_settings, warn_of_unused_bias
@@ -34,14 +37,29 @@ Reference = Annotated[
         "lines with 'file' and 'text'."
     ),
 ]
-Comet = Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")]
+Comet = Annotated[
+    str | None, typer.Option(help="Score with this COMET model: wmt22-comet-da, or a .ckpt file.")
+]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="Count erasure in these tokens: flores101, 13a, …",
+        show_default="those of the language",
+    ),
+]
 Lag = Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, recordings or utterances.")]
 Skip = Annotated[int, typer.Option(min=0, help="How many of these to skip at the beginning.")]
 Repeat = Annotated[int, typer.Option(min=1, help="Number of timed runs.")]
 
+Data = Annotated[
+    str | None,
+    typer.Option(help="A corpus by name, with its references: flores101, acl6060, acl6060-eval."),
+]
+
 Task = Literal["text", "drafts", "speech"]
-_OF_TEXT = ("lag", "repeat", "paper", "comet", "likelihood", "fresh", "outputs")
+_OF_TEXT = ("data", "lag", "repeat", "paper", "comet", "split", "likelihood", "fresh", "outputs")
 #: The options that a task has no use for.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "text": ("recognizer", "speech_model"),
@@ -53,12 +71,13 @@ _UNUSED: dict[Task, tuple[str, ...]] = {
 def bench(
     context: typer.Context,
     sources: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             help="A text (one segment per line) or partials (JSONL); recordings for speech.",
-            metavar="SOURCE...",
+            metavar="[SOURCE...]",
+            show_default=False,
         ),
-    ],
+    ] = None,
     task: Annotated[
         Task,
         typer.Option(
@@ -80,6 +99,7 @@ def bench(
             metavar="KEY=VALUES",
         ),
     ] = None,
+    data: Data = None,
     lag: Lag = 3,
     limit: Limit = None,
     skip: Skip = 0,
@@ -91,6 +111,7 @@ def bench(
         bool, typer.Option("--paper", help="Measure by the SSBD paper's protocol, and show its tables.")
     ] = False,
     comet: Comet = None,
+    split: Split = None,
     likelihood: Annotated[
         bool, typer.Option("--likelihood", help="Also score all outputs with the model itself.")
     ] = False,
@@ -106,11 +127,15 @@ def bench(
     """
     for name in _UNUSED[task]:
         if context.get_parameter_source(name).name == "COMMANDLINE":  # type: ignore[union-attr]
-            raise UsageError(f"--{name.replace('_', '-')} has no effect with --task {task}; leave it out")
+            option = "tokenizer" if name == "split" else name.replace("_", "-")
+            raise UsageError(f"--{option} has no effect with --task {task}; leave it out")
+    if not sources and data is None:
+        raise UsageError("there is nothing to measure: give a SOURCE, or --data with the name of a corpus")
     manifest = Path(reference[0]) if reference and task == "speech" else None
     job = BenchJob(
-        sources, manifest, skip, limit, json, markdown,
-        lag=lag, repeat=repeat, comet=comet, likelihood=likelihood, fresh=fresh, outputs=outputs,
+        sources or [], manifest, skip, limit, json, markdown,
+        data=data, lag=lag, repeat=repeat, comet=comet, tokenizer=split, likelihood=likelihood, fresh=fresh,
+        outputs=outputs,
     )  # fmt: skip
     overrides, grid = given_in(context), read_grid(vary or (), VARIED[task])
     if task == "drafts":
@@ -124,7 +149,7 @@ def bench(
         settings = load_settings(None, overrides)
         bench_speech(job, settings.recognize, settings.translate.source, grid)
         return
-    if len(sources) > 1:
+    if sources and len(sources) > 1:
         raise UsageError("one text can be measured at a time; give one file")
     from flows.measuring.bench import bench_texts
     from flows.measuring.measured import Paper
@@ -134,7 +159,7 @@ def bench(
     grids: list[Grid] = [grid]
     if paper:
         common, grids = common_settings(common), [*grids_of(USUAL_TABLES), grid]
-    runs = bench_runs(sources, common, reference or (), lambda *_run: grids)
+    runs = bench_runs(sources or [None], common, reference or (), lambda *_run: grids)
     methods = {one.method for run in runs for one in run.plan.variants[1:]}
     if any(grid.get("heads", ())) and "heads" not in methods:
         raise UsageError("--vary heads has no effect without the method; add --vary method=heads")
@@ -146,11 +171,13 @@ def reproduce(
     context: typer.Context,
     paper: Annotated[Literal["ssbd"], typer.Argument(help="The paper: ssbd (Zeng et al.).")],
     sources: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            help="A text (one segment per line), and for table 6 partials (JSONL).", metavar="SOURCE..."
+            help="A text (one segment per line), and for table 6 partials (JSONL).",
+            metavar="[SOURCE...]",
+            show_default=False,
         ),
-    ],
+    ] = None,
     to: To = None,
     source: From = None,
     model: Model = None,
@@ -158,11 +185,13 @@ def reproduce(
     tables: Annotated[
         str, typer.Option(help="Which tables: of 2, 3, 4, 6, 7 and deviations.")
     ] = "2,3,4,6,7,deviations",
+    data: Data = None,
     lag: Lag = 3,
     limit: Limit = None,
     skip: Skip = 0,
     repeat: Repeat = 3,
     comet: Comet = None,
+    split: Split = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder of the page, the figures, and all translations.")
     ] = Path("reproduced"),
@@ -187,21 +216,51 @@ def reproduce(
     shown = next((one for one in directions if one.target.code == "zh"), directions[0])
     first = words("--model", str(common.get("model", USUAL.model)))[0]
 
-    def grids(text: Path, one: str, direction: Direction) -> list[Grid]:
+    def grids(text: Path | None, one: str, direction: Direction) -> list[Grid]:
         is_shown = one == first and direction == shown
-        return grids_of(tables_of(wanted, is_recorded=is_partials(text), is_shown=is_shown))
+        return grids_of(tables_of(wanted, is_recorded=is_recorded(text), is_shown=is_shown))
 
-    runs = bench_runs(sources, common, reference or (), grids)
-    if len(sources) > 1:
+    def is_recorded(text: Path | None) -> bool:
+        return text is not None and is_partials(text)
+
+    if not sources and data is None:
+        raise UsageError("there is nothing to measure: give a SOURCE, or --data with the name of a corpus")
+    texts: list[Path | None] = [*sources] if sources else [None]
+    runs = bench_runs(texts, common, reference or (), grids)
+    if len(texts) > 1:
         # The references are those of the text.
-        runs = [one._replace(reference=None) if is_partials(one.source) else one for one in runs]
+        runs = [one._replace(reference=None) if is_recorded(one.source) else one for one in runs]
     make_folder(output)
     job = BenchJob(
-        sources, None, skip, limit, output / "figures.json", output / "page.md",
-        lag=lag, repeat=repeat, comet=comet,
+        sources or [], None, skip, limit, output / "figures.json", output / "page.md",
+        data=data, lag=lag, repeat=repeat, comet=comet, tokenizer=split,
         outputs=output / "outputs.jsonl", trials=output / "trials",
     )  # fmt: skip
     bench_texts(job, runs, Paper(NAME, wanted, paper_tables))
+
+
+def partials(
+    source: Annotated[Path | None, typer.Argument(help="A text, one segment per line.")] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="File to write (JSONL), for bench, replay and trace.")
+    ] = Path("/dev/stdout"),
+    spoken: Annotated[str, typer.Option("--from", help="Language of a corpus.")] = "English",
+    data: Data = None,
+    lag: Lag = 3,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of segments.")] = None,
+) -> None:
+    """Write a text as a recogniser's partials, a few words more each time; a word takes 0.4 s."""
+    from flows.measuring.corpus import as_partials, load_corpus, load_named
+
+    if (source is None) == (data is None):
+        raise UsageError("give a text, or --data with the name of a corpus")
+    check_distinct([("--output", output)], [source])
+    if source is None:
+        corpus = load_named(str(data), Direction.of(spoken, spoken), None, lag=lag, chosen=slice(0, limit))
+    else:
+        corpus = load_corpus(source, lag=lag, chosen=slice(0, limit))
+    lines = [msgspec.json.encode(one) + b"\n" for one in as_partials(corpus)]
+    write_atomically(output, b"".join(lines))
 
 
 def loadgen(

@@ -2,7 +2,8 @@
 
 import codecs
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +11,12 @@ import msgspec
 import numpy as np
 
 from connectors.audio.decoder import open_audio
+from connectors.corpora import DATA_VARIABLE, Utterance, read_corpus
 from connectors.files.contents import DAMAGED, open_regular, read_lines
 from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
+from operators.languages import Direction
 from operators.recognizers.windowed import Samples
 
 # Maximum characters of all updates together: they are kept in memory.
@@ -73,6 +76,90 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
         ]
     first = chosen.start
     return Corpus(f"{name}|segments:{first + 1}-{first + len(segments)}", tuple(segments))
+
+
+def load_named(name: str, direction: Direction, source: Path | None, *, lag: int, chosen: slice) -> Corpus:
+    """Read a corpus by name (`connectors.corpora`), whose texts grow; or what a recogniser said of its talks.
+
+    Args:
+        name: One of `CORPORA`.
+        source: Partials of recordings of its talks, which have the talks' names; None for the texts.
+
+    Raises:
+        UsageError: it has not both languages, or no times, or no talk of a stream's name.
+        InputError: it cannot be had, or no segment is left.
+    """
+    utterances = read_corpus(name, direction)
+    if source is None:
+        segments = [
+            BenchSegment(f"line/{number:06d}", _grow(one.source, lag), one.reference)
+            for number, one in list(enumerate(utterances))[chosen]
+        ]
+        made = f"{name}|updates:{lag}-words"
+    else:
+        paired, heard = _paired(list(read_events(source, Partial)), utterances, name)
+        segments = paired[chosen]
+        made = f"{name}|{source.name}|updates:recorded|fit:{len(paired)}-of-{heard}"
+    if not segments:
+        raise InputError(f"{made}: no segment is left; check --limit, --skip and the file's times")
+    return Corpus(f"{made}|segments:{chosen.start + 1}-{chosen.start + len(segments)}", tuple(segments))
+
+
+#: Seconds that two segments may overlap by and still be two: recognisers cut in the middle of a pause.
+_TOUCH_S = 0.3
+
+
+def _paired(
+    partials: Sequence[Partial], utterances: Sequence[Utterance], name: str
+) -> tuple[list[BenchSegment], int]:
+    """The recogniser's segments that are one utterance each, with its reference; and how many there were.
+
+    Those that a long pause split, which the SSBD paper leaves out too, and those that hold several fit no
+    reference.
+    """
+    updates: dict[str, list[Partial]] = {}
+    for one in partials:
+        updates.setdefault(one.key, []).append(one)
+    finals = [made[-1] for made in updates.values()]
+    talks = sorted({one.talk for one in utterances})
+    if talks == [""]:
+        raise UsageError(
+            f"{name} is here without times, which recordings need; put them into {DATA_VARIABLE}"
+        )
+    for stream in sorted({one.stream for one in finals}):
+        if not any(talk in stream for talk in talks):
+            raise UsageError(f"no talk is called {stream}; name the stream after one of {', '.join(talks)}")
+    pairs = [
+        (heard, said)
+        for heard in range(len(finals))
+        for said, one in enumerate(utterances)
+        if one.talk in finals[heard].stream
+        and min(one.end_s, finals[heard].end_s) - max(one.start_s, finals[heard].start_s) > _TOUCH_S
+    ]
+    once = [Counter(side) for side in zip(*pairs, strict=True)] if pairs else []
+    fit = [(heard, said) for heard, said in pairs if once[0][heard] == once[1][said] == 1]
+    segments = [
+        BenchSegment(
+            finals[heard].key,
+            tuple(one.text for one in updates[finals[heard].key]),
+            utterances[said].reference,
+        )
+        for heard, said in fit
+    ]
+    return segments, len(finals)
+
+
+def as_partials(corpus: Corpus, word_s: float = 0.4) -> Iterator[Partial]:
+    """A text that grows as a recogniser's stream, which takes ``word_s`` seconds for each word."""
+    before = 0.0
+    for number, segment in enumerate(corpus.segments):
+        for revision, text in enumerate(segment.updates):
+            end = before + word_s * len(text.split())
+            yield Partial(
+                stream="text", segment=number, revision=revision, text=text, start_s=before, end_s=end,
+                arrival_s=end, is_final=revision == len(segment.updates) - 1,
+            )  # fmt: skip
+        before = end
 
 
 def is_partials(source: Path) -> bool:

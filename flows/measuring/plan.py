@@ -71,9 +71,13 @@ class BenchJob(NamedTuple):
     json: Path | None
     markdown: Path | None
     # From here on, only for texts.
+    #: The name of a corpus, which has references.
+    data: str | None = None
     lag: int = 3
     repeat: int = 3
-    comet: Path | None = None
+    comet: str | None = None
+    #: The tokens that erasure is counted in; by default those of the language.
+    tokenizer: str | None = None
     likelihood: bool = False
     fresh: bool = False
     #: A file for all translations.
@@ -143,15 +147,16 @@ class BenchRun(NamedTuple):
     """One text, one model and one pair of languages of a benchmark."""
 
     plan: Plan
-    source: Path
+    #: None for a corpus by name.
+    source: Path | None
     reference: Path | None = None
 
 
 def bench_runs(
-    sources: Sequence[Path],
+    sources: Sequence[Path | None],
     common: dict[str, Any],
     references: Sequence[str],
-    grids: Callable[[Path, str, Direction], Sequence[Grid]],
+    grids: Callable[[Path | None, str, Direction], Sequence[Grid]],
 ) -> list[BenchRun]:
     """A run for each source, model and target language.
 

@@ -26,6 +26,8 @@ from flows.running.interrupts import interrupt_sets
 from flows.running.progress import ProgressLine
 from flows.settings.translate import TranslateSettings
 from operators.errors import InterruptedRunError
+from operators.models.devices import placement
+from operators.models.llama_model import LlamaModel
 
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -101,6 +103,7 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
         "llama_cpp_python": version("llama-cpp-python"),
         "model": _identify_model(engine),
         **({} if engine.first is None else {"model_to_english": _identify_model(engine.first)}),
+        **_placed(engine),
         "draft_model": None if engine.draft is None else _identify(engine.draft.path),
         "heads": None if asked.heads is None else _identify(Path(asked.heads).expanduser()),
         "glossary": None if terms is None else f"{terms.name}|{sha256_of(terms.expanduser())[:12]}",
@@ -123,6 +126,14 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
     }
 
 
+def _placed(engine: Engine) -> dict[str, str]:
+    """What computes the model's passes; ONNX Runtime, which runs all others, has the processor alone."""
+    if not isinstance(engine.model, LlamaModel):
+        return {"device": "cpu"}
+    found = placement(engine.model)
+    return {"device": found.device, "gpu_layers": f"{found.gpu_layers} of {found.layers}"}
+
+
 def of_recordings(model: Path, clips: Sequence[Clip], threads: int, **own: Any) -> dict[str, Any]:
     """The signature of a measurement on recordings; ``own`` adds fields."""
     digest = hashlib.sha256()
@@ -130,6 +141,7 @@ def of_recordings(model: Path, clips: Sequence[Clip], threads: int, **own: Any) 
         digest.update(clip.path.read_bytes())
     return sign(
         model=model.name,
+        device="cpu",
         **{"corpus": f"{len(clips)} recordings", "corpus_sha256": digest.hexdigest()[:12], **own},
         threads=threads,
         onnxruntime=version("onnxruntime"),

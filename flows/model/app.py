@@ -24,7 +24,7 @@ from flows.running.progress import ProgressLine
 from operators.errors import UsageError, printable
 from operators.extras import needs_extra
 
-model_app = typer.Typer(help="Train a captions model on prefixes, or proposal heads.")
+model_app = typer.Typer(help="Train a captions model on prefixes, or proposal heads; convert weights.")
 
 
 @model_app.command()
@@ -146,3 +146,34 @@ def assemble(
     tokens = file.tensors["token_embd.weight"].shape[-1]
     size = f"{made.stat().st_size / 1e6:.0f} MB, sha256 {sha256_of(made)}"
     print(f"{printable(str(made))}: {tokens} tokens, {size}")
+
+
+@model_app.command()
+def convert(
+    weights: Annotated[
+        str, typer.Argument(help="A folder in the format of transformers, or OWNER/REPO on the hub.")
+    ],
+    output: Output,
+    quantize: Annotated[
+        str | None,
+        typer.Option(help="Types to store: q4_k_m, q8_0, …", show_default="16 bits, as published"),
+    ] = None,
+) -> None:
+    """Convert a maker's own weights to a GGUF file, with llama.cpp's program, for --model."""
+    # Imported here because other commands do not need it and should start fast.
+    from connectors.models.gguf import check_place
+    from operators.models.llama_model import be_quiet
+    from operators.models.quantize import MIXTURES
+
+    if quantize is not None and quantize not in MIXTURES:
+        raise UsageError(f"--quantize: there is no {quantize}; choose one of {', '.join(MIXTURES)}")
+    with needs_extra("train", "converting weights"):
+        from connectors.models.convert import convert as converted
+
+    check_distinct([("--output", output)], [Path(weights)])
+    check_place(output)
+    be_quiet()
+    with ProgressLine(quiet=False, captions=False) as line:
+        revision = converted(weights, output, quantize, line.doing)
+    size = f"{output.stat().st_size / 1e6:.0f} MB, sha256 {sha256_of(output)}"
+    print(f"{printable(str(output))}: {quantize or '16 bits'} of {printable(revision)}, {size}")

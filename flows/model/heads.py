@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from connectors.corpora import read_pairs
 from connectors.files.atomic import write_atomically
 from connectors.files.output import make_folder
 from connectors.models.gguf import encode, write_gguf
 from connectors.models.heads import heads_file
 from connectors.models.resolve import resolve_model
+from connectors.pairs import read_pairs
 from flows.engine.marian import marian_folder
 from flows.model.answers import Answering, Asked, Firefox, Llama, known_answers, own_answers
 from flows.model.jobs import HeadsJob

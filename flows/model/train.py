@@ -3,10 +3,10 @@
 import shutil
 from contextlib import closing
 
-from connectors.corpora import read_pairs
 from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.gguf import encode, read_gguf, write_gguf
 from connectors.models.resolve import resolve_model
+from connectors.pairs import read_pairs
 from flows.model.jobs import TrainingJob
 from operators.languages import Direction, language
 from operators.models.llama_model import LlamaModel

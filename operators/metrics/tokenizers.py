@@ -28,7 +28,7 @@ _MODULES = {
     "char": ("tokenizer_char", "TokenizerChar"),
     "word": ("tokenizer_none", "NoneTokenizer"),
     "intl": ("tokenizer_intl", "TokenizerV14International"),
-    # These two download a file at their first use: use them only if it is there.
+    # These two need a file, which `connectors.scoring.tokenizer_file` gets.
     "flores101": ("tokenizer_spm", "Flores101Tokenizer"),
     "flores200": ("tokenizer_spm", "Flores200Tokenizer"),
 }

@@ -1,15 +1,20 @@
-"""Matrices in ggml's types: their blocks, and their values. ggml itself converts them.
+"""Matrices in ggml's types: their blocks, and their values; and whole files. ggml itself converts them.
 
 The ``gguf`` package reads most types too, in NumPy: 25 times as slowly. It does not write K-quants.
 """
 
 import ctypes
+import os
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import llama_cpp as llama
 import numpy as np
 from llama_cpp import GGML_TYPE_COUNT, _ggml
 from numpy.typing import NDArray
+
+from operators.errors import InputError
 
 Matrix = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -82,3 +87,22 @@ def quantize(matrix: Matrix, kind: int) -> Bytes:
     written = _quantize(kind, matrix.ctypes.data, out.ctypes.data, 0, rows, columns, None)
     assert written == len(out)
     return out
+
+
+#: llama.cpp's mixtures of types by their names, such as ``q4_k_m``.
+MIXTURES = {
+    name.removeprefix("LLAMA_FTYPE_MOSTLY_").lower(): int(getattr(llama, name))
+    for name in dir(llama)
+    if name.startswith("LLAMA_FTYPE_MOSTLY_")
+}
+
+
+def quantize_file(source: Path, target: Path, mixture: str) -> None:
+    """Write a GGUF file in one of `MIXTURES`, as ``llama-quantize`` does without an importance matrix.
+
+    Raises `InputError` if llama.cpp cannot.
+    """
+    params = llama.llama_model_quantize_default_params()
+    params.ftype = MIXTURES[mixture]
+    if llama.llama_model_quantize(os.fsencode(source), os.fsencode(target), ctypes.byref(params)) != 0:
+        raise InputError(f"{source}: llama.cpp cannot write it in {mixture}; choose another one")

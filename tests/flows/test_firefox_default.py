@@ -5,7 +5,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from connectors.models.firefox import OFFLINE_VARIABLE, firefox_folder
+from connectors.http.download import OFFLINE_VARIABLE
+from connectors.models.firefox import firefox_folder
 from operators.languages import Direction
 from tests.connectors.models.registry import Registry
 from tests.flows.talk import read

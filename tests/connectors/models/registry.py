@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from connectors.http import download
 from connectors.models import firefox
 from tests.connectors.models.serving import Handler, Server
 
@@ -82,6 +83,6 @@ class Registry(Server):
 
 def connect(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the network be asked, and use a cache of the test's own, without the models of the package."""
-    monkeypatch.delenv(firefox.OFFLINE_VARIABLE)
+    monkeypatch.delenv(download.OFFLINE_VARIABLE)
     monkeypatch.setattr(firefox, "user_cache_path", lambda name: folder / name)
     monkeypatch.setattr(firefox, "_PACKAGE", "not_installed")

@@ -12,6 +12,7 @@ from threading import Event
 
 import pytest
 
+from connectors.http import download
 from connectors.models import firefox, resolve
 from connectors.models.firefox import fetch_firefox, firefox_folder, has_firefox, is_firefox_here
 from connectors.models.resolve import default_model, fetch_default
@@ -25,7 +26,7 @@ EN_DE, EN_JA = (Direction.of("en", to) for to in ("de", "ja"))
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     connect(tmp_path, monkeypatch)
-    monkeypatch.setattr(firefox, "_BLOCK_BYTES", 16)
+    monkeypatch.setattr(download, "BLOCK_BYTES", 16)
     with Registry().serving() as serving:
         yield serving
 
@@ -184,7 +185,7 @@ def test_a_user_in_the_registry_s_address_is_told_to_it_alone(registry: Registry
 def test_a_registry_that_does_not_answer_is_waited_for_once(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(firefox, "_ANSWER_S", 0.2)
+    monkeypatch.setattr(download, "ANSWER_S", 0.2)
     registry.hold = Event()
     assert "127.0.0.1 does not answer" in complaint(registry)
     assert len(registry.requests) == 1
@@ -196,11 +197,11 @@ def test_a_registry_that_does_not_answer_is_waited_for_once(
 
 def test_nobody_is_asked_offline(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.add("en-de")
-    monkeypatch.setenv(firefox.OFFLINE_VARIABLE, "1")
+    monkeypatch.setenv(download.OFFLINE_VARIABLE, "1")
     with pytest.raises(InputError, match=r"SURTITLE_OFFLINE forbids .*models get firefox --from en --to de`"):
         firefox_folder(EN_DE, registry=registry.url)
     assert registry.requests == []
-    monkeypatch.setenv(firefox.OFFLINE_VARIABLE, "0")
+    monkeypatch.setenv(download.OFFLINE_VARIABLE, "0")
     assert firefox_folder(EN_DE, registry=registry.url).is_dir()
 
 
@@ -234,7 +235,7 @@ def test_the_default_is_firefox_s_model_or_that_which_comes_with_surtitle_and_th
     registry.add("en-ja")
 
     def told(direction: Direction, *, offline: str = "0") -> list[str]:
-        monkeypatch.setenv(firefox.OFFLINE_VARIABLE, offline)
+        monkeypatch.setenv(download.OFFLINE_VARIABLE, offline)
         monkeypatch.setattr(resolve, "_failed", set())
         caplog.clear()
         fetch_default(direction, registry=registry.url)

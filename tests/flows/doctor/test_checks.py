@@ -12,10 +12,11 @@ import flows.doctor.checks as checks
 from connectors.callback import CallbackSink
 from connectors.sinks.part import SinkPart
 from flows.cli.doctor import conclusion, print_result
-from flows.doctor.checks import Finding, Result, Verdict, examine, judge_sound
+from flows.doctor.checks import Finding, Result, Verdict, examine, graphics, judge_sound
 from flows.doctor.speed import Speed, judge
 from flows.settings.loading import load_settings
 from operators.languages import Direction
+from operators.models.devices import Device
 from operators.notifications import silent
 from tests.program import SURTITLE, completed
 from tests.virtual_microphone import VirtualMicrophone
@@ -52,6 +53,16 @@ SPEED = Speed(real_time_factor=0.1, updates_ms=[100.0] * 19 + [200.0], translate
 def test_the_speed(change: dict[str, Any], languages: int, verdict: Verdict, words: str) -> None:
     found = worst(judge(SPEED._replace(**change), languages))
     assert (found.verdict, words in found.sentence) == (verdict, True), found.sentence
+
+
+def test_a_gpu_that_is_there_is_used_or_missed() -> None:
+    processor = Device("CPU", "AMD EPYC", is_gpu=False, megabytes=25_000)
+    gpu = Device("CUDA0", "NVIDIA H200", is_gpu=True, megabytes=143_000)
+    assert graphics([processor], has_nvidia=False).verdict == "ok"
+    missed = worst([graphics([processor], has_nvidia=True)])
+    assert (missed.verdict, "GGML_CUDA=on" in missed.remedy) == ("warning", True)
+    used = graphics([gpu, processor], has_nvidia=True)
+    assert (used.verdict, used.sentence) == ("ok", "llama.cpp computes on CUDA0 (NVIDIA H200), 143,000 MB")
 
 
 def test_the_best_named_model_that_keeps_up_is_recommended() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from connectors.corpora import read_pairs
 from connectors.models.gguf import encode, read_gguf, write_gguf
+from connectors.pairs import read_pairs
 from flows.cli.app import app
 from operators.errors import InputError, SurtitleError, UsageError
 from operators.training.examples import example
