@@ -138,7 +138,7 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     languages = parts.languages
-    if all(one.translates for one in languages.directions):
+    if parts.settings.translate.corrects or all(one.translates for one in languages.directions):
         made = _translated(partials, parts)
     else:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)

@@ -36,7 +36,7 @@ USUAL = TranslateSettings()
 SETTINGS: dict[str, Sequence[str]] = {
     "method": METHOD_NAMES,
     **dict.fromkeys(("accept", "bias", "final_bias", "min_block", "draft_mask"), SPECULATIVE),
-    **dict.fromkeys(("commit",), SPECULATIVE),
+    **dict.fromkeys(("commit", "draft_source"), SPECULATIVE),
     "beam": ("ssbd",),
     **dict.fromkeys(("proposal_bias", "block"), PROPOSING),
     "sure": WEIGHING,

@@ -72,6 +72,8 @@ class Prompt(NamedTuple):
     hold_back: int = 0
     #: Whether the model copies words of the target language that stand in a source.
     copies: bool = False
+    #: Whether the output is the source itself, corrected.
+    corrects: bool = False
 
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.

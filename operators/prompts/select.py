@@ -88,8 +88,13 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
             )
         return few_shot_prompt(model, chosen)
     if isinstance(chosen, ChatTemplate):
+        if chosen.corrects and language(source) != language(target):
+            raise UsageError(
+                f"the template {name} corrects speech and does not translate: choose --to {language(source).name}"
+            )
         if model.chat_template is None:
-            raise UsageError("this model file has no chat template: use --set translate.template=few-shot")
+            other = "choose a chat model" if chosen.corrects else "use --set translate.template=few-shot"
+            raise UsageError(f"this model file has no chat template: {other}")
         return chat_prompt(model, chosen, source, target)
     if missing := _missing_controls(model, chosen, source, target):
         raise UsageError(
@@ -197,7 +202,9 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
     message = template.chinese if is_chinese and template.chinese else template.message
     head, tail = rendered(message, _MARK)
     prompt = _split_prompt(model, head, tail, target, ends=[])
-    return prompt._replace(terms=noted(template.terms), context=noted(template.context))
+    return prompt._replace(
+        terms=noted(template.terms), context=noted(template.context), corrects=template.corrects
+    )
 
 
 class _GenerationBlock(Extension):
