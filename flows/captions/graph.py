@@ -206,7 +206,10 @@ def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
 
 def _displayed(translations: Stream[Translation], parts: Parts) -> Stream[Caption]:
     settings, direction = parts.settings.display, parts.languages.direction
-    mask_k: Callable[[str], int] = lambda channel: settings.withheld(direction(channel))  # noqa: E731
+
+    def mask_k(channel: str) -> int:
+        return settings.withheld(by_model=bool(parts.settings.translate.by_model([direction(channel)])))
+
     return display("display", translations, mask_k, settings.mask)
 
 

@@ -13,10 +13,10 @@ from operators.text import common_prefix
 
 
 def carried(before: Sequence[int], output: Sequence[int], source: Sequence[int]) -> tuple[int, ...]:
-    """The tokens of ``source`` with the changes that made ``output`` of ``before``.
+    """The tokens of ``source``, with the changes that made ``output`` from ``before``.
 
-    Where ``source`` differs from ``before`` in the same place, it stands as it is: the correction was of words
-    that are no longer there.
+    Where ``source`` differs from ``before`` in the same place, it stays as it is: the words that were
+    corrected are no longer there.
     """
     merged: list[int] = []
     old = made = new = 0
