@@ -173,8 +173,8 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
         spoken = language(source).name
         raise UsageError(f"this template corrects speech and does not translate it: choose --to {spoken}")
     if model.chat_template is None:
-        other = "choose a chat model" if template.corrects else "use --set translate.template=few-shot"
-        raise UsageError(f"this model file has no chat template: {other}")
+        other = "another --model" if template.corrects else "--set translate.template=few-shot"
+        raise UsageError(f"this model file has no chat template: use {other}")
     filled = partial(with_languages, template=template, source=source, target=target)
 
     def rendered(message: str, *marks: str) -> list[str]:
