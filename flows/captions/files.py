@@ -172,7 +172,7 @@ def _recovery_folder(settings: Settings) -> Path | None:
 
 
 def _translated(settings: Settings) -> list[Direction]:
-    return [one for one in settings.translate.directions if one.translates]
+    return settings.translate.by_model(settings.translate.directions)
 
 
 # Stages and settings that may change when a run resumes, such as those for display or speed.

@@ -138,7 +138,7 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     languages = parts.languages
-    if all(one.translates for one in languages.directions):
+    if parts.settings.translate.corrects or all(one.translates for one in languages.directions):
         made = _translated(partials, parts)
     else:
         foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
@@ -206,7 +206,10 @@ def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
 
 def _displayed(translations: Stream[Translation], parts: Parts) -> Stream[Caption]:
     settings, direction = parts.settings.display, parts.languages.direction
-    mask_k: Callable[[str], int] = lambda channel: settings.withheld(direction(channel))  # noqa: E731
+
+    def mask_k(channel: str) -> int:
+        return settings.withheld(by_model=bool(parts.settings.translate.by_model([direction(channel)])))
+
     return display("display", translations, mask_k, settings.mask)
 
 

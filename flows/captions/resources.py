@@ -148,7 +148,7 @@ class RunResources:
 
     @property
     def _directions(self) -> list[Direction]:
-        return [one for one in self._languages.directions if one.translates]
+        return self._settings.translate.by_model(self._languages.directions)
 
     def _boundary_scorer(self) -> BoundaryScorer | None:
         """The boundary scorer for English, loaded on first use, after the translation models."""

@@ -29,6 +29,7 @@ from flows.settings.options import (
 )
 from operators.errors import printable
 from operators.languages import Direction
+from operators.prompts.template import CORRECT
 
 
 def doctor(
@@ -66,7 +67,9 @@ def doctor(
         record = msgspec.json.encode({"works": not problems, "checks": results})
         sys.stdout.buffer.write(msgspec.json.format(record) + b"\n")
     else:
-        console.print(Text(f"\n{conclusion(results, directions)}", "bold"))
+        console.print(
+            Text(f"\n{conclusion(results, directions, corrects=wanted.translate.corrects)}", "bold")
+        )
     raise typer.Exit(1 if problems else 0)
 
 
@@ -84,13 +87,15 @@ def print_result(console: Console, result: Result) -> None:
     console.print(table)
 
 
-def conclusion(results: Sequence[Result], languages: Sequence[Direction]) -> str:
+def conclusion(results: Sequence[Result], languages: Sequence[Direction], *, corrects: bool = False) -> str:
     if problems := [one.subject for one in results if one.verdict == "problem"]:
         return f"Captions will not work yet: see {', '.join(problems)}."
     can_listen = all(one.verdict == "ok" for one in results if one.subject == "microphone")
     command = "surtitle live" if can_listen else "surtitle file talk.wav"
     spoken, written = languages[0].source, ",".join(one.target.name for one in languages)
     options = f"--to {written}" if any(one.translates for one in languages) else "--captions-only"
+    if corrects:
+        options = f"--to {written} --set translate.template={CORRECT}"
     if spoken.name != "English":
         options += f" --from {spoken.name}"
     return f"Captions will work. Try: {command} {options}"

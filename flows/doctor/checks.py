@@ -75,10 +75,11 @@ def _models(
 ) -> Iterator[Result]:
     from flows.doctor.speed import judge, measure
 
-    translated = [one for one in settings.translate.directions if one.translates]
+    asked = settings.translate
+    template = asked.template if asked.corrects else "auto"
     wanted = [
-        TranslateSettings(model=settings.translate.model, source=one.source.name, to=one.target.name)
-        for one in translated
+        TranslateSettings(model=asked.model, template=template, source=one.source.name, to=one.target.name)
+        for one in asked.by_model(asked.directions)
     ]
     engines: list[Engine] = []
     for own in wanted:

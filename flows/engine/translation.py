@@ -263,6 +263,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         keep=settings.commit > 0,
         guards=settings.own_guards,
         draft_mask=settings.draft_mask,
+        drafts_source=speculates and prompt.corrects and settings.draft_source,
         finals_differ=speculates and rules.finals_differ,
         context=settings.context,
     )

@@ -164,12 +164,13 @@ def _scored(
     engine: Engine,
     judge: Comet | None,
 ) -> _Measured:
-    target = language(plan.variants[0].target)
+    source, target = plan.variants[0].direction
     sources, terms = [segment.updates[-1] for segment in corpus.segments], None
     if (glossary := engine.terms(plan.engine)) is not None:
         terms = [glossary.occurring(source) for source in sources]
     words = tokenizer(signature["tokenizer"])
-    scorer = Scorer(trials, corpus.references, words, target.tokenizer, terms=terms)
+    transcripts = sources if source == target else None
+    scorer = Scorer(trials, corpus.references, words, target.tokenizer, terms=terms, transcripts=transcripts)
     comet: list[float | None] = [None] * len(plan.variants)
     if judge is not None and corpus.references is not None:
         systems = [scorer.finals(which) for which in range(len(plan.variants))]

@@ -37,7 +37,7 @@ USUAL = TranslateSettings()
 SETTINGS: dict[str, Sequence[str]] = {
     "method": METHOD_NAMES,
     **dict.fromkeys(("accept", "bias", "final_bias", "min_block", "draft_mask"), SPECULATIVE),
-    **dict.fromkeys(("commit",), SPECULATIVE),
+    **dict.fromkeys(("commit", "draft_source"), SPECULATIVE),
     "beam": ("ssbd",),
     "proposal_accept": PROPOSING,
     # Parallel Jacobi has one block, as long as its horizon.
@@ -240,6 +240,8 @@ def row_settings(variant: TranslateSettings, *, knows_unfinished: bool = False) 
     own |= {key: value if variant.method in SPECULATIVE else None for key, value in rules.items()}
     if variant.method in SETTINGS["beam"]:
         own["beam"] = variant.width(knows_unfinished=knows_unfinished)
+    if variant.direction.translates:
+        own["draft_source"] = None
     if variant.draft_model is None:
         own |= dict.fromkeys(("draft_length", "draft_threshold", "draft_tree"))
     return own

@@ -14,6 +14,7 @@ from operators.events import Effort
 from operators.glossary import Occurrence, times_said
 from operators.metrics.erasure import erasure, support
 from operators.metrics.tokenizers import Tokenizer, tokenizer
+from operators.metrics.wer import word_error_rate
 from operators.model_errors import ErrorKind
 
 
@@ -52,12 +53,17 @@ class Scorer:
         bleu_tokenizer: str,
         bootstrap: int = 1000,
         terms: Sequence[Sequence[Occurrence]] | None = None,
+        transcripts: Sequence[str] | None = None,
     ) -> None:
-        """``trials`` holds all trials of one corpus; ``terms`` those in the last source of each segment."""
+        """``trials`` holds all trials of one corpus; ``terms`` those in the last source of each segment.
+
+        ``transcripts`` are these sources where they are in the language of the references.
+        """
         self._trials = sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
         self._repeats = sorted({trial.repeat for trial in trials})
         self._references = references
         self._terms = terms
+        self._transcripts = transcripts
         self._tokenize = tokenize
         # Erasure may be counted in subword units.
         self._words = tokenizer(bleu_tokenizer)
@@ -94,6 +100,8 @@ class Scorer:
             "chrf": self._score(self._chrf, finals),
             "chrf_p": self._p_value(finals, baseline) if is_compared else None,
             "bleu": self._score(self._bleu, finals),
+            "wer": self._word_error_rate(finals),
+            "wer_of_source": self._word_error_rate(self._transcripts or ()),
             "chrf_of_baseline": float(CHRF().corpus_score(finals, [baseline]).score),
             "chrf_of_baseline_partials": _chrf(partials, base_partials),
             "chrf_of_final_prefix": self._of_final_prefix(own),
@@ -167,6 +175,11 @@ class Scorer:
         if self._references is None:
             return None
         return float(metric.corpus_score(finals, [self._references]).score)
+
+    def _word_error_rate(self, heard: Sequence[str]) -> float | None:
+        if self._references is None or self._transcripts is None:
+            return None
+        return word_error_rate(zip(self._references, heard, strict=True))
 
     def _terms_said(self, finals: list[str]) -> float | None:
         if self._terms is None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import regex
 from msgspec.structs import replace
 
 from connectors.files.distinct import check_distinct
@@ -21,12 +20,11 @@ from operators.decoding.speech import SpeechMethod, steady_text
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.metrics.erasure import erasure
+from operators.metrics.wer import spoken_words, word_error_rate
 from operators.recognizers.moonshine import bundled_model
 from operators.recognizers.part import RECOGNIZERS, USUAL, RecognizerSettings, unobserved
 from operators.recognizers.windowed import Samples, Segmenter, Window, WindowedRecognizer, silero
 from operators.text import common_prefix
-
-_WORDS = regex.compile(r"[\p{L}\p{N}']+")
 
 
 class WindowUpdate(NamedTuple):
@@ -203,29 +201,11 @@ def _times(trials: Sequence[RecordingTrial], way: int) -> dict[str, Any]:
 
 def _wer(trials: Sequence[RecordingTrial], way: int, references: Sequence[str | None]) -> float | None:
     """In per cent, pooled over the recordings with a reference."""
-    errors = words = 0
-    for trial, reference in zip(trials, references, strict=True):
-        if reference is not None:
-            spoken = spoken_words(reference)
-            heard = spoken_words(" ".join(each[-1].text for each in trial.ways[way]))
-            errors += word_errors(spoken, heard)
-            words += len(spoken)
-    return 100 * errors / words if words else None
-
-
-def spoken_words(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, without punctuation; a hyphenated word is two words."""
-    return tuple(_WORDS.findall(text.lower().replace("’", "'")))
-
-
-def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
-    """The fewest substitutions, insertions and deletions that turn ``said`` into ``heard`` (Levenshtein)."""
-    row = list(range(len(heard) + 1))
-    for number, word in enumerate(said, start=1):
-        before, row[0] = row[0], number
-        for place, other in enumerate(heard, start=1):
-            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (word != other))
-    return row[-1]
+    return word_error_rate(
+        (reference, " ".join(each[-1].text for each in trial.ways[way]))
+        for trial, reference in zip(trials, references, strict=True)
+        if reference is not None
+    )
 
 
 def _stability(utterances: Sequence[Utterance], shown: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -140,6 +140,8 @@ def _scored(metrics: dict[str, Any]) -> list[Column]:
     columns = []
     if metrics["chrf"] is not None:
         columns += [_metric("chrF", "chrf", 1), _metric("p", "chrf_p", 3), _metric("BLEU", "bleu", 1)]
+    if metrics["wer"] is not None:
+        columns += [_metric("WER %", "wer", 2), _metric("of the recogniser", "wer_of_source", 2)]
     if metrics["comet"] is not None:
         columns.append(_metric("COMET", "comet", 4))
     if metrics["nats_of_finals"] is not None:

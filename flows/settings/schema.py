@@ -13,7 +13,6 @@ from connectors.http.access import LOCAL
 from connectors.messages import Format
 from connectors.sinks.part import SINKS, SinkPart, asked_in
 from flows.settings.translate import NotNegative, TranslateSettings
-from operators.languages import Direction
 from operators.masking import MaskRule
 from operators.recognizers.azure import AzureSettings
 from operators.recognizers.part import RecognizerSettings
@@ -113,7 +112,7 @@ class SentencesSettings(msgspec.Struct, frozen=True, kw_only=True):
 class DisplaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """How captions are displayed."""
 
-    #: Tokens withheld from unfinished captions; words of captions that are not translated; by default 3
+    #: Tokens withheld from unfinished captions; words of captions that are the transcript; by default 3
     #: tokens or 1 word.
     mask_k: NotNegative | None = None
     #: What the mask withholds: exactly so many tokens, or more up to a whole word (words); steady is words,
@@ -122,11 +121,11 @@ class DisplaySettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Words to replace in captions, one a line: the word, a tab and another; without that, asterisks.
     replace: str | None = None
 
-    def withheld(self, languages: Direction) -> int:
-        """The tokens or words that captions in these languages withhold."""
+    def withheld(self, *, by_model: bool) -> int:
+        """The tokens that captions made by a model withhold, or the words that a transcript does."""
         if self.mask_k is not None:
             return self.mask_k
-        return MASK_K if languages.translates else MASKED_WORDS
+        return MASK_K if by_model else MASKED_WORDS
 
 
 class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """The settings of the language model, and of how it decodes."""
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -12,7 +13,7 @@ from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.translator import GUARDS, Guard
 from operators.languages import Direction
-from operators.prompts.template import BY_MODEL
+from operators.prompts.template import BY_MODEL, CORRECT
 from operators.prompts.template import NAMES as TEMPLATE_NAMES
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -106,6 +107,9 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     commit: NotNegative = 1
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
+    #: Where a transcript is corrected, also draft what the recogniser has written since; false: the last
+    #: output alone, as in the paper.
+    draft_source: bool = True
     #: What surtitle does beside the method: all, none, or some of marks (no closing marks in the draft),
     #: repetition (cut), figures (end), endings (of finals), answers (empty or foreign ones are not taken),
     #: joined by +.
@@ -160,6 +164,15 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     def directions(self) -> tuple[Direction, ...]:
         """The source and each of the target languages; raises the same."""
         return tuple(Direction.of(self.source, one) for one in self.targets)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether captions are the corrected transcript."""
+        return self.template == CORRECT and not self.captions_only
+
+    def by_model(self, directions: Iterable[Direction]) -> list[Direction]:
+        """Those of ``directions`` whose captions a model makes; the others show the transcript."""
+        return [one for one in directions if one.translates or self.corrects]
 
     @property
     def needs_language_model(self) -> bool:

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from operators.decoding.adjustment import adjusted, ending_figures, lacks_end, nonempty, whole
 from operators.decoding.conditioning import Conditioning, is_closing, split_source
+from operators.decoding.correction import carried, standing
 from operators.decoding.drive import Cost, Decoder, DecodeRequest
 from operators.decoding.forward import DecodingResult, Method, Task, output_limit
 from operators.decoding.pieces import decode_pieces, strip_pieces
@@ -130,6 +131,8 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     guards: frozenset[Guard] = GUARDS
     #: Tokens removed from the end of the draft (the paper's mask-k).
     draft_mask: int = 0
+    #: Whether the draft is the source with the last corrections, instead of the last output.
+    drafts_source: bool = False
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
     #: Number of preceding sentences in the prompt, if it has a place for them.
@@ -284,7 +287,8 @@ class Translator(SegmentTranslator):
             [] if self._glossary is None else self._glossary.pairs(text),
             self._said.get(_within(_within(key)), ()),
         )
-        task = self._task(key, prompt, source, before, is_final=is_final)
+        drafted = self._drafted(source, before)
+        task = self._task(key, prompt, source, drafted, is_final=is_final)
         rules = [whole(task, text)] if must_end else []
         rules += [nonempty(task)] if must_speak else []
         rules += [ending_figures(task, text)] if Guard.FIGURES in guards else []
@@ -317,7 +321,7 @@ class Translator(SegmentTranslator):
         tokens = decoded.tokens if cleaned(answer) else ()
         # Fewer where the draft gave way.
         committed = min(task.committed, decoded.accepted)
-        counts = count_passes(before.stood, committed, decoded.accepted, len(tokens))
+        counts = count_passes(drafted.stood, committed, decoded.accepted, len(tokens))
         window = Window(source, tokens, counts, self._spelled(tokens))
         return _Answer(window, effort, decoded.cut)
 
@@ -371,6 +375,16 @@ class Translator(SegmentTranslator):
             pad=self._prompt.pad,
             piece=self._prompt.vocabulary.piece,
             may_repeat=Guard.REPETITION not in settings.guards,
+        )
+
+    def _drafted(self, source: tuple[int, ...], before: Window) -> Window:
+        """The window whose output is the draft."""
+        if not self._settings.drafts_source:
+            return before
+        # The output has lost the mark that its source got.
+        draft = carried(self._open(before.source), before.output, source)
+        return msgspec.structs.replace(
+            before, output=draft, stood=standing(before.output, draft, before.stood)
         )
 
     def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:

@@ -74,6 +74,8 @@ class Prompt(NamedTuple):
     copies: bool = False
     #: The model's padding; where it has none, a token that ends the output.
     pad: int = 0
+    #: Whether the output is the source itself, corrected.
+    corrects: bool = False
 
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
         """The prompt with terms and their translations, or with what was ``said`` before, if it has places.

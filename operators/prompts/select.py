@@ -88,8 +88,6 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
             )
         return few_shot_prompt(model, chosen)
     if isinstance(chosen, ChatTemplate):
-        if model.chat_template is None:
-            raise UsageError("this model file has no chat template: use --set translate.template=few-shot")
         return chat_prompt(model, chosen, source, target)
     if missing := _missing_controls(model, chosen, source, target):
         raise UsageError(
@@ -168,8 +166,15 @@ _MARK, _NOTES_MARK = "surtitle0source0goes0here", "surtitle0notes0go0here"
 def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) -> Prompt:
     """A request for a translation in the turns of the model's own template.
 
-    Raises `InputError` for a template that cannot be used, `UsageError` for an unknown language.
+    Raises `InputError` for a template that cannot be used, `UsageError` for a model without one, and for
+    languages that are unknown or not for this template.
     """
+    if template.corrects and language(source) != language(target):
+        spoken = language(source).name
+        raise UsageError(f"this template corrects speech and does not translate it: choose --to {spoken}")
+    if model.chat_template is None:
+        other = "another --model" if template.corrects else "--set translate.template=few-shot"
+        raise UsageError(f"this model file has no chat template: use {other}")
     filled = partial(with_languages, template=template, source=source, target=target)
 
     def rendered(message: str, *marks: str) -> list[str]:
@@ -197,7 +202,9 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
     message = template.chinese if is_chinese and template.chinese else template.message
     head, tail = rendered(message, _MARK)
     prompt = _split_prompt(model, head, tail, target, ends=[])
-    return prompt._replace(terms=noted(template.terms), context=noted(template.context))
+    return prompt._replace(
+        terms=noted(template.terms), context=noted(template.context), corrects=template.corrects
+    )
 
 
 class _GenerationBlock(Extension):

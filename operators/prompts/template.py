@@ -80,6 +80,8 @@ class ChatTemplate(_InstructionTemplate, frozen=True, kw_only=True):
     system: str = ""
     #: The start of the answer.
     answer: str = ""
+    #: Whether the answer is the text itself, corrected: both languages are the same.
+    corrects: bool = False
     #: The message where terms of a glossary occur, and the one after other sentences.
     terms: NotesTemplate | None = None
     context: NotesTemplate | None = None
@@ -176,10 +178,12 @@ def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
 
 
-#: What ``translate.template`` can be besides a file.
 #: What chooses a template by the model; the second takes the prompts of the SSBD paper's table 5 where it has
 #: one.
 BY_MODEL = AUTO, PAPER = "auto", "paper"
+#: The template with which captions are the corrected transcript.
+CORRECT = "correct"
+#: What ``translate.template`` can be besides a file.
 NAMES = (*BY_MODEL, "few-shot", *named_templates())
 
 

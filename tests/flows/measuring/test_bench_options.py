@@ -38,7 +38,7 @@ def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: An
     assert baseline.method == "retranslate"
     assert product == usually.translate
     display = usually.display
-    assert plan.masks == (DisplayMask(display.withheld(usually.translate.direction), display.mask),)
+    assert plan.masks == (DisplayMask(display.withheld(by_model=True), display.mask),)
 
 
 def test_the_tables_of_the_paper_measure_its_protocol_and_the_product(asked: Any) -> None:

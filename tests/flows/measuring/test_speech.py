@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 import soundfile
-from hypothesis import given
-from hypothesis import strategies as st
 
 from flows.measuring.corpus import read_clips
-from flows.measuring.speech import RecordingTrial, WindowUpdate, rows_of, spoken_words, word_errors
+from flows.measuring.speech import RecordingTrial, WindowUpdate, rows_of
 from operators.decoding.speech import SpeechMethod
 from operators.errors import InputError
 from operators.recognizers.moonshine import bundled_model
@@ -84,21 +82,6 @@ def test_transcripts_are_read_with_the_marks_of_another_system(tmp_path: Path) -
     path = tmp_path / "manifest.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"file": "a.wav", "text": "words"}\r\n')
     assert [clip.text for clip in read_clips([tmp_path / "a.wav"], path)] == ["words"]
-
-
-words = st.lists(st.sampled_from("abcd"), max_size=8)
-
-
-def test_case_punctuation_and_hyphens_are_not_spoken() -> None:
-    assert spoken_words("“Forty-two,” he said. It’s ÜBER!") == ("forty", "two", "he", "said", "it's", "über")
-
-
-@given(words, words, words)
-def test_word_errors_are_a_distance(one: list[str], two: list[str], three: list[str]) -> None:
-    assert word_errors(one, two) == word_errors(two, one)
-    assert (word_errors(one, two) == 0) == (one == two)
-    assert word_errors(one, three) <= word_errors(one, two) + word_errors(two, three)
-    assert abs(len(one) - len(two)) <= word_errors(one, two) <= max(len(one), len(two))
 
 
 @pytest.fixture(scope="module")

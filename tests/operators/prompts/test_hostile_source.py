@@ -10,7 +10,7 @@ from operators.decoding.conditioning import split_source
 from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
-from operators.prompts.template import NAMES, TurnTemplate, named_templates
+from operators.prompts.template import CORRECT, NAMES, TurnTemplate, named_templates
 from operators.text import cleaned
 from tests.operators.prompts.test_chat import CHATML
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
@@ -52,7 +52,7 @@ def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module", params=TEMPLATES)
 def prompt(request: pytest.FixtureRequest, tiny: LlamaModel) -> Prompt:
-    return select_prompt(tiny, request.param, "English", "German")
+    return select_prompt(tiny, request.param, "English", "English" if request.param == CORRECT else "German")
 
 
 @given(text=speech)
