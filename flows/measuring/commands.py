@@ -11,8 +11,7 @@ import typer
 
 from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct
-from connectors.files.output import make_folder
-from flows.measuring.plan import USUAL, VARIED, BenchJob, Grid, bench_runs, read_grid
+from flows.measuring.plan import VARIED, BenchJob, Grid, bench_runs, read_grid
 from flows.settings.loading import load_settings, warn_of_unused_bias
 from flows.settings.options import (
     CaptionsOnly,
@@ -24,7 +23,6 @@ from flows.settings.options import (
     SpeechModel,
     To,
     given_in,
-    words,
 )
 from operators.errors import UsageError
 from operators.languages import Direction
@@ -129,8 +127,7 @@ def bench(
         if context.get_parameter_source(name).name == "COMMANDLINE":  # type: ignore[union-attr]
             option = "tokenizer" if name == "split" else name.replace("_", "-")
             raise UsageError(f"--{option} has no effect with --task {task}; leave it out")
-    if not sources and data is None:
-        raise UsageError("there is nothing to measure: give a SOURCE, or --data with the name of a corpus")
+    _check_given(sources, data)
     manifest = Path(reference[0]) if reference and task == "speech" else None
     job = BenchJob(
         sources or [], manifest, skip, limit, json, markdown,
@@ -169,7 +166,12 @@ def bench(
 
 def reproduce(
     context: typer.Context,
-    paper: Annotated[Literal["ssbd"], typer.Argument(help="The paper: ssbd (Zeng et al.).")],
+    paper: Annotated[
+        Literal["ssbd", "jacobi", "blockwise"],
+        typer.Argument(
+            help="The paper: ssbd (Zeng et al.), jacobi (Santilli et al.) or blockwise (Stern et al.)."
+        ),
+    ],
     sources: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -183,8 +185,8 @@ def reproduce(
     model: Model = None,
     reference: Reference = None,
     tables: Annotated[
-        str, typer.Option(help="Which tables: of 2, 3, 4, 6, 7 and deviations.")
-    ] = "2,3,4,6,7,deviations",
+        str | None, typer.Option(help="Numbers of tables, such as 2,3, or deviations.", show_default="all")
+    ] = None,
     data: Data = None,
     lag: Lag = 3,
     limit: Limit = None,
@@ -199,44 +201,23 @@ def reproduce(
 ) -> None:
     """Measure the tables of a paper by its protocol, and write one page with the paper's figures beside.
 
-    --to and --model may name several. Tables 3, 4 and 7 are those of one pair, as in the paper: of Chinese,
-    or else the first language, with the first model. The folder keeps all trials: an interrupted run resumes,
-    and one with --comet added measures nothing again.
+    --to and --model may name several. Of SSBD, tables 3, 4 and 7 are those of one pair, as in the paper: of
+    Chinese, or else the first language, with the first model. The folder keeps all trials: an interrupted run
+    resumes, and one with --comet added measures nothing again.
     """
-    from flows.measuring.bench import bench_texts
-    from flows.measuring.corpus import is_partials
-    from flows.measuring.measured import Paper
-    from flows.measuring.ssbd import NAME, TABLES, common_settings, grids_of, paper_tables, tables_of
+    from flows.measuring.reproduce import reproduce as reproduced
 
-    wanted = words("--tables", tables)
-    if unknown := [one for one in wanted if one not in TABLES]:
-        raise UsageError(f"--tables: there is no {unknown[0]}; choose from {', '.join(TABLES)}")
-    common = common_settings(given_in(context).get("translate", {}))
-    directions = load_settings(None, {"translate": common}, takes_several=True).translate.directions
-    shown = next((one for one in directions if one.target.code == "zh"), directions[0])
-    first = words("--model", str(common.get("model", USUAL.model)))[0]
+    _check_given(sources, data)
+    job = BenchJob(
+        sources or [], None, skip, limit, None, None,
+        data=data, lag=lag, repeat=repeat, comet=comet, tokenizer=split,
+    )  # fmt: skip
+    reproduced(paper, job, given_in(context).get("translate", {}), reference or (), tables, output)
 
-    def grids(text: Path | None, one: str, direction: Direction) -> list[Grid]:
-        is_shown = one == first and direction == shown
-        return grids_of(tables_of(wanted, is_recorded=is_recorded(text), is_shown=is_shown))
 
-    def is_recorded(text: Path | None) -> bool:
-        return text is not None and is_partials(text)
-
+def _check_given(sources: list[Path] | None, data: str | None) -> None:
     if not sources and data is None:
         raise UsageError("there is nothing to measure: give a SOURCE, or --data with the name of a corpus")
-    texts: list[Path | None] = [*sources] if sources else [None]
-    runs = bench_runs(texts, common, reference or (), grids)
-    if len(texts) > 1:
-        # The references are those of the text.
-        runs = [one._replace(reference=None) if is_recorded(one.source) else one for one in runs]
-    make_folder(output)
-    job = BenchJob(
-        sources or [], None, skip, limit, output / "figures.json", output / "page.md",
-        data=data, lag=lag, repeat=repeat, comet=comet, tokenizer=split,
-        outputs=output / "outputs.jsonl", trials=output / "trials",
-    )  # fmt: skip
-    bench_texts(job, runs, Paper(NAME, wanted, paper_tables))
 
 
 def partials(

@@ -61,7 +61,7 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
         segments, name = _from_partials(source)[chosen], f"{source.name}|updates:recorded"
     else:
         segments = _from_text(source, chosen, lag)
-        name = f"{source.name}|finals" if lag is None else f"{source.name}|updates:{lag}-words"
+        name = f"{source.name}|{_grown(lag)}"
     if not any(update.strip() for segment in segments for update in segment.updates):
         raise InputError(f"{source}: there is nothing to translate; check the file, --limit and --skip")
     if reference is not None:
@@ -78,7 +78,9 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
     return Corpus(f"{name}|segments:{first + 1}-{first + len(segments)}", tuple(segments))
 
 
-def load_named(name: str, direction: Direction, source: Path | None, *, lag: int, chosen: slice) -> Corpus:
+def load_named(
+    name: str, direction: Direction, source: Path | None, *, lag: int | None, chosen: slice
+) -> Corpus:
     """Read a corpus by name (`connectors.corpora`), whose texts grow; or what a recogniser said of its talks.
 
     Args:
@@ -95,7 +97,7 @@ def load_named(name: str, direction: Direction, source: Path | None, *, lag: int
             BenchSegment(f"line/{number:06d}", _grow(one.source, lag), one.reference)
             for number, one in list(enumerate(utterances))[chosen]
         ]
-        made = f"{name}|updates:{lag}-words"
+        made = f"{name}|{_grown(lag)}"
     else:
         paired, heard = _paired(list(read_events(source, Partial)), utterances, name)
         segments = paired[chosen]
@@ -193,6 +195,10 @@ def _from_text(source: Path, chosen: slice, lag: int | None) -> list[BenchSegmen
             "each, or take fewer with --limit"
         )
     return [BenchSegment(f"line/{number:06d}", _grow(text, lag)) for number, text in texts]
+
+
+def _grown(lag: int | None) -> str:
+    return "finals" if lag is None else f"updates:{lag}-words"
 
 
 def _grow(text: str, lag: int | None) -> tuple[str, ...]:

@@ -73,7 +73,8 @@ class BenchJob(NamedTuple):
     # From here on, only for texts.
     #: The name of a corpus, which has references.
     data: str | None = None
-    lag: int = 3
+    #: Words by which each update grows; None for whole segments.
+    lag: int | None = 3
     repeat: int = 3
     comet: str | None = None
     #: The tokens that erasure is counted in; by default those of the language.

@@ -273,7 +273,7 @@ def _case(run: MeasuredRun) -> Table:
         f"SSBD, β = {BIAS:g}": _which(run, "ssbd"),
         "SSBD, β = 0.5": _which(run, "ssbd", bias=0.5),
     }
-    title = f"Table 7: one segment, update by update; changed words are **marked** ({run.model}, {run.pair})"
+    title = f"Table 7: one segment, update by update; changed words in bold ({run.model}, {run.pair})"
     columns = ("speech", *methods)
     if not run.trials or min(methods.values()) < 0:
         return Table(title, columns, ())

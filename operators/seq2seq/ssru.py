@@ -6,8 +6,9 @@ elementwise, so tokens pass the matrices together, and only c is a running sum:
 c_i = exp(L_i)·c_0 + Σ_{k≤i} exp(L_i − L_k)·(1 − f_k)·(x_k·W), where L sums log f. The state behind a token is
 c of each layer.
 
-Activations are rounded to 8 bits by the ranges that the model was trained with. Each row is therefore
-computed alike whatever other rows share a pass.
+Activations are rounded to 8 bits by the ranges that the model was trained with, not by what shares a pass.
+What is left is the order of float sums, in the recurrence and in attention: where it tips a rounding, a logit
+of a token alone differs by some tenths from that of the same token among others.
 """
 
 import numpy as np
