@@ -195,7 +195,7 @@ def reproduce(
     comet: Comet = None,
     split: Split = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the page, the figures, and all translations.")
+        Path, typer.Option("-o", "--output", help="Folder of the page, the figures, and all translations.")
     ] = Path("reproduced"),
     set_: Set = None,
 ) -> None:

@@ -82,7 +82,6 @@ def heads(
     tune_base: Annotated[
         Path | None, typer.Option(help="Tune a Firefox model with them, and write it into this folder.")
     ] = None,
-    tune_epochs: Annotated[int, typer.Option(min=1, help="The same as --epochs, for --tune-base.")] = 4,
 ) -> None:
     """Train proposal heads on a model, for the method heads (Stern et al. 2018).
 
@@ -97,7 +96,7 @@ def heads(
         HeadsJob(
             model=model, pairs=pairs, output=output, source=source, target=target, prefixes=prefixes,
             seed=seed, heads=heads, prompts=prompts, epochs=epochs, data=data, beam=beam,
-            tune_base=tune_base, tune_epochs=tune_epochs,
+            tune_base=tune_base,
         )
     )  # fmt: skip
 

@@ -39,6 +39,8 @@ from operators.training.examples import Pair, example
 from operators.training.heads import HeadsFit, fast_type, places
 from operators.training.ssru import Sentence, SsruDecoder, TunedFit
 
+#: Passes over the data in which the decoder is tuned: with more it forgets what it knew (docs/papers.md).
+_TUNE_EPOCHS = 2
 #: Number of held-out prompts whose answers the heads are measured on, and one in so many pairs is held out.
 _MEASURED, _HELD_OUT = 40, 20
 #: Number of tokens that heads can propose, and of translations whose tokens are among them.
@@ -178,8 +180,8 @@ def _tune(
         Sentence(model.read(one.task.prompt), answer.tokens)
         for one, answer in zip(asked, learned, strict=True)
     ]
-    fit = TunedFit(decoder, heads, sentences, tokens.tolist(), epochs=job.tune_epochs, seed=job.seed)
-    losses = _learn(fit, job.tune_epochs, "tuning")
+    fit = TunedFit(decoder, heads, sentences, tokens.tolist(), epochs=_TUNE_EPOCHS, seed=job.seed)
+    losses = _learn(fit, _TUNE_EPOCHS, "tuning")
     make_folder(job.tune_base)
     for vocabulary in model.path.glob("*.spm"):
         shutil.copy(vocabulary, job.tune_base)

@@ -101,7 +101,6 @@ class HeadsJob(Job, frozen=True, kw_only=True):
     data: str = "distilled"
     beam: int = 1
     tune_base: Path | None = None
-    tune_epochs: int = 4
 
     @override
     def _more(self, model: Path) -> list[tuple[str, Path]]:

@@ -77,7 +77,7 @@ def test_decoder_and_heads_learn_an_answer_together(folder: Path, tmp_path: Path
 def test_a_tuned_model_and_its_heads_are_written_and_fit_each_other(folder: Path, tmp_path: Path) -> None:
     pairs, heads, tuned = (tmp_path / name for name in ("talk.tsv", "heads.gguf", "tuned"))
     pairs.write_text("".join(f"{text.lower()}\t{text}\n" for text in TARGET * 4))
-    options = ["--to", "German", "--heads", 2, "--prompts", 20, "--epochs", 2, "--tune-epochs", 2]
+    options = ["--to", "German", "--heads", 2, "--prompts", 20, "--epochs", 2]
     arguments = ["model", "heads", folder, "--pairs", pairs, "-o", heads, "--tune-base", tuned, *options]
     for data in ("original", "distilled"):
         given = [str(one) for one in [*arguments, "--data", data, "--beam", 2]]
