@@ -52,9 +52,15 @@ class Table(NamedTuple):
             start += count
 
     def _spaced(self) -> list[str]:
-        """The column names, with an extra space before the first of each group."""
-        starts = {start for start, _, _ in self._groups()}
-        return [f" {name}" if number in starts else name for number, name in enumerate(self.columns)]
+        """The column names, with a space before each group, and as many as its name needs."""
+        names = list(self.columns)
+        for start, group, count in self._groups():
+            names[start] = f" {names[start]}"
+            own = range(start, start + count)
+            widths = [max(cell_len(row[one]) for row in (names, *self.rows)) for one in own]
+            short = cell_len(group) + 1 - (sum(widths) + count - 1)
+            names[own[-1]] = names[own[-1]].rjust(widths[-1] + max(0, short))
+        return names
 
     def _heading(self, gap: int) -> Text:
         cells = zip(self._spaced(), *self.rows, strict=True)

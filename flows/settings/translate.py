@@ -177,7 +177,7 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needs_language_model(self) -> bool:
         """Whether something is asked for that only a language model can do."""
-        return self.template not in BY_MODEL or self.draft_model is not None or self.heads is not None
+        return self.template not in BY_MODEL or self.draft_model is not None
 
     @property
     def compares_words(self) -> bool:

@@ -78,15 +78,33 @@ def test_every_translation_is_kept_with_its_settings_source_and_reference() -> N
     assert len(one["outputs"]) == len(one["sources"]) == 5
 
 
+@pytest.mark.usefixtures("folder")
+def test_parallel_decoding_is_measured_on_whole_sentences_with_each_number_of_threads() -> None:
+    command = "reproduce jacobi text.txt --model one.gguf --to German --repeat 1 -o out".split()
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.exception
+    runs = json.loads(Path("out/figures.json").read_text())["signature"]
+    assert (runs["protocol"], runs["corpus"].split("|")[1]) == ("santilli2023", "finals")
+    page = Path("out/page.md").read_text()
+    assert [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| PGJ, b = 3")] == [
+        "PGJ, b = 3"
+    ] * 2
+    # Each output is greedy decoding's.
+    (speed, *_) = (line for line in page.splitlines() if line.startswith("| HGJ, b = 3"))
+    assert "| 100.0 |" in speed
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--tables", "5"], "--tables: there is no 5; choose from 2, 3"),
-        (["--reference", "fr=x"], "x is for French, but captions are in German or Chinese"),
+        (["ssbd", "text.txt", "--tables", "5"], "--tables: there is no 5; choose from 2, 3"),
+        (["ssbd", "text.txt", "--reference", "fr=x"], "x is for French, but captions are in German or"),
+        (["ssbd"], "there is nothing to measure: give a SOURCE, or --data"),
+        (["blockwise", "text.txt"], "the proposal heads of the model are missing: make them with"),
     ],
 )
 def test_what_cannot_be_reproduced_is_said_at_once(folder: Path, options: list[str], sentence: str) -> None:
-    command = ["reproduce", "ssbd", "text.txt", "--to", "German,Chinese", *options]
+    command = ["reproduce", *options, "--to", "German,Chinese"]
     result = CliRunner().invoke(app, command)
     assert sentence in str(result.exception or result.output)
     assert not (folder / "reproduced").exists()
