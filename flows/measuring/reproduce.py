@@ -7,14 +7,17 @@ from typing import Any
 
 from connectors.files.output import make_folder
 from connectors.machine.resources import good_threads
+from connectors.models.convert import convert
 from flows.measuring import blockwise, jacobi, ssbd
 from flows.measuring.bench import bench_texts
 from flows.measuring.corpus import is_partials
 from flows.measuring.measured import Paper
 from flows.measuring.plan import USUAL, BenchJob, BenchRun, Grid, bench_runs
+from flows.running.progress import ProgressLine
 from flows.settings.loading import load_settings
 from flows.settings.options import words
 from operators.errors import UsageError
+from operators.extras import EXTRAS, require_extra
 from operators.languages import Direction
 
 #: The papers: each module has the protocol's ``NAME``, its ``TABLES``, and makes them (``paper_tables``).
@@ -45,7 +48,7 @@ def reproduce(
         raise UsageError(f"--tables: there is no {unknown[0]}; choose from {', '.join(module.TABLES)}")
     texts: list[Path | None] = [*job.sources] or [None]
     if paper == "ssbd":
-        runs = _of_ssbd(texts, common, references, wanted)
+        runs = _of_ssbd(texts, with_own_weights(common, folder), references, wanted)
     else:
         # Whole sentences, each translated once.
         job = job._replace(lag=None)
@@ -58,6 +61,27 @@ def reproduce(
         trials=files["trials"],
     )  # fmt: skip
     bench_texts(job, runs, Paper(module.NAME, wanted, module.paper_tables))
+
+
+def with_own_weights(common: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings with files of their makers' weights in place of conversions by others.
+
+    A file is made once, in ``folder``: the weights are downloaded, converted and quantised.
+    """
+    weights: dict[str, tuple[str, str]] = ssbd.published()["weights"]
+    models = words("--model", str(common.get("model", USUAL.model)))
+    for place, name in enumerate(models):
+        if name not in weights:
+            continue
+        repository, kind = weights[name]
+        file = folder / f"{name}.{kind}.gguf"
+        if not file.is_file():
+            require_extra(EXTRAS["train"], "converting weights")
+            make_folder(folder)
+            with ProgressLine(quiet=False, captions=False) as line:
+                convert(repository, file, kind, line.doing)
+        models[place] = str(file)
+    return {**common, "model": ",".join(models)}
 
 
 def _of_ssbd(

@@ -1,6 +1,7 @@
 """`surtitle reproduce`: one page with the paper's tables, from models and languages that a user names."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,38 @@ def test_every_translation_is_kept_with_its_settings_source_and_reference() -> N
     assert len(one["outputs"]) == len(one["sources"]) == 5
 
 
+def test_a_model_without_a_file_of_its_makers_is_made_of_their_weights_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[str, str]] = []
+
+    def convert(weights: str, target: Path, kind: str, _progress: object) -> None:
+        made.append((weights, kind))
+        shutil.copy(folder / "one.gguf", target)
+
+    monkeypatch.setattr("flows.measuring.reproduce.convert", convert)
+    monkeypatch.setattr("flows.measuring.reproduce.require_extra", lambda *_: None)
+    for _ in range(2):
+        reproduced("--tables", "2", "--model", "tower-plus-2b,two.gguf", "--to", "German")
+    assert made == [("Unbabel/Tower-Plus-2B", "q4_k_m")]
+    assert {line["model"] for line in outputs()} == {"tower-plus-2b.q4_k_m.gguf", "two.gguf"}
+
+
 @pytest.mark.usefixtures("folder")
 def test_parallel_decoding_is_measured_on_whole_sentences_with_each_number_of_threads() -> None:
-    command = "reproduce jacobi text.txt --model one.gguf --to German --repeat 1 -o out".split()
+    command = [
+        "reproduce",
+        "jacobi",
+        "text.txt",
+        "--model",
+        "one.gguf",
+        "--to",
+        "German",
+        "--repeat",
+        "1",
+        "-o",
+        "out",
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.exception
     runs = json.loads(Path("out/figures.json").read_text())["signature"]
