@@ -52,3 +52,12 @@ def test_the_messages_that_are_listed_are_those_that_are_sent() -> None:
     rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|$", page.partition("| about | `event` |")[2], re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", row))}
     assert listed == sent
+
+
+def test_the_files_that_the_papers_items_are_in_are_there() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text()
+    named = set(re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|toml|svg|png))`", page))
+    assert len(named) > 30
+    assert [
+        one for one in named if not any((place / one).is_file() for place in (ROOT, ROOT / "operators"))
+    ] == []
