@@ -37,6 +37,7 @@ class _Measured(NamedTuple):
     corpus: Corpus
     #: The signature of each score.
     scores: dict[str, str]
+    journal: Journal
 
 
 def bench_texts(job: BenchJob, runs: Sequence[BenchRun], paper: Paper | None = None) -> None:
@@ -53,15 +54,16 @@ def bench_texts(job: BenchJob, runs: Sequence[BenchRun], paper: Paper | None = N
     check_distinct(job.written, [*given, *(file for one in runs for file in files_of(one.plan.engine))])
     with running() as runner, ExitStack() as journals:
         measured: list[_Measured] = []
-        kept: list[Journal] = []
         for one, corpus in zip(runs, corpora, strict=True):
-            measured.append(_measured(one.plan, corpus, job, runner, comet, paper, journals, kept))
+            measured.append(_measured(one.plan, corpus, job, runner, comet, paper, journals))
         runner.end()
         if job.outputs is not None:
             _write_outputs(job.outputs, measured)
-        publish(_results(measured, paper), json=job.json, markdown=job.markdown)
-        for journal in kept:
-            journal.remove()
+        results = joined([one.run for one in measured], [one.scores for one in measured], paper)
+        publish(results, json=job.json, markdown=job.markdown)
+        if job.trials is None:
+            for each in measured:
+                each.journal.remove()
 
 
 def _corpus(run: BenchRun, job: BenchJob) -> Corpus:
@@ -81,7 +83,6 @@ def _measured(
     comet: Comet | None,
     paper: Paper | None,
     journals: ExitStack,
-    kept: list[Journal],
 ) -> _Measured:
     words = job.tokenizer or language(plan.variants[0].target).tokenizer
     spm = tokenizer_file(words, runner.doing)
@@ -108,10 +109,10 @@ def _measured(
     folder = job.trials or user_cache_path("surtitle") / "bench"
     journal = Journal(folder / f"{mixing_key(signature, plan)}.jsonl", SegmentTrial, fresh=job.fresh)
     journals.enter_context(journal)
-    kept += [journal] if job.trials is None else []
     trials = _trials(corpus, engine, job, plan, journal, runner, likelihood)
     runner.doing("computing the scores", None)
-    return _scored(trials, corpus, plan, signature, engine, comet)
+    run, scores = _scored(trials, corpus, plan, signature, engine, comet)
+    return _Measured(run, corpus, scores, journal)
 
 
 def mixing_key(signature: dict[str, Any], plan: Plan) -> str:
@@ -163,7 +164,7 @@ def _scored(
     signature: dict[str, Any],
     engine: Engine,
     judge: Comet | None,
-) -> _Measured:
+) -> tuple[MeasuredRun, dict[str, str]]:
     source, target = plan.variants[0].direction
     sources, terms = [segment.updates[-1] for segment in corpus.segments], None
     if (glossary := engine.terms(plan.engine)) is not None:
@@ -184,18 +185,21 @@ def _scored(
             rows.append({"settings": own, "metrics": {**metrics, **shown}})
     first = [trial for trial in trials if trial.repeat == 0]
     updates = [segment.updates for segment in corpus.segments]
-    return _Measured(MeasuredRun(plan, rows, signature, first, updates), corpus, scorer.signatures)
+    return MeasuredRun(plan, rows, signature, first, updates), scorer.signatures
 
 
-def _results(measured: Sequence[_Measured], paper: Paper | None) -> Results:
-    """All rows; those of several runs name their model and language, and what their signatures differ in."""
-    signatures = [{**one.run.signature, **one.scores} for one in measured]
-    signature, rows = signatures[0], [*measured[0].run.rows]
+def joined(measured: Sequence[MeasuredRun], scores: Sequence[dict[str, str]], paper: Paper | None) -> Results:
+    """All rows; those of several runs name their model and language, and what their signatures differ in.
+
+    ``scores`` are the signatures of each run's scores.
+    """
+    signatures = [{**one.signature, **own} for one, own in zip(measured, scores, strict=True)]
+    signature, rows = signatures[0], [*measured[0].rows]
     if len(measured) > 1:
         same = {
-            key: value for key, value in signature.items() if all(one[key] == value for one in signatures)
+            key: value for key, value in signature.items() if all(one.get(key) == value for one in signatures)
         }
-        names = [{"to": one.run.target, "model": one.run.model} for one in measured]
+        names = [{"to": one.target, "model": one.model} for one in measured]
         runs = [
             {**name, **{key: value for key, value in own.items() if key not in same}}
             for name, own in zip(names, signatures, strict=True)
@@ -204,12 +208,12 @@ def _results(measured: Sequence[_Measured], paper: Paper | None) -> Results:
         rows = [
             {**row, "settings": {**name, **row["settings"]}}
             for name, one in zip(names, measured, strict=True)
-            for row in one.run.rows
+            for row in one.rows
         ]
     plain = tables(rows)
     if paper is None:
         return Results(signature, rows, plain)
-    papers = paper.tables([one.run for one in measured], paper.wanted)
+    papers = paper.tables(measured, paper.wanted)
     return Results(signature, rows, papers, more=plain)
 
 

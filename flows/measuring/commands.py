@@ -28,6 +28,14 @@ from operators.errors import UsageError
 from operators.languages import Direction
 
 Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
+Sources = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="A text (one segment per line) or partials (JSONL); recordings for speech.",
+        metavar="[SOURCE...]",
+        show_default=False,
+    ),
+]
 Reference = Annotated[
     list[str] | None,
     typer.Option(
@@ -68,14 +76,7 @@ _UNUSED: dict[Task, tuple[str, ...]] = {
 
 def bench(
     context: typer.Context,
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="A text (one segment per line) or partials (JSONL); recordings for speech.",
-            metavar="[SOURCE...]",
-            show_default=False,
-        ),
-    ] = None,
+    sources: Sources = None,
     task: Annotated[
         Task,
         typer.Option(
@@ -172,14 +173,7 @@ def reproduce(
             help="The paper: ssbd (Zeng et al.), jacobi (Santilli et al.) or blockwise (Stern et al.)."
         ),
     ],
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="A text (one segment per line), and for table 6 partials (JSONL).",
-            metavar="[SOURCE...]",
-            show_default=False,
-        ),
-    ] = None,
+    sources: Sources = None,
     to: To = None,
     source: From = None,
     model: Model = None,

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli.app import app
+from flows.measuring.bench import joined
 from flows.measuring.measured import MeasuredRun
 from flows.measuring.plan import DisplayMask, make_plan, row_settings
 from flows.measuring.results import Row
@@ -28,7 +29,7 @@ METRICS: dict[str, Any] = {
     "final_accepted_over_drafted": 0.5, "ms_of_final": TIMES, "ms_of_partial": TIMES,
     "chrf_of_baseline_partials": 70.0, "chrf_of_final_prefix": 60.0, "unsupported": 0.25, "cut": 0.02,
     "proposed_over_output": 0.2, "taken_over_output": 0.1, "passes_saved": 3.5, "speedup_simulated": 3.0,
-    "nats_of_finals": None, "terms": None,
+    "nats_of_finals": None, "terms": None, "wer": None,
 }  # fmt: skip
 
 
@@ -91,6 +92,19 @@ def test_tables_3_and_4_have_the_papers_lines_and_figures() -> None:
     assert lines(masks)["mask-5 in the draft"][7:] == ("0.881", "0.34", "84.5", "47.2", "1.39")
     # Continuous decoding verifies nothing, so it is faster than a bias that accepts everything.
     assert lines(masks)["CD"][7:] == ("0.742", "0.00", "100", "77.5", "2.60")
+
+
+def test_runs_that_differ_in_what_they_have_say_in_what() -> None:
+    first, second = made(), made(target="French")
+    second = second._replace(signature={**second.signature, "model_to_english": {"file": "first.gguf"}})
+    for runs in ((first, second), (second, first)):
+        results = joined(runs, [{}, {}], None)
+        assert results.signature["tokenizer"] == "13a"
+        assert [one["to"] for one in results.signature["runs"]] == [run.target for run in runs]
+        assert ["model_to_english" in one for one in results.signature["runs"]] == [
+            run is second for run in runs
+        ]
+        assert {row["settings"]["to"] for row in results.rows} == {"German", "French"}
 
 
 def test_a_case_marks_the_words_that_replace_others() -> None:
