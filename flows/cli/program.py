@@ -154,5 +154,5 @@ def _refusal(error: Any, arguments: Sequence[str]) -> UsageError:
     """One sentence for an error of Typer's, such as "No such option: --lagn Did you mean …"."""
     # Typer leaves the context out of some.
     command = error.ctx.command_path if error.ctx else " ".join(["surtitle", *arguments[:1]])
-    what = " ".join(error.format_message().split()).rstrip(".?")
+    what = " ".join(error.format_message().split()).rstrip(".?").replace(": Value error, ", ": ")
     return UsageError(f"{what[:1].lower()}{what[1:]}; see `{command} --help`")

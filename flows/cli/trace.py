@@ -48,7 +48,8 @@ def trace(
     from flows.engine.translation import open_engine
     from flows.pages.trace import print_trace, write_pictures
 
-    if (partials is None) == (text is None) or (text is not None and (segment or stream is not None)):
+    has_text = bool(text and text.strip())
+    if (partials is None) != has_text or (text is not None and (partials or segment or stream is not None)):
         raise UsageError("trace takes PARTIALS, with --segment and --stream, or --text: give one of them")
     loaded = load(settings, given_in(context))
     loaded.warn_of_unused()

@@ -162,7 +162,16 @@ def test_a_sentence_is_traced_and_compared_with_greedy_decoding(tmp_path: Path) 
     assert [0 in (one.right or ()) for one in window.passes][:2] == [True, False]
 
 
-@pytest.mark.parametrize("arguments", [[], [str(SAMPLE), "--text", "a"], ["--text", "a", "--segment", "1"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        [str(SAMPLE), "--text", "a"],
+        [str(SAMPLE), "--text", ""],
+        ["--text", "a", "--segment", "1"],
+        ["--text", " "],
+    ],
+)
 def test_either_partials_or_a_sentence_is_traced(arguments: list[str]) -> None:
     with pytest.raises(UsageError, match="give one of them"):
         CliRunner().invoke(app, ["trace", *arguments], catch_exceptions=False)
