@@ -6,22 +6,27 @@
 export PYTHONDONTWRITEBYTECODE :=
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-train test-long test-image image soak chaos \
+.PHONY: help setup demo llm test test-tools test-train test-long test-image image soak chaos \
 	lint docs reference packages test-package release release-check lock clean
 
-READY := .venv/.ready
+# What .ci/setup installed, step by step: for captions; for language models as well; for the tests as well.
+DEMO := .venv/.demo
+LLM := .venv/.llm
+READY := .venv/.tests
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
-ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
-.PHONY: $(READY)
+ifneq ($(shell cat $(DEMO) 2>/dev/null),$(CURDIR))
+.PHONY: $(DEMO) $(LLM) $(READY)
 endif
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-setup: $(READY) ## make .venv, with everything in requirements.lock
+setup: $(DEMO) ## make .venv with what captions need; no compiler is needed
 
-$(READY): requirements.lock scorers.lock pyproject.toml .ci/setup .ci/llama.cmake
-	@.ci/setup
+llm: $(LLM) ## add llama.cpp, which language models need; it is compiled (2 to 4 minutes)
+
+$(DEMO) $(LLM) $(READY): requirements.lock scorers.lock pyproject.toml .ci/setup .ci/llama.cmake
+	@.ci/setup $(@:.venv/.%=%)
 
 # The sample speech is a part of the recogniser's wheel. find_spec imports nothing.
 SAMPLE := import importlib.util, pathlib; \
@@ -30,7 +35,7 @@ TALK = $(shell .venv/bin/python -c '$(SAMPLE)')
 
 TO := Portuguese
 
-demo: $(READY) ## caption a recorded English talk in Portuguese; make demo TO=German TALK=… takes your own
+demo: $(DEMO) ## caption a recorded English talk in Portuguese; make demo TO=German TALK=… takes your own
 	.venv/bin/surtitle file "$(TALK)" --to $(TO) --set output.log=surtitle-demo.jsonl
 
 # Before the set-up, which takes minutes: what is missing is said at once.
@@ -93,11 +98,11 @@ docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
 reference: $(READY) ## write the pages of docs/reference/ that come from the code
 	PYTHONPATH=.:.ci .venv/bin/python -m reference
 
-packages: $(READY) ## build the wheel and the source distribution, in dist/
+packages: $(DEMO) ## build the wheel and the source distribution, in dist/
 	.venv/bin/uv --no-config build --quiet --no-build-isolation --python .venv/bin/python \
 		--clear --no-create-gitignore --out-dir dist
 
-test-package: packages ## install the packages in clean environments, and run what they bring (5 minutes)
+test-package: packages $(READY) ## install the packages in clean environments, and run what they bring (5 minutes)
 	.venv/bin/pytest -n 0 tests/package
 
 release-check: $(READY)
@@ -110,22 +115,16 @@ release: release-check lint test docs test-package ## check everything, build th
 
 # Whatever uv is there resolves: .venv cannot be brought up to date before the lock is.
 .venv/bin/uv:
-	@.ci/setup
+	@.ci/setup demo
+
+COMPILE := .venv/bin/uv --no-config pip compile --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
 lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrade takes newer versions
-	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra kafka --extra media --extra web \
-		--group dev --group build \
-		--universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-		$(UPGRADE) --quiet --output-file requirements.lock
-	.venv/bin/uv --no-config pip compile --group scorers --no-deps \
-		--universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-		$(UPGRADE) --quiet --output-file scorers.lock
-	.venv/bin/uv --no-config pip compile --group docs \
-		--universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-		$(UPGRADE) --quiet --output-file docs.lock
+	$(COMPILE) $(UPGRADE) pyproject.toml --extra azure --extra bench --extra kafka --extra llm --extra media --extra vosk \
+		--group setup --group build --group dev --output-file requirements.lock
+	$(COMPILE) $(UPGRADE) --group scorers --no-deps --output-file scorers.lock
+	$(COMPILE) $(UPGRADE) --group docs --output-file docs.lock
 
 clean: ## remove .venv and what tools left behind
 	rm -rf .venv build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
