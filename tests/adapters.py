@@ -11,7 +11,8 @@ import numpy as np
 from connectors.models.adapter import Adapter, LowRank, adapter_file
 from connectors.models.gguf import encode, write_gguf
 from operators.decoding.forward import Logits
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.context import ContextSettings
+from operators.models.llama import LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.quantize import Matrix
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts

@@ -15,7 +15,7 @@ import soundfile
 from typer.main import get_command
 
 from flows.cli.app import app
-from flows.engine.translation import read_template
+from flows.engine.language_model import read_template
 from flows.settings.loading import load_settings
 from tests.program import Program
 from tests.recordings import write

@@ -87,3 +87,9 @@ def open_to_write(path: Path) -> int:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     os.set_blocking(file, True)
     return file
+
+
+def check_place(path: Path) -> None:
+    """Raise `OutputError` if a file would replace a device, a pipe or standard output."""
+    if (path.exists() and not path.is_file()) or inherited(path) is not None:
+        raise OutputError(f"{path} cannot be written: a model needs a regular file; name one")

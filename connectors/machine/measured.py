@@ -60,6 +60,7 @@ def _path(model: Path, threads: int) -> Path:
     """
     with model.open("rb") as file:
         header = file.read(_HEADER_BYTES)
-    parts = [str(model.stat().st_size), cpu_name(), version("llama-cpp-python"), str(threads)]
+    computes = "llama-cpp-python" if model.suffix == ".gguf" else "onnxruntime"
+    parts = [str(model.stat().st_size), cpu_name(), version(computes), str(threads)]
     key = hashlib.sha256("\0".join(parts).encode() + header).hexdigest()[:24]
     return user_cache_path("surtitle") / "costs" / f"{key}.json"

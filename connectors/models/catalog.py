@@ -15,6 +15,7 @@ from connectors.models.firefox import FIREFOX, firefox_languages, has_firefox, i
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.opus import OPUS_MT, is_opus_here, opus_languages, opus_repository
 from operators.errors import InputError, UsageError
+from operators.extras import EXTRAS, missing
 from operators.languages import Direction, language
 from operators.prompts.template import few_shot_templates
 
@@ -70,7 +71,7 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         """Whether it can be used without a download, for a direction or for any."""
         if self.is_per_pair:
             return is_firefox_here(direction) if self.name == FIREFOX else is_opus_here(direction)
-        return self.hub_name is None or is_fetched(self.hub_name)
+        return not missing(EXTRAS["llm"]) if self.hub_name is None else is_fetched(self.hub_name)
 
     def translates(self, direction: Direction) -> bool:
         """Whether it knows both languages; of what comes with surtitle, whether it can for the direction."""

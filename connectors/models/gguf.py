@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from connectors.files.atomic import atomic_file
-from connectors.files.output import inherited
-from operators.errors import InputError, OutputError, missing, unreadable
+from operators.errors import InputError, missing, unreadable
 from operators.models.quantize import Matrix, block_of, dequantize
 
 Bytes = NDArray[np.uint8]
@@ -236,12 +235,6 @@ def _read(mapped: Bytes) -> GgufFile:
 
 def _padded(size: int, alignment: int = _ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
-
-
-def check_place(path: Path) -> None:
-    """Raise `OutputError` if a file would replace a device, a pipe or standard output."""
-    if (path.exists() and not path.is_file()) or inherited(path) is not None:
-        raise OutputError(f"{path} cannot be written: a model needs a regular file; name one")
 
 
 def write_gguf(

@@ -17,10 +17,10 @@ from pathlib import Path
 from connectors.messages import log_event
 from connectors.models.catalog import captions_files, catalog, has_captions, hub_name
 from connectors.models.firefox import FIREFOX, REGISTRY, firefox_folder, has_firefox, is_firefox_here
-from connectors.models.gguf import read_gguf
 from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.opus import OPUS_MT, opus_repository
 from operators.errors import InputError, OutputError, UsageError, is_visible, nearest
+from operators.extras import EXTRAS, missing, require_extra
 from operators.languages import ENGLISH, Direction
 from operators.notifications import Progress, silent
 
@@ -42,7 +42,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         InputError: there is no such model, or its file is damaged.
         OutputError: the cache folder cannot store the model.
         UsageError: a name that begins with ``hub:`` has another form, or there is no captions model for
-            the direction, or it is ``firefox`` or ``opus-mt``.
+            the direction, or it is ``firefox`` or ``opus-mt``; or the extra ``llm`` is not installed.
     """
     meant = language_model(name, direction)
     if meant in (FIREFOX, OPUS_MT):
@@ -50,6 +50,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
             f"{meant} is an encoder-decoder model, and this needs a language model; give a GGUF file"
         )
     if meant in ("base", "captions"):
+        require_extra(EXTRAS["llm"], f"the language model {meant}")
         from connectors.models import assembly  # it takes a moment to import
 
         files = captions_files(direction) if meant == "captions" else None
@@ -57,15 +58,22 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         return path if files is None else assembly.captions_model(path, files, progress)
     named = catalog().get(name)
     if named is not None or name.startswith(HUB_PREFIX):
-        path = fetch_model(hub_name(name), progress, named.sha256 if named else None)
-        read_gguf(path)
-        return path
+        require_extra(EXTRAS["llm"], f"the language model {name}")
+        return _whole(fetch_model(hub_name(name), progress, named.sha256 if named else None))
     # No file system allows longer names: the system's own sentence about one is clearer.
     if not name.endswith(".gguf") and not is_visible(Path(name)) and len(name) <= _MAX_NAME:
         _refuse_misspelt(name)
     path = Path(name)
     with suppress(RuntimeError):  # "~nobody": treat it as the name of a file that does not exist
         path = path.expanduser()
+    require_extra(EXTRAS["llm"], f"the language model {name}")
+    return _whole(path)
+
+
+def _whole(path: Path) -> Path:
+    """The same; raises `InputError` if it is no complete GGUF file."""
+    from connectors.models.gguf import read_gguf  # which loads llama.cpp
+
     read_gguf(path)
     return path
 
@@ -133,7 +141,7 @@ def fetch_default(direction: Direction, progress: Progress = silent, *, registry
             firefox_folder(half, progress, registry=registry)
     except (InputError, OutputError, UsageError) as error:
         meant = language_model("default", direction)
-        if not catalog()[meant].translates(direction):
+        if not catalog()[meant].translates(direction) or missing(EXTRAS["llm"]):
             raise
         _failed.add((direction, registry))
         log_event("model_fallback", f"{error}; this run takes the model {meant}", model=meant)

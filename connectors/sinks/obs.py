@@ -17,7 +17,6 @@ from typing import Any
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import NumberedFinal, PostSink
-from operators.extras import needs_extra
 from operators.secret import Secret
 from operators.text import cleaned, wrap
 
@@ -100,8 +99,6 @@ def _hashed(text: str) -> str:
 
 
 def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
-    with needs_extra("web", "output.obs"):
-        import websockets  # noqa: F401 - missing packages are reported before the run begins
     return PostSink(url, _Obs(url.reveal()), watch=watch, useful_s=_USEFUL_S, schemes=("ws", "wss"))
 
 

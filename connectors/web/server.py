@@ -3,14 +3,12 @@
 import re
 import secrets
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from connectors.http.access import LOCAL, Access, is_local
 from connectors.http.listener import listen, max_sockets, shown
 from connectors.web.hub import MAX_CLIENTS, Hub
 from operators.errors import UsageError
-from operators.extras import needs_extra
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -55,11 +53,9 @@ class WebServer:
             room_files: Maximum number of files that rooms write at the same time.
 
         Raises:
-            UsageError: for a token that is easy to guess or cannot be part of an address; without the
-                packages of the extra ``web``; if the system permits too few open files.
+            UsageError: for a token that is easy to guess or cannot be part of an address; if the system
+                permits too few open files.
         """
-        with needs_extra("web", "--web"):
-            import_module("connectors.web.app")
         if token and not _TOKEN.fullmatch(token):
             raise UsageError(
                 "the web page's token must be 8 to 128 letters, digits or characters of -._~; "

@@ -2,6 +2,7 @@
 
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -12,7 +13,6 @@ from rich.table import Table
 from connectors.machine.resources import available_mb
 from connectors.models.catalog import NamedModel, catalog
 from connectors.models.firefox import FIREFOX, fetch_firefox
-from connectors.models.gguf import read_gguf
 from connectors.models.opus import fetch_opus
 from connectors.models.resolve import resolve_model
 from flows.engine.choice import Candidate, advice, best, candidates
@@ -50,7 +50,8 @@ def models(
     found = candidates(direction, reference, measured)
     chosen = best(found, available_mb())
     if json:
-        answer = {"models": found, "best": chosen and chosen.name, "is_steady": reference.is_steady}
+        is_steady = reference is None or reference.is_steady
+        answer = {"models": found, "best": chosen and chosen.name, "is_steady": is_steady}
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(answer)) + b"\n")
         return
     console = Console(highlight=False)
@@ -64,7 +65,7 @@ def models(
     console.print(
         "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
     )
-    if not reference.is_steady:
+    if reference is not None and not reference.is_steady:
         console.print("The machine was busy when that was measured, and is faster: ask again in an hour.")
     if direction is not None:
         console.print(f"For {direction}, {advice(found, available_mb())}.")
@@ -111,8 +112,14 @@ def get(
     print(*(printable(str(one)) for one in paths), sep="\n")
     if named is not None and (use := _use(named)):
         print(f"{named.licence}: {use}.")
-    elif named is None and (licence := read_gguf(paths[0]).text("general.license")):
+    elif named is None and (licence := _licence(paths[0])):
         print(f"Its licence: {printable(licence)}.")
+
+
+def _licence(path: Path) -> str:
+    from connectors.models.gguf import read_gguf  # which loads llama.cpp
+
+    return read_gguf(path).text("general.license")
 
 
 def _table(found: list[Candidate], *, with_languages: bool) -> Table:

@@ -23,14 +23,13 @@ from flows.settings.translate import TranslateSettings
 from operators.errors import SurtitleError, UsageError
 from operators.extras import EXTRAS, Extra, installing, missing
 from operators.languages import Direction, language
-from operators.models.devices import Device, devices, placement
-from operators.models.llama_model import LlamaModel
 from operators.notifications import Progress
 from operators.recognizers.part import RECOGNIZERS, unobserved
 from operators.sound import peak_dbfs
 
 if TYPE_CHECKING:
     from flows.engine.translation import Engine
+    from operators.models.devices import Device
 
 #: All is well; captions work, but not as well as they could; captions will not work.
 Verdict = Literal["ok", "warning", "problem"]
@@ -102,6 +101,10 @@ def processor() -> list[Finding]:
     sentence = f"{cpu_name().rpartition(',')[0]}: {share:g}{of} core{'' if share == 1 else 's'} can be used"
     remedy = "give surtitle two cores: the recogniser and the translator would share this one"
     own = Finding("warning", sentence, remedy) if share < 2 else Finding("ok", sentence)
+    if missing(EXTRAS["llm"]):
+        return [own]
+    from operators.models.devices import devices  # which loads llama.cpp
+
     return [own, graphics(devices(), has_nvidia=_NVIDIA.exists())]
 
 
@@ -109,7 +112,7 @@ def processor() -> list[Finding]:
 _NVIDIA = Path("/dev/nvidia0")
 
 
-def graphics(found: Iterable[Device], *, has_nvidia: bool) -> Finding:
+def graphics(found: Iterable["Device"], *, has_nvidia: bool) -> Finding:
     """What language models are computed on; other models are on the processor."""
     gpus = [f"{one}, {one.megabytes:,} MB" for one in found if one.is_gpu]
     if gpus:
@@ -129,7 +132,7 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
     direction = settings.direction
     meant = chosen_model(settings, direction)
     can_download = settings.model == "default" and has_firefox(direction) and meant != FIREFOX
-    if can_download and not catalog()[meant].translates(direction):
+    if can_download and (missing(EXTRAS["llm"]) or not catalog()[meant].translates(direction)):
         meant = FIREFOX
     if _is_absent(meant, direction):
         remedy = "start a run with it: that downloads it once"
@@ -142,9 +145,12 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
         return [Finding("problem", str(error)), advised(advice(found, available_mb()))]
     engines.append(engine)
     does = "was trained for captions," if engine.prompt.knows_unfinished else "translates"
-    own, layers = engine.model, ""
-    if isinstance(own, LlamaModel) and (place := placement(own)).gpu_layers:
-        layers = f", {place.gpu_layers} of {place.layers} layers on the GPU"
+    own, layers = engine.language_model, ""
+    if own is not None:
+        from operators.models.devices import placement  # which loads llama.cpp
+
+        if (place := placement(own)).gpu_layers:
+            layers = f", {place.gpu_layers} of {place.layers} layers on the GPU"
     size = f"{megabytes(engine):,.0f} MB{layers}"
     results = [Finding("ok", f"{_name(engine)} ({size}) can be loaded; it {does} {direction}")]
     if can_download:
@@ -165,7 +171,7 @@ def _is_absent(name: str, direction: Direction) -> bool:
 
 def _name(engine: "Engine") -> str:
     behind = f"{_name(engine.first)} and " if engine.first else ""
-    own = engine.model.metadata("general.name") if isinstance(engine.model, LlamaModel) else None
+    own = engine.language_model and engine.language_model.metadata("general.name")
     return f"{behind}{own or engine.path.name}"
 
 

@@ -10,13 +10,12 @@ from connectors.machine.measured import recalled_costs
 from connectors.machine.resources import usable_cores
 from connectors.models.firefox import FIREFOX, firefox_folder, packaged_firefox
 from connectors.models.opus import OPUS_MT, fetch_opus
-from flows.engine.sessions import OpenModel
 from flows.settings.translate import TranslateSettings
 from operators.decoding.forward import output_limit
 from operators.decoding.pass_cost import PassCosts
 from operators.errors import UsageError
 from operators.languages import Direction
-from operators.models.llama import ContextSettings
+from operators.models.context import ContextSettings
 from operators.models.pass_times import measure_costs
 from operators.models.pool import SessionPool
 from operators.notifications import Progress, silent
@@ -43,11 +42,11 @@ class OpenMarian(NamedTuple):
     prompts: Mapping[str, Prompt]
     context: ContextSettings
 
-    def open(self, settings: TranslateSettings) -> OpenModel:
+    def open(self, settings: TranslateSettings) -> SessionPool:
         keeps = settings.commit > 0 and self.model.can_shift
         store = PairStore(self.model, 1 + settings.sessions * (2 if keeps else 1))
         least = _LEAST_KEPT if keeps else None
-        return OpenModel(store, SessionPool(store, (), settings.sessions, least_kept=least))
+        return SessionPool(store, (), settings.sessions, least_kept=least)
 
     def costs(self) -> PassCosts:
         """The cost of passes on this machine, for methods that propose tokens."""

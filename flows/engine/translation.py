@@ -1,22 +1,17 @@
 """Builds a translator from its settings: the model, the prompt, the sessions, the method."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from connectors.files.contents import read_toml
-from connectors.machine.resources import good_threads
 from connectors.models.resolve import models_for, resolve_model, steps
 from connectors.terminology import read_glossary
 from flows.engine.choice import chosen_model, fetch_chosen
-from flows.engine.costs import pass_costs_of
 from flows.engine.marian import UNSHARED, load_pair_model, marian_folder, open_marian
 from flows.engine.methods import method, research, weighs_costs
-from flows.engine.sessions import DraftModel, OpenModel, open_draft_model, open_sessions, sequences
 from flows.settings.terminology import of_direction
 from flows.settings.translate import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -31,33 +26,33 @@ from operators.decoding.translator import (
     Translator,
     TranslatorSettings,
 )
-from operators.decoding.tree import MAX_NODES
-from operators.errors import InputError, UsageError
+from operators.errors import UsageError
 from operators.glossary import Glossary
 from operators.languages import ENGLISH, Direction, language
-from operators.model_errors import ModelError
-from operators.models.llama import BATCH, ContextSettings
-from operators.models.llama_model import LlamaModel
+from operators.models.context import BATCH, ContextSettings
 from operators.models.pool import SessionPool
 from operators.notifications import Progress, silent
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import select_prompt
-from operators.prompts.template import Template, template_of
 from operators.seq2seq.store import EncoderDecoder
 from operators.serving.scheduler import Scheduler, fill_of
+
+if TYPE_CHECKING:
+    from flows.engine.language_model import DraftModel
+    from operators.models.llama_model import LlamaModel
 
 
 class Engine(NamedTuple):
     """A loaded model with a prompt, and the sessions that all its translators share."""
 
     path: Path
-    model: LlamaModel | EncoderDecoder
+    model: "LlamaModel | EncoderDecoder"
     prompt: Prompt
     #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]
-    opened: OpenModel
+    #: With rooms, only their scheduler may use these sessions.
+    pool: SessionPool
     #: The draft model; None if there is none.
-    draft: DraftModel | None
+    draft: "DraftModel | None"
     #: The proposal heads; None if there are none.
     proposal_heads: Any
     context: ContextSettings
@@ -112,9 +107,9 @@ class Engine(NamedTuple):
         return Scheduler(self.pool, self.drafts, fill=fill, costs=costs)
 
     @property
-    def pool(self) -> SessionPool:
-        """With rooms, only their scheduler may use these sessions."""
-        return self.opened.pool
+    def language_model(self) -> "LlamaModel | None":
+        """None if it is an encoder-decoder model."""
+        return None if isinstance(self.model, EncoderDecoder) else self.model
 
     @property
     def drafts(self) -> SessionPool | None:
@@ -195,36 +190,16 @@ def _open(
             research().open_heads(own, folder), pair.context, glossary, pair.costs,
             lambda: None, lambda: UNSHARED,
         )  # fmt: skip
-    path = resolve_model(name, directions[0], progress=progress)
     # Its context also holds the terms of the other directions.
     own = replace(own, glossary=settings.glossary)
-    try:
-        model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
-        template = _template(own.template)
-        prompts = {
-            one.code: select_prompt(model, template, one.source.name, one.target.name)._replace(pad=model.pad)
-            for one in directions
-        }
-        progress("evaluating the prompt", None)
-        context = ContextSettings(
-            cells=_cells(own, model, list(prompts.values())),
-            sequences=sequences(own, model, len(prompts)),
-            threads=own.threads or good_threads(),
-        )
-        heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
-        opened = OpenModel(*open_sessions(own, model, heads, context, keeps=True))
-        draft = open_draft_model(own, model, heads, context, progress)
-    except ModelError as error:
-        raise InputError(f"{path}: the model cannot be used, {error}; choose another") from None
-    threads = context.threads
-    costs = cache(lambda: pass_costs_of(path, model, threads, progress))
+    path = resolve_model(name, directions[0], progress=progress)
+    from flows.engine.language_model import open_language_model  # not before llama.cpp is known to be here
+
+    found = open_language_model(path, own, directions, progress)
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, draft,
-        research().open_heads(own, path),
-        context, glossary,
-        costs,
-        cache(lambda: None if draft is None else pass_costs_of(draft.path, draft.model, threads, progress)),
-        costs,
+        path, found.model, next(iter(found.prompts.values())), found.prompts, found.pool, found.draft,
+        research().open_heads(own, path), found.context, glossary, found.costs, found.draft_costs,
+        found.costs,
     )  # fmt: skip
 
 
@@ -243,10 +218,6 @@ def with_sessions(settings: TranslateSettings, directions: int = 1) -> Translate
     """At least one session for each room and each of its ``directions``."""
     each = directions if settings.targets[1:] else 1
     return replace(settings, sessions=max(settings.sessions, each * (settings.rooms or 1)))
-
-
-def _template(chosen: str) -> str | Template:
-    return read_template(Path(chosen)) if chosen.endswith(".toml") else chosen
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
@@ -278,35 +249,3 @@ def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
     """Whether unfinished text gets a full stop; by default, unless the model was trained on such text."""
     chosen = settings.close_unfinished
     return not prompt.knows_unfinished if chosen is None else chosen
-
-
-#: Sessions after the first that have the cells of one window together: a sixth of one is some 30 words.
-_SESSIONS_A_WINDOW = 6
-
-
-def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Prompt]) -> int:
-    tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
-    # A source of max_source tokens may be a few tokens longer where windows are joined from words.
-    notes = [one for prompt in prompts for one in (prompt.terms, prompt.context) if one is not None]
-    if notes and (settings.glossary is not None or settings.context):
-        # A prompt with notes shares no head, and its tail is counted twice.
-        tail += max(one.room for one in notes)
-    window = settings.max_source + 16 + tail + output_limit(settings.max_source)
-    # Only the session in use has a tree.
-    nodes = MAX_NODES if settings.draft_model is not None else 0
-    # All cells are turned where tokens are kept, and segments that are open at the same time are rarely as
-    # long: where they are, sessions are evicted, the oldest first, and evaluated again when next used.
-    # In the middle of a pass that is too late for a memory that cannot be cut.
-    whole = settings.sessions if model.is_recurrent else 1 + (settings.sessions - 1) / _SESSIONS_A_WINDOW
-    cells = sum(len(prompt.head) for prompt in prompts) + math.ceil(whole * window) + nodes
-    return -(-cells // 256) * 256
-
-
-def read_template(path: Path) -> Template:
-    """Raises `InputError` if the file cannot be read or is no prompt template."""
-    try:
-        return template_of(read_toml(path.expanduser(), "the template", "translate.template"))
-    except ValueError as error:
-        raise InputError(
-            f"{path}: this is not a template: {error}; write one as docs/models.md shows"
-        ) from None

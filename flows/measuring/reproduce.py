@@ -7,7 +7,6 @@ from typing import Any
 
 from connectors.files.output import make_folder
 from connectors.machine.resources import good_threads
-from connectors.models.convert import convert
 from flows.measuring import blockwise, jacobi, ssbd
 from flows.measuring.bench import bench_texts
 from flows.measuring.corpus import is_partials
@@ -17,7 +16,7 @@ from flows.running.progress import ProgressLine
 from flows.settings.loading import load_settings
 from flows.settings.options import words
 from operators.errors import UsageError
-from operators.extras import EXTRAS, require_extra
+from operators.extras import needs_extra
 from operators.languages import Direction
 
 #: The papers: each module has the protocol's ``NAME``, its ``TABLES``, and makes them (``paper_tables``).
@@ -76,7 +75,8 @@ def with_own_weights(common: dict[str, Any], folder: Path) -> dict[str, Any]:
         repository, kind = weights[name]
         file = folder / f"{name}.{kind}.gguf"
         if not file.is_file():
-            require_extra(EXTRAS["train"], "converting weights")
+            with needs_extra("train", "converting weights"):
+                from connectors.models.convert import convert
             make_folder(folder)
             with ProgressLine(quiet=False, captions=False) as line:
                 convert(repository, file, kind, line.doing)

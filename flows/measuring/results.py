@@ -26,8 +26,6 @@ from flows.running.interrupts import interrupt_sets
 from flows.running.progress import ProgressLine
 from flows.settings.translate import TranslateSettings
 from operators.errors import InterruptedRunError
-from operators.models.devices import placement
-from operators.models.llama_model import LlamaModel
 
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -100,7 +98,6 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
     return {
         # Code changes within a version.
         "code": _hash_of_code(),
-        "llama_cpp_python": version("llama-cpp-python"),
         "model": _identify_model(engine),
         **({} if engine.first is None else {"model_to_english": _identify_model(engine.first)}),
         **_placed(engine),
@@ -128,10 +125,13 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
 
 def _placed(engine: Engine) -> dict[str, str]:
     """What computes the model's passes; ONNX Runtime, which runs all others, has the processor alone."""
-    if not isinstance(engine.model, LlamaModel):
+    if (model := engine.language_model) is None:
         return {"device": "cpu"}
-    found = placement(engine.model)
-    return {"device": found.device, "gpu_layers": f"{found.gpu_layers} of {found.layers}"}
+    from operators.models.devices import placement  # which loads llama.cpp
+
+    found = placement(model)
+    layers = f"{found.gpu_layers} of {found.layers}"
+    return {"llama_cpp_python": version("llama-cpp-python"), "device": found.device, "gpu_layers": layers}
 
 
 def of_recordings(model: Path, clips: Sequence[Clip], threads: int, **own: Any) -> dict[str, Any]:

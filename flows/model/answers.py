@@ -18,8 +18,9 @@ from operators.decoding.forward import Task
 from operators.errors import InputError
 from operators.languages import Direction
 from operators.model_errors import ModelError
+from operators.models.context import ContextSettings
 from operators.models.kv import SequenceStore
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama import LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import Prompt

@@ -7,7 +7,7 @@ import typer
 
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
-from connectors.files.output import make_folder
+from connectors.files.output import check_place, make_folder
 from flows.model.jobs import (
     LANGUAGES,
     HeadsJob,
@@ -124,9 +124,10 @@ def assemble(
 ) -> None:
     """Combine base weights, an adapter and a list of tokens into one model file, for --model."""
     # Imported here because other commands do not need it and should start fast.
-    from connectors.models.assembly import Parts, cached_path
-    from connectors.models.assembly import assemble as assembled
-    from connectors.models.gguf import check_place, write_gguf
+    with needs_extra("llm", "assembling a model"):
+        from connectors.models.assembly import Parts, cached_path
+        from connectors.models.assembly import assemble as assembled
+        from connectors.models.gguf import write_gguf
     from connectors.models.resolve import resolve_model
     from operators.prompts.template import TrainedPrompts, labels_of
 
@@ -160,9 +161,9 @@ def convert(
 ) -> None:
     """Convert a maker's own weights to a GGUF file, with llama.cpp's program, for --model."""
     # Imported here because other commands do not need it and should start fast.
-    from connectors.models.gguf import check_place
-    from operators.models.llama_model import be_quiet
-    from operators.models.quantize import MIXTURES
+    with needs_extra("llm", "converting weights"):
+        from operators.models.llama_model import be_quiet
+        from operators.models.quantize import MIXTURES
 
     if quantize is not None and quantize not in MIXTURES:
         raise UsageError(f"--quantize: there is no {quantize}; choose one of {', '.join(MIXTURES)}")

@@ -12,8 +12,7 @@ from typing_extensions import override
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
-from connectors.files.output import make_folder
-from connectors.models.gguf import check_place
+from connectors.files.output import check_place, make_folder
 from flows.settings.translate import TranslateSettings
 from operators.errors import printable
 from operators.seq2seq.firefox import is_firefox, only

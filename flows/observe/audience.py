@@ -21,7 +21,6 @@ from connectors.web.server import WebServer
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.events import Caption
-from operators.extras import needs_extra
 from operators.languages import language
 from operators.notifications import (
     CaptionShown,
@@ -98,8 +97,8 @@ class Audience:
         speaking: dict[str, Any] = {}
         if self.rooms is not None:
             # Imported here: few runs need them.
-            with needs_extra("web", "surtitle serve"):
-                from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
+            from connectors.rooms.speaker import SPEAK_PAGE, RoomSpeakers
+
             speaking = {"front": SPEAK_PAGE, "more": RoomSpeakers(self.rooms, self._hub).routes()}
         self._server = WebServer(
             self._hub,

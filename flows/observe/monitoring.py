@@ -10,7 +10,6 @@ from time import monotonic
 from connectors.messages import log_event
 from connectors.metrics.counters import RunMetrics
 from flows.settings.schema import Settings
-from operators.extras import needs_extra
 from operators.metrics.health import Health, Rule, Verdict
 from operators.models.pool import Usage
 from operators.notifications import (
@@ -44,8 +43,8 @@ class Monitoring:
 
     def __init__(self, settings: Settings, viewers: Callable[[], int]) -> None:
         # Imported here: few runs need them.
-        with needs_extra("web", "metrics.listen"):
-            from connectors.metrics.server import parse_address, served_metrics
+        from connectors.metrics.server import parse_address, served_metrics
+
         # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.
         self._has_one_source = not settings.input.rooms
         self._is_live = settings.is_live and self._has_one_source

@@ -8,19 +8,17 @@ import ctypes
 from collections.abc import Sequence
 
 import llama_cpp as llama
-import msgspec
 import numpy as np
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.model_errors import CacheFullError, ErrorKind, ModelError
+from operators.models.context import ContextSettings
 from operators.models.kv import Part
 from operators.models.llama_model import WITHOUT_MEMORY, LlamaModel
 
 #: llama_decode's return value if the KV cache has no space for the batch.
 _NO_SLOT = 1
-#: Default number of tokens per call.
-BATCH = 512
 #: llama.cpp multiplies matrices in tiles of so many rows, and the remaining rows one by one: on one processor
 #: 15 rows of logits took 93 ms, and 16 took 69.
 _TILE = 4
@@ -72,18 +70,6 @@ class Batch:
             begin = end
         self.struct.n_tokens = begin
         return places
-
-
-class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    #: Tokens in the KV cache, for all sequences together.
-    cells: int
-    #: Number of sequences.
-    sequences: int
-    #: Tokens per call; a longer request is split.
-    batch: int = BATCH
-    threads: int
-    #: Number of tokens, from the first one on, that get logits; absent for the whole vocabulary.
-    tokens: int | None = None
 
 
 class LlamaContext:

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from contextlib import closing
 from statistics import median
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from operators.decoding.pass_cost import PassCosts
-from operators.models.llama import BATCH, ContextSettings, LlamaContext
-from operators.models.llama_model import LlamaModel
+from operators.models.context import BATCH, ContextSettings
+
+if TYPE_CHECKING:
+    from operators.models.llama_model import LlamaModel
 
 #: Sizes of the measured passes, in tokens. The last one is doubled for as long as that pays where many
 #: segments share a pass.
@@ -48,8 +51,10 @@ def _is_cheaper(one: float, other: float) -> bool:
     return one < (1 - _MIN_GAIN) * other
 
 
-def measure_model(model: LlamaModel, threads: int) -> PassCosts:
-    """Measure passes of a loaded model, with the logits of all their tokens."""
+def measure_model(model: "LlamaModel", threads: int) -> PassCosts:
+    """Measure passes of a loaded language model, with the logits of all their tokens."""
+    from operators.models.llama import LlamaContext
+
     largest = max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
     settings = ContextSettings(cells=2 * BATCH, sequences=2, threads=threads)
     # Any tokens will do: what they are changes no time.

@@ -7,7 +7,7 @@ were computed for the shorter source.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ class EncodedSource(NamedTuple):
     cross: dict[str, NDArray[Any]]
 
 
+@runtime_checkable
 class EncoderDecoder(Protocol):
     """The weights and the vocabularies of a model, which holds no sequence itself."""
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from connectors.models.heads import output_layer, read_heads
 from flows.cli.app import app
 from operators.decoding.forward import Task
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.context import ContextSettings
+from operators.models.llama import LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
 from operators.research.heads import Heads, OutputRows, StateSolver

@@ -42,7 +42,6 @@ from flows.settings.schema import Settings
 from operators.clock import WallClock
 from operators.errors import InputError, SurtitleError, UsageError
 from operators.events import AudioChunk, Partial
-from operators.extras import needs_extra
 from operators.notifications import Observed, PartialHeard, UpdateMeasured
 
 _MAX_ROOMS = 1000
@@ -97,8 +96,8 @@ def generate_load(
 
 
 def _to_server(overrides: Overrides, recording: Path, server: str, stop: Flag) -> Speak:
-    with needs_extra("web", "--server"):
-        from flows.measuring.load.server import speak_to_server
+    from flows.measuring.load.server import speak_to_server
+
     to = overrides.get("translate", {}).get("to")
     languages = tuple(words("--to", to)) if to else ()
     token = os.environ.get(TOKEN_VARIABLE)

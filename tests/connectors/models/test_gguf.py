@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connectors.files.output import check_place
 from connectors.models import gguf
-from connectors.models.gguf import Tensor, check_place, decode, encode, read_gguf, write_gguf
+from connectors.models.gguf import Tensor, decode, encode, read_gguf, write_gguf
 from operators.errors import InputError, OutputError
 from tests import tiny_gguf
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flows.engine import translation
-from flows.engine.sessions import beams
+from flows.engine.language_model import beams
 from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
 from flows.settings.translate import TranslateSettings
@@ -38,10 +38,6 @@ def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[s
     return made
 
 
-def close(engine: Engine) -> None:
-    engine.opened.context.close()
-
-
 @pytest.mark.parametrize(("kind", "method"), [("llama", "ssbd"), ("llama", "recycle"), ("lfm2", "ssbd")])
 def test_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
     tmp_path: Path, kind: str, method: str
@@ -52,7 +48,6 @@ def test_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
     alone = open_engine(plain).translator(plain)
     engine = open_engine(shared)
     got = at_once(engine, shared)
-    close(engine)
     assert got == pieces_of(alone)
     assert any(pieces for made in got.values() for pieces in made)
 
@@ -66,7 +61,6 @@ def test_a_draft_model_drafts_for_rooms_too(tmp_path: Path) -> None:
     alone = open_engine(plain).translator(plain)
     engine = open_engine(shared)
     got = at_once(engine, shared)
-    close(engine)
     assert got == pieces_of(alone)
 
 
@@ -87,5 +81,3 @@ def test_each_model_has_sessions_for_all_rooms(tmp_path: Path, monkeypatch: pyte
     assert [list(engine.prompts) for engine in engines] == [["en-de"], ["en-es", "en-fr"]]
     assert [engine.path.name for engine in engines] == ["one.gguf", "two.gguf"]
     assert [engine.pool.usage.most_sessions for engine in engines] == [9, 9]
-    for engine in engines:
-        close(engine)

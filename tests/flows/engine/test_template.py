@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.engine.translation import read_template
+from flows.engine.language_model import read_template
 from operators.errors import InputError
 
 OURS = Path(__file__).parents[3] / "operators" / "prompts" / "templates"

@@ -88,8 +88,8 @@ def test_a_model_without_a_file_of_its_makers_is_made_of_their_weights_once(
         made.append((weights, kind))
         shutil.copy(folder / "one.gguf", target)
 
-    monkeypatch.setattr("flows.measuring.reproduce.convert", convert)
-    monkeypatch.setattr("flows.measuring.reproduce.require_extra", lambda *_: None)
+    monkeypatch.setattr("connectors.models.convert.convert", convert)
+    monkeypatch.setattr("operators.extras.require_extra", lambda *_: None)
     for _ in range(2):
         reproduced("--tables", "2", "--model", "tower-plus-2b,two.gguf", "--to", "German")
     assert made == [("Unbabel/Tower-Plus-2B", "q4_k_m")]

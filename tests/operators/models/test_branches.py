@@ -11,8 +11,9 @@ from operators.decoding.forward import Forward, Logits, TreeForward
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree import TokenTree
 from operators.model_errors import CacheFullError, ModelError
+from operators.models.context import ContextSettings
 from operators.models.kv import KvTreeSession, Part
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama import LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from tests.near_ties import agree

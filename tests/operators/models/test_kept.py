@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from operators.decoding.forward import Forward, Logits
 from operators.model_errors import CacheFullError
+from operators.models.context import ContextSettings
 from operators.models.kv import Part
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama import LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.serving.scheduler import PassRequest

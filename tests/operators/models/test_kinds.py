@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from operators.decoding.forward import Forward
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.context import ContextSettings
+from operators.models.llama import LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from tests.tiny_kinds import KINDS, write_kind

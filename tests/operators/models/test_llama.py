@@ -14,8 +14,9 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.ssbd import retranslate, ssbd
 from operators.errors import InputError
+from operators.models.context import ContextSettings
 from operators.models.kv import Part
-from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama import LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import Prompt
