@@ -63,10 +63,10 @@ TORCH := torch==2.13.0
 		'$(TORCH)' 'transformers>=5.24' 'peft>=0.17' 'accelerate>=1.10'
 	@touch $@
 
-image: ## build a container image of the server of rooms, with docker (half an hour)
+image: ## build a container image of the server of rooms, with docker (some minutes)
 	docker build -f deploy/Containerfile -t surtitle .
 
-test-image: $(READY) ## build the image with docker or podman, start it and ask it (half an hour)
+test-image: $(READY) ## build the image with docker or podman, start it and ask it (some minutes)
 	.venv/bin/python -m tests.deploy.image
 
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)

@@ -1,6 +1,6 @@
 """Builds the image and speaks to a server in it: ``python -m tests.deploy.image``, by ``make test-image``.
 
-It takes half an hour and a builder of images, so it is none of the usual tests.
+It takes minutes and a builder of images, so it is none of the usual tests.
 """
 
 import json

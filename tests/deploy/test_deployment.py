@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +85,6 @@ def test_all_agree_on_the_ports() -> None:
     assert [one.rpartition(":")[2] for one in service()["ports"]] == exposed.split()
     assert all(one.startswith("127.0.0.1:") for one in service()["ports"]), "TLS stands between it and others"
     assert [str(one["containerPort"]) for one in container()["ports"]] == exposed.split()
-
-
-def test_the_image_removes_what_only_tests_need_and_nothing_that_runs() -> None:
-    listed = subprocess.run(
-        [sys.executable, DEPLOY / "keep_runtime.py", "--list"], capture_output=True, text=True, check=True
-    ).stdout.split()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["web"]]
-    names = {re.split(r"[\[<>=~! ]", one)[0].replace("_", "-").lower() for one in wanted}
-    assert {"pytest", "playwright", "mypy", "uv", "pip"} <= set(listed)
-    assert names.isdisjoint(listed)
-    assert {"onnxruntime", "h11", "mecab-python3", "click"}.isdisjoint(listed), "needed by those"
 
 
 def test_no_secret_is_in_a_file() -> None:

@@ -17,8 +17,13 @@ CAPTIONS, PARTIALS = (str(ROOT / "tests" / "samples" / f"{name}.jsonl") for name
 
 
 CASES = [
-    ("web", ["replay", CAPTIONS, "--web", "--port", "0"], "--web", "starlette"),
-    ("web", ["replay", CAPTIONS, "--set", "metrics.listen=0"], "metrics.listen", "starlette"),
+    ("llm", ["replay", PARTIALS, "--to", "German", "--model", "captions"], "the language model captions",
+     "llama_cpp"),
+    ("llm", ["replay", PARTIALS, "--to", "German", "--model", "mine.gguf"], "the language model mine.gguf",
+     "llama_cpp"),
+    ("llm", ["replay", PARTIALS, "--to", "Portuguese", "--set", "translate.accept=near-0.4"], "the rule near-N",
+     "llama_cpp"),
+    ("llm", ["model", "assemble", "--adapter", "adapter.gguf"], "assembling a model", "llama_cpp"),
     ("azure", ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
      "the recogniser azure", "azure.cognitiveservices.speech"),
     ("vosk", ["file", "talk.wav", "--recognizer", "vosk"], "the recogniser vosk", "vosk"),
@@ -27,7 +32,7 @@ CASES = [
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
     ("train", ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"], "training", "peft"),
 ]  # fmt: skip
-REPLAY = ["replay", CAPTIONS, "--srt", "talk.srt"]
+REPLAY = ["replay", PARTIALS, "--to", "Portuguese", "--srt", "talk.srt"]
 
 # Loads the program where no extra is installed, and forks for each run of it. The process that this one is
 # forked from has loaded what may import them.
@@ -82,13 +87,13 @@ def runs(folder: Path) -> list[tuple[int, str]]:
 def test_a_missing_extra_is_named_with_how_to_install_it(runs: list[tuple[int, str]], number: int) -> None:
     extra, _, who, package = CASES[number]
     # Only to the pip of this environment is surtitle installed, whatever it came from.
-    install = f"{sys.executable} -m pip install 'surtitle[{extra}]'"
+    install = "make llm" if extra == "llm" else f"{sys.executable} -m pip install 'surtitle[{extra}]'"
     sentence = f"{who} needs the package {package}; install it with: {install}"
     code, complaints = runs[number]
     assert (code, complaints.strip().splitlines()) == (2, [f"surtitle: {sentence}"])
 
 
-def test_what_needs_no_extra_goes_without_any(runs: list[tuple[int, str]], folder: Path) -> None:
+def test_firefoxs_models_translate_without_any_extra(runs: list[tuple[int, str]], folder: Path) -> None:
     assert runs[-1] == (0, "")
     assert (folder / "talk.srt").read_text()
 
