@@ -48,8 +48,11 @@ def record(folder: Path) -> list[Frame]:
     isolated = [f"PATH={os.environ['PATH']}", f"HOME={folder / 'home'}", "LANG=C.UTF-8", f"PS1={PROMPT}"]
     shell = ["env", "-i", *isolated, "TERM=screen-256color", "bash", "--norc", "--noprofile"]
     tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "-c", str(folder), *shell)
-    began, frames = time.monotonic(), list[Frame]()
+    frames = list[Frame]()
     try:
+        while PROMPT.rstrip() not in tmux("capture-pane", "-p"):
+            time.sleep(LOOK_S)
+        began = time.monotonic()
         for command in COMMANDS:
             tmux("send-keys", "-l", command)
             tmux("send-keys", "Enter")
@@ -97,6 +100,20 @@ def spelled(line: str, row: int) -> str:
     return f'<text y="{EDGE + (row + 1) * HEIGHT}">{"".join(pieces)}'
 
 
+def blinking(spans: list[tuple[float, float]], end_s: float) -> str:
+    """The animation that shows a text in its spans of time, over and over."""
+    states = [(0.0, "hidden")]
+    for began, ended in spans:
+        states += [(began / end_s, "visible"), (ended / end_s, "hidden")]
+    steps = dict(states)  # of two at the same time, the later one
+    steps.pop(1.0, None)
+    times, values = ";".join(f"{time:.4f}".rstrip("0").rstrip(".") for time in steps), ";".join(steps.values())
+    return (
+        f'<animate attributeName="visibility" calcMode="discrete" keyTimes="{times}" values="{values}" '
+        f'dur="{end_s:.1f}s" repeatCount="indefinite"/>'
+    )
+
+
 def drawn(frames: list[Frame]) -> str:
     """The whole SVG."""
     end_s = frames[-1].began_s + REST_S
@@ -104,19 +121,12 @@ def drawn(frames: list[Frame]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
         'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="14" fill="#d9d9d9">',
-        f'<rect width="100%" height="100%" rx="8" fill="#1e1e1e"><animate id="t" attributeName="x" from="0" '
-        f'to="0" dur="{end_s:.1f}s" begin="0s;t.end"/></rect>',
+        '<rect width="100%" height="100%" rx="8" fill="#1e1e1e"/>',
     ]
     for row, text, spans in lines(frames, end_s):
         # Without animation the end is seen.
-        stays = spans[-1][1] == end_s
-        shown = "".join(
-            f'<set attributeName="visibility" to="visible" begin="t.begin+{one:.1f}s" dur="{other - one:.1f}s"/>'
-            for one, other in spans
-        )
-        hidden = f'<set attributeName="visibility" to="hidden" begin="t.begin" dur="{spans[0][0]:.1f}s"/>'
-        parts.append(spelled(text, row).replace("<text", "<text" if stays else '<text visibility="hidden"', 1))
-        parts.append((hidden if stays and spans[0][0] > 0 else "") + shown + "</text>")
+        look = "" if spans[-1][1] == end_s else ' visibility="hidden"'
+        parts.append(spelled(text, row).replace("<text", f"<text{look}", 1) + blinking(spans, end_s) + "</text>")
     return "\n".join([*parts, "</svg>\n"])
 
 
