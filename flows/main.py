@@ -22,6 +22,7 @@ def main() -> NoReturn:
     if is_heeded:
         signal.signal(signal.SIGINT, _end_at_once)
     from flows.cli.app import main as run
+    from flows.running.interrupts import ENDING
 
     try:
         if is_heeded:
@@ -32,7 +33,7 @@ def main() -> NoReturn:
         end_interrupted()
     finally:
         # Everything is done and reported: an interrupt now would only change the exit code.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
 
 

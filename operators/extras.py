@@ -1,12 +1,12 @@
 """Optional dependencies (extras), with clear errors when one is missing, and imports at first use."""
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 from operators.errors import UsageError
@@ -40,12 +40,21 @@ def installing(*names: str) -> str:
     It names this interpreter: its pip knows that surtitle is installed, also from a checkout or a file, and
     looks only for the packages of the extra. Another pip would look for surtitle, and may find a stranger's.
     """
-    here = os.path.relpath(sys.executable)
-    python = sys.executable if here.startswith(os.pardir) else here
-    python = shlex.quote(python)
+    path = Path(sys.executable)
+    with suppress(ValueError):
+        path = path.relative_to(Path.cwd())
+    python = _quoted(str(path))
     # An environment that uv made has none.
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
-    return f"{pip} 'surtitle[{','.join(names)}]'"
+    wanted = f"surtitle[{','.join(names)}]"
+    return f"{pip} {_quoted(wanted)}"
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell. Those of Windows have no single quotation marks in common."""
+    if sys.platform != "win32":
+        return shlex.quote(word)
+    return f'"{word}"' if {*" ,[]()&"} & {*word} else word
 
 
 def missing(extra: Extra) -> str | None:

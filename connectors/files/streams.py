@@ -1,5 +1,6 @@
 """The standard streams of this process: those it was started without, and output that cannot be written."""
 
+import io
 import os
 import sys
 
@@ -9,6 +10,11 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 def prepare_streams() -> None:
     """Make sure that there are standard streams, and that native code has its own standard error."""
     open_absent_streams()
+    if sys.platform == "win32" and "PYTHONIOENCODING" not in os.environ:
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            # A file or a pipe would get the code page of the system, which has no letters of most languages.
+            if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+                stream.reconfigure(encoding="utf-8")
     part_stderr()
 
 
