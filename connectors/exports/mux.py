@@ -242,9 +242,8 @@ def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s
         while command.process.poll() is None:
             if stop.wait(_WAIT_S):
                 return False
-            times = re.findall(
-                rb"out_time_us=(\d+)", b"".join(iter(lambda: output.read(2**15, 0) or b"", b""))
-            )
+            told = b"".join(iter(lambda: output.read(2**15, 0) or b"", b""))
+            times = re.findall(rb"out_time_us=(\d+)", told)
             if times and length_s:
                 progress(what, min(1.0, int(times[-1]) / 1e6 / length_s))
             _check(command)

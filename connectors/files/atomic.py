@@ -74,10 +74,13 @@ def atomic_file(path: Path, *, is_secret: bool = False) -> Iterator[BinaryIO]:
 
 def replace(made: Path, target: Path) -> None:
     """Give a file its name. On Windows, wait for up to a second for those who have the old file open."""
-    for wait_s in (0.05, 0.25, 0.7) if sys.platform == "win32" else ():
+    waits_s = [0.7, 0.25, 0.05] if sys.platform == "win32" else []
+    while True:
         try:
             made.replace(target)
-            return
         except PermissionError:
-            time.sleep(wait_s)
-    made.replace(target)
+            if not waits_s:
+                raise
+            time.sleep(waits_s.pop())
+        else:
+            return

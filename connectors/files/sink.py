@@ -69,10 +69,8 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         if self._file is not None:
             return
         number = inherited(self.path)
-        if number is None:
-            file = open_to_write(self.path, at_end=self._is_written_at_end)
-        else:
-            file = os.dup(number)
+        at_end = self._is_written_at_end
+        file = open_to_write(self.path, at_end=at_end) if number is None else os.dup(number)
         try:
             self._is_regular = number is None and stat.S_ISREG(os.fstat(file).st_mode)
             if self._is_regular:

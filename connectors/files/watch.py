@@ -68,9 +68,9 @@ class OutputWatch:
     def close(self) -> None:
         """Unlock the files; if the run has not begun, remove those created for it."""
         for path in self._created:
-            # As long as the file is locked, no other run can have started to write it. Windows removes no open one.
+            # As long as the file is locked, no other run can have started to write it.
             if sys.platform == "win32":
-                os.close(self._locked.pop(path))
+                os.close(self._locked.pop(path))  # it removes no open file
             with suppress(OSError):
                 path.unlink()
         self._created.clear()

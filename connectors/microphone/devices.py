@@ -31,8 +31,8 @@ _LATENCY_S = 0.1
 _LIST_S = 5.0
 # ALSA numbers cards in order of appearance: a microphone that was plugged in again may have another number.
 _CARD = re.compile(r"\s*\(hw:\d+,\d+\)$")
-# Windows offers each microphone through four systems, with names of 31 letters through the oldest; this is the
-# one that the others use.
+# Windows offers each microphone through four systems, of which the first cuts names after 31 letters; the
+# others use this one.
 _OF_WINDOWS = "Windows WASAPI"
 
 _lock = threading.Lock()

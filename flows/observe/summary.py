@@ -50,8 +50,8 @@ class SoundLevels:
         if self._settings.input.audio:
             return of_recording
         return (
-            "check that it is not muted, that the system's settings allow this program to use it, and whether "
-            "`surtitle devices` lists another one"
+            "check that it is not muted, that the system's settings allow this program to use it, "
+            "and whether `surtitle devices` lists another one"
         )
 
 
