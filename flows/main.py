@@ -22,7 +22,6 @@ def main() -> NoReturn:
     if is_heeded:
         signal.signal(signal.SIGINT, _end_at_once)
     from flows.cli.app import main as run
-    from flows.running.interrupts import ENDING
 
     try:
         if is_heeded:
@@ -33,8 +32,8 @@ def main() -> NoReturn:
         end_interrupted()
     finally:
         # Everything is done and reported: an interrupt now would only change the exit code.
-        for number in ENDING:
-            signal.signal(number, signal.SIG_IGN)
+        for name in {"SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"} & {*dir(signal)}:  # Windows has the last
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def end_on_interrupt() -> None:

@@ -20,8 +20,6 @@ if sys.platform == "win32":
     _HANGUP = signal.SIGBREAK
 else:
     _HANGUP = signal.SIGHUP
-#: The signals that ask for an end.
-ENDING = (signal.SIGINT, signal.SIGTERM, _HANGUP)
 # Seconds in which a main thread that is not deaf runs the handler of a signal.
 _REACTS_S = 5.0
 
@@ -57,9 +55,9 @@ class _Listener:
         self._ends_deaf = ends_deaf
         #: Whether the main thread has run a handler.
         self._is_handled = Flag()
-        self._numbers = {*ENDING}
-        if signal.getsignal(_HANGUP) is signal.SIG_IGN:
-            self._numbers.remove(_HANGUP)
+        self._numbers = {signal.SIGINT, signal.SIGTERM}
+        if signal.getsignal(_HANGUP) is not signal.SIG_IGN:
+            self._numbers.add(_HANGUP)
         self._heard, self._told = socket.socketpair()
         # The signal handler must not block.
         self._told.setblocking(False)

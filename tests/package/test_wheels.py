@@ -1,4 +1,4 @@
-"""Everything that the core depends on has a wheel on each system: nothing is compiled there (needs a network)."""
+"""Everything that the core depends on has a wheel on each system; nothing is compiled (needs a network)."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 UV = Path(sys.executable).with_name("uv")
-#: The oldest systems: glibc of Debian 12 and Ubuntu 22.04; macOS as the package of the default recogniser asks.
+#: The oldest systems: glibc as in Debian 12 and Ubuntu 22.04; macOS as the default recogniser's package asks.
 SYSTEMS = {
     "Linux, x86-64": "x86_64-manylinux_2_34",
     "Linux, Arm": "aarch64-manylinux_2_34",
@@ -24,7 +24,8 @@ def resolved(system: str, python: str, *more: str) -> "subprocess.CompletedProce
     options = ["--python-platform", SYSTEMS[system], "--python-version", python, "--only-binary", ":all:"]
     return subprocess.run(
         [UV, "--no-config", "pip", "compile", "--quiet", *options, *more, "pyproject.toml"],
-        cwd=ROOT, env=os.environ | {"MACOSX_DEPLOYMENT_TARGET": MACOS}, capture_output=True, text=True, check=False,
+        cwd=ROOT, env=os.environ | {"MACOSX_DEPLOYMENT_TARGET": MACOS}, capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
 
 
