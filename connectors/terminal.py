@@ -20,6 +20,7 @@ from typing import NamedTuple, Self, TextIO
 from typing_extensions import override
 
 from connectors.files.output import WriteError
+from connectors.files.streams import obeys_escapes
 from connectors.messages import log_event
 from connectors.view import COLUMNS, ROWS, CaptionRow, Status, encodable, roll_up, row_width, status_text
 from operators.errors import OutputError
@@ -33,8 +34,6 @@ _STATUS_INTERVAL_S = 0.1
 # Columns to the right of the status line kept free for the echo of Ctrl-C.
 _ECHO = 2
 _ERASE_LINE = "\x1b[K"
-# ENABLE_VIRTUAL_TERMINAL_PROCESSING
-_VT_PROCESSING = 4
 
 
 class Screen:
@@ -230,7 +229,7 @@ def open_screen(
         now: Seconds on a monotonic clock.
     """
     out = out or sys.stdout
-    if not is_logged and out.isatty() and os.environ.get("TERM") != "dumb" and _obeys(out):
+    if not is_logged and out.isatty() and os.environ.get("TERM") != "dumb" and obeys_escapes(out):
         return Terminal(out, columns, languages, now)
     return Screen(out, is_logged=is_logged)
 
@@ -270,19 +269,6 @@ def _styled(row: CaptionRow) -> str:
 
 def _up(rows: int) -> str:
     return f"\x1b[{rows}A" if rows else ""
-
-
-def _obeys(out: TextIO) -> bool:
-    """Whether a terminal obeys escape sequences; a console of Windows does when it is told to."""
-    if sys.platform != "win32":
-        return True
-    import ctypes
-    import msvcrt
-
-    console, mode = msvcrt.get_osfhandle(out.fileno()), ctypes.c_ulong()
-    system = ctypes.windll.kernel32
-    is_known = system.GetConsoleMode(ctypes.c_void_p(console), ctypes.byref(mode))
-    return bool(is_known and system.SetConsoleMode(ctypes.c_void_p(console), mode.value | _VT_PROCESSING))
 
 
 def _size_of(out: TextIO) -> tuple[int, int]:
