@@ -10,11 +10,11 @@ that the second run never had. Therefore they are deleted. Keys that are over le
 forever; those are deleted, too.
 """
 
-import fcntl
 import os
 import pickle
 import shutil
 import sqlite3
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +24,7 @@ import msgspec
 from bytewax.recovery import InconsistentPartitionsError, RecoveryConfig, init_db_dir
 
 from connectors.files.contents import DAMAGED
+from connectors.files.locks import lock
 from connectors.files.output import unfinished
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
@@ -87,10 +88,12 @@ class RecoveryFolder:
             self.is_resumed = path.exists()
             if not self.is_resumed:
                 self._make()
-            self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._lock = os.open(path / _NAME, os.O_RDONLY)
         except (NotADirectoryError, FileExistsError):
             raise InputError(f"{path} is not a folder: give one for --recovery, or a new name") from None
         except OSError as error:
+            if self.is_resumed and isinstance(error, FileNotFoundError):
+                raise self._unknown() from None
             raise OutputError(
                 f"{path}: snapshots cannot be stored there ({error.strerror}); choose another folder"
             ) from None
@@ -124,20 +127,18 @@ class RecoveryFolder:
 
     def _take(self) -> None:
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._lock)
         except BlockingIOError:
             raise OutputError(
                 f"{self.path}: another process is using this folder; wait for it, or give another"
             ) from None
-        if os.fstat(self._lock).st_uid != os.geteuid():
+        if sys.platform != "win32" and self.path.stat().st_uid != os.geteuid():
             # Snapshots are pickles, which can make a process do anything.
             raise InputError(f"{self.path} belongs to another user: give a folder of your own")
         try:
             there = msgspec.json.decode((self.path / _NAME).read_bytes(), type=_Identity)
         except (OSError, *DAMAGED):
-            raise InputError(
-                f"{self.path} is not a recovery folder: give another one, or one that does not exist yet"
-            ) from None
+            raise self._unknown() from None
         if there.schema != SCHEMA:
             raise InputError(
                 f"{self.path} was written by another version of surtitle (schema {there.schema}, not "
@@ -149,6 +150,11 @@ class RecoveryFolder:
                 "use the same settings to resume it, or another folder to start over"
             )
         forget_unfinished(self.path)
+
+    def _unknown(self) -> InputError:
+        return InputError(
+            f"{self.path} is not a recovery folder: give another one, or one that does not exist yet"
+        )
 
 
 def store_error(error: BaseException, config: RecoveryConfig) -> SurtitleError | None:

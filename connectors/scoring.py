@@ -5,11 +5,11 @@ dependency: unbabel-comet needs an older NumPy than surtitle, and requires PyTor
 neither matters.
 """
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +21,7 @@ from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
 from sacrebleu.utils import SACREBLEU_DIR
 
 from connectors.files.contents import DAMAGED
+from connectors.files.locks import lock
 from connectors.http.download import download
 from operators.errors import InputError, OutputError, UsageError, is_visible_file
 from operators.notifications import Progress
@@ -163,7 +164,7 @@ class Journal:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._file.fileno())
         except BlockingIOError:
             self._file.close()
             raise OutputError(
@@ -180,7 +181,7 @@ class Journal:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        if not os.fstat(self._file.fileno()).st_size:
+        if not self._file.closed and not os.fstat(self._file.fileno()).st_size:
             # A run that could not begin leaves no file behind.
             self.remove()
         self._file.close()
@@ -195,6 +196,8 @@ class Journal:
             raise self._error(error) from None
 
     def remove(self) -> None:
+        if sys.platform == "win32":
+            self._file.close()  # it removes no open file
         self.path.unlink(missing_ok=True)
 
     def _read(self, result_type: type) -> list[Any]:

@@ -20,6 +20,7 @@ from typing import NamedTuple, Self, TextIO
 from typing_extensions import override
 
 from connectors.files.output import WriteError
+from connectors.files.streams import obeys_escapes
 from connectors.messages import log_event
 from connectors.view import COLUMNS, ROWS, CaptionRow, Status, encodable, roll_up, row_width, status_text
 from operators.errors import OutputError
@@ -228,7 +229,7 @@ def open_screen(
         now: Seconds on a monotonic clock.
     """
     out = out or sys.stdout
-    if not is_logged and out.isatty() and os.environ.get("TERM") != "dumb":
+    if not is_logged and out.isatty() and os.environ.get("TERM") != "dumb" and obeys_escapes(out):
         return Terminal(out, columns, languages, now)
     return Screen(out, is_logged=is_logged)
 

@@ -32,8 +32,8 @@ def main() -> NoReturn:
         end_interrupted()
     finally:
         # Everything is done and reported: an interrupt now would only change the exit code.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        for name in {"SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"} & {*dir(signal)}:  # Windows has the last
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def end_on_interrupt() -> None:

@@ -1,10 +1,9 @@
 """Optional dependencies (extras), with clear errors when one is missing, and imports at first use."""
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,18 +43,27 @@ def installing(*names: str) -> str:
     """
     if names == ("llm",) and (_ROOT / "Makefile").is_file():
         return "make llm"
-    here = os.path.relpath(sys.executable)
-    python = sys.executable if here.startswith(os.pardir) else here
-    python = shlex.quote(python)
+    path = Path(sys.executable)
+    with suppress(ValueError):
+        path = path.relative_to(Path.cwd())
+    python = _quoted(str(path))
     # An environment that uv made has none.
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
     # llama.cpp for every processor of this kind: the compiler's choice for this one alone may be wrong.
-    compiled = "CMAKE_ARGS=-DGGML_NATIVE=OFF " if "llm" in names and os.name == "posix" else ""
-    return f"{compiled}{pip} 'surtitle[{','.join(names)}]'"
+    compiled = "CMAKE_ARGS=-DGGML_NATIVE=OFF " if "llm" in names and sys.platform != "win32" else ""
+    wanted = f"surtitle[{','.join(names)}]"
+    return f"{compiled}{pip} {_quoted(wanted)}"
 
 
 #: The checkout, where surtitle runs from one.
 _ROOT = Path(__file__).parent.parent
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell. Those of Windows have no single quotation marks in common."""
+    if sys.platform != "win32":
+        return shlex.quote(word)
+    return f'"{word}"' if {*" ,[]()&"} & {*word} else word
 
 
 def missing(extra: Extra) -> str | None:

@@ -4,11 +4,11 @@ It parses foreign bytes in C: a file that crashes it or asks for gigabytes ends 
 """
 
 import re
-import resource
 import secrets
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from subprocess import DEVNULL
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from operators.extras import EXTRAS, missing, require_extra
@@ -24,6 +24,12 @@ from operators.extras import EXTRAS, missing, require_extra
 #: Bytes that FFmpeg may allocate, on Linux. The index of a day of sound takes a tenth.
 MEMORY_LIMIT = 2**30
 _END_S = 2.0
+# Ctrl-C is for this process, which then ends that one.
+_APART: dict[str, Any]
+if sys.platform == "win32":
+    _APART = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+else:
+    _APART = {"start_new_session": True}
 # Seconds without data from an address, and for its first connection.
 _TIMEOUT_S = 30
 _REMARK = re.compile(r"(?:\[[^]]* @ [^]]*\] )*\[(\w+)\] (.*)")
@@ -111,15 +117,17 @@ class Ffmpeg:
         *, limit: int | None = MEMORY_LIMIT, folder: str | None = None,
     ) -> None:  # fmt: skip
         general = ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "repeat+level+info"]
-        self.process = subprocess.Popen(
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
             [program(), *general, *arguments],
             stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
-            start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+            **_APART,
         )
-        if limit is not None and hasattr(resource, "prlimit"):
+        if limit is not None and sys.platform == "linux":
+            import resource
+
             with suppress(OSError):
                 resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (limit, limit))
         if isinstance(stdin, bytes) and self.process.stdin is not None:

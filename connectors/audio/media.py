@@ -1,7 +1,6 @@
 """Decodes what libsndfile cannot read with FFmpeg: videos, m4a, standard input, addresses."""
 
 import os
-import select
 import stat
 import sys
 import threading
@@ -16,6 +15,7 @@ import numpy as np
 
 from connectors.audio import ffmpeg
 from connectors.audio.ffmpeg import Ffmpeg, Header, MediaError, Stream
+from connectors.audio.pipe import PipeReader
 from connectors.audio.recording import STANDARD_INPUT, shown
 from operators.addresses import is_address, parts_of
 from operators.errors import InputError, UsageError
@@ -23,7 +23,7 @@ from operators.events import SAMPLE_RATE
 from operators.languages import is_language, language
 from operators.sound import mono
 
-_POLL_MS = 200
+_POLL_S = 0.2
 # Seconds without sound after which a broadcast is lost: a segment of HLS takes up to ten seconds, and is
 # announced when it is complete; FFmpeg itself mostly gives up after 30 s, and gives a reason.
 _LIVE_TIMEOUT_S = 45.0
@@ -164,7 +164,9 @@ class MediaDecoder:
         if self._url.lower().startswith(_LIVE_SCHEMES):
             stdin = ffmpeg.concat_list(self._url)
         self._ffmpeg = Ffmpeg([*arguments, *(["-map", track] if track else []), *_OUTPUT], stdin)
-        self._finish = weakref.finalize(self, ffmpeg.end, self._ffmpeg.process)
+        assert self._ffmpeg.process.stdout is not None
+        self._output = PipeReader(self._ffmpeg.process.stdout)
+        self._finish = weakref.finalize(self, _end, self._ffmpeg, self._output)
         self._head = self._receive(_HEAD_BYTES)
         if not self._stop.is_set():
             self._ffmpeg.wait_for_header()
@@ -180,19 +182,18 @@ class MediaDecoder:
 
     def _receive(self, size: int) -> bytes:
         """The next bytes of the output; none at the end, or when the run is stopped."""
-        output = self._ffmpeg.process.stdout
-        assert output is not None
-        if output.closed:
-            return b""
-        poll = select.poll()
-        poll.register(output, select.POLLIN)
         deadline = time.monotonic() + _LIVE_TIMEOUT_S
-        while not poll.poll(_POLL_MS):
+        while (block := self._output.read(size, _POLL_S)) is None:
             if self._is_live and time.monotonic() > deadline:
                 self._ffmpeg.process.kill()
             if self._stop.is_set():
                 return b""
-        return os.read(output.fileno(), size)
+        return block
+
+
+def _end(decoding: Ffmpeg, output: PipeReader) -> None:
+    decoding.end()
+    output.close()
 
 
 def _check(recording: str, *, is_live: bool) -> None:
@@ -218,8 +219,11 @@ def _url(recording: str) -> str:
         return recording
     if recording != STANDARD_INPUT:
         return f"file:{Path(recording).absolute()}"
-    # The index of a file may be at its end.
-    return "file:/dev/fd/0" if stat.S_ISREG(os.fstat(0).st_mode) else "pipe:0"
+    if sys.platform == "win32" or not stat.S_ISREG(os.fstat(0).st_mode):
+        return "pipe:0"
+    # The index of a file may be at its end. On macOS, it is opened where it was last read.
+    os.lseek(0, 0, os.SEEK_SET)
+    return "file:/dev/fd/0"
 
 
 def _find_track(header: Header, choice: TrackChoice) -> Stream:

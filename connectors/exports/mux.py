@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -13,7 +15,8 @@ from typing import NamedTuple
 
 from connectors.audio import ffmpeg
 from connectors.audio.ffmpeg import MEMORY_LIMIT, Ffmpeg, Header, MediaError, Stream
-from connectors.files.atomic import write_atomically
+from connectors.audio.pipe import PipeReader
+from connectors.files.atomic import replace, write_atomically
 from connectors.files.output import WriteError, unfinished
 from connectors.sinks.subtitles import VTT_HEADER, vtt
 from operators.errors import InputError, OutputError, UsageError
@@ -76,6 +79,8 @@ def suffix_for(recording: Path) -> str:
 
 def font_for(one: Language) -> str:
     """The name of a font here with the letters of a language. Raises `UsageError` if there is none."""
+    if sys.platform in ("win32", "darwin"):
+        return "Arial"  # libass asks the system for letters that it lacks
     letters = {ord(letter) for letter in one.own or one.name if unicodedata.category(letter)[0] in "LM"}
     pattern = f"sans-serif:lang={one.code}:charset={' '.join(f'{letter:x}' for letter in letters)}"
     try:
@@ -144,7 +149,7 @@ def mux(
         if not is_whole:
             return None
         # A link stays a link.
-        unready.replace(os.path.realpath(into))
+        replace(unready, Path(os.path.realpath(into)))
         return MuxReport(tuple(_left_out(header, container)), command.damaged)
     except MediaError as error:
         raise (OutputError if error.remedy == "check the disk" else InputError)(
@@ -222,7 +227,7 @@ def _attached(recording: Path, cover: Stream, number: int, folder: Path) -> list
 
 def _burning(burnt: Subtitles, number: int, folder: Path) -> list[str]:
     # In a filter's arguments, a path would have to be quoted twice.
-    (folder / "burnt.srt").symlink_to(burnt.path.absolute())
+    shutil.copyfile(burnt.path, folder / "burnt.srt")
     style = _STYLE.format(font_for(burnt.language))
     even = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
     drawn = [f"-filter:{number}", f"{even},subtitles=filename=burnt.srt:force_style='{style}'"]
@@ -231,14 +236,14 @@ def _burning(burnt: Subtitles, number: int, folder: Path) -> list[str]:
 
 def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s: float | None) -> bool:
     """Wait for its end; whether it came. Raises `MediaError` if nothing was made."""
-    output = command.process.stdout
-    assert output is not None
-    os.set_blocking(output.fileno(), False)
+    assert command.process.stdout is not None
+    output = PipeReader(command.process.stdout)
     try:
         while command.process.poll() is None:
             if stop.wait(_WAIT_S):
                 return False
-            times = re.findall(rb"out_time_us=(\d+)", output.read() or b"")
+            told = b"".join(iter(lambda: output.read(2**15, 0) or b"", b""))
+            times = re.findall(rb"out_time_us=(\d+)", told)
             if times and length_s:
                 progress(what, min(1.0, int(times[-1]) / 1e6 / length_s))
             _check(command)
@@ -248,6 +253,7 @@ def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s
             raise command.reason()
     finally:
         command.end()
+        output.close()
     return True
 
 

@@ -21,6 +21,8 @@ from operators.subtitles.writer import Columns, SubtitleWriter
 # Bytes that a room's name may take in the name of its files, of the 255 that file systems allow.
 _MAX_NAME_BYTES = 150
 _NOT_IN_NAMES = re.compile(r"[^\w .,()+=@-]")
+# On Windows, devices, whatever follows the first full stop.
+_DEVICES = re.compile(r"(CON|PRN|AUX|NUL|(COM|LPT)\d) *(\.|$)", re.IGNORECASE)
 #: Files of a room with captions in one language.
 FILES = 2
 # A caption that comes after the end of its room is added to what its file holds.
@@ -76,7 +78,9 @@ def file_name(stream: str) -> str:
     name, _, unique = stream.rpartition(".")
     plain = _NOT_IN_NAMES.sub("_", name).lstrip(". ")
     short = plain.encode()[:_MAX_NAME_BYTES].decode(errors="ignore").rstrip()
-    return f"{short or 'room'}.{_NOT_IN_NAMES.sub('_', unique)}"
+    if not short or _DEVICES.match(short):
+        short = f"room {short}".rstrip()
+    return f"{short}.{_NOT_IN_NAMES.sub('_', unique)}"
 
 
 class _RoomFile:

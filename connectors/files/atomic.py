@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -64,8 +65,22 @@ def atomic_file(path: Path, *, is_secret: bool = False) -> Iterator[BinaryIO]:
                 yield file
             if is_there and not is_secret:
                 own.chmod(stat.S_IMODE(target.stat().st_mode))
-            own.replace(target)
+            replace(own, target)
         finally:
             own.unlink(missing_ok=True)
     except OSError as error:
         raise WriteError(path, error) from None
+
+
+def replace(made: Path, target: Path) -> None:
+    """Give a file its name. On Windows, wait for up to a second for those who have the old file open."""
+    waits_s = [0.7, 0.25, 0.05] if sys.platform == "win32" else []
+    while True:
+        try:
+            made.replace(target)
+        except PermissionError:
+            if not waits_s:
+                raise
+            time.sleep(waits_s.pop())
+        else:
+            return

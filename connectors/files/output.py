@@ -67,7 +67,7 @@ def inherited(path: Path) -> int | None:
 
     Others may write to the file behind it: opening it again would overwrite it from the start.
     """
-    name = _DESCRIPTOR.fullmatch(str(path))
+    name = _DESCRIPTOR.fullmatch(path.as_posix())
     if name is None:
         return None
     number = int(name[1]) if name[1] else _STANDARD[path.name]
@@ -78,13 +78,16 @@ def inherited(path: Path) -> int | None:
         return number
 
 
-def open_to_write(path: Path) -> int:
-    """Open a file to write at its end, creating it if necessary, and return its descriptor.
+def open_to_write(path: Path, *, at_end: bool = True) -> int:
+    """Open a file to write always at its end or anywhere, creating it if necessary; returns its descriptor.
 
     Raises:
         OSError: with ``ENXIO`` for a pipe that nobody reads: waiting for a reader could last for ever.
     """
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if at_end else 0)
+    if sys.platform == "win32":
+        return os.open(path, flags | os.O_BINARY, 0o666)
+    file = os.open(path, flags | os.O_NONBLOCK, 0o666)
     os.set_blocking(file, True)
     return file
 

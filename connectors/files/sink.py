@@ -38,6 +38,8 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
     ``state`` says how much of the file is kept; the other arguments are those of `FileSink`.
     """
 
+    _is_written_at_end = True
+
     def __init__(
         self,
         path: Path,
@@ -67,7 +69,8 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
         if self._file is not None:
             return
         number = inherited(self.path)
-        file = open_to_write(self.path) if number is None else os.dup(number)
+        at_end = self._is_written_at_end
+        file = open_to_write(self.path, at_end=at_end) if number is None else os.dup(number)
         try:
             self._is_regular = number is None and stat.S_ISREG(os.fstat(file).st_mode)
             if self._is_regular:
@@ -134,11 +137,12 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
 
 
 def write_all(file: int, data: bytes, at: int | None = None) -> None:
-    """Write all of the data to an open file, at its end or at an offset."""
+    """Write all of the data to an open file, where it was written last or at an offset."""
+    if at is not None:
+        os.lseek(file, at, os.SEEK_SET)
     left = memoryview(data)
     while left:
-        count = os.write(file, left) if at is None else os.pwrite(file, left, at + len(data) - len(left))
-        left = left[count:]
+        left = left[os.write(file, left) :]
 
 
 class FileSink(FixedPartitionedSink[T, FileState], Generic[T]):

@@ -1,15 +1,45 @@
 """The standard streams of this process: those it was started without, and output that cannot be written."""
 
+import io
 import os
 import sys
+from typing import TextIO
 
+# ENABLE_VIRTUAL_TERMINAL_PROCESSING
+_VT_PROCESSING = 4
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def prepare_streams() -> None:
     """Make sure that there are standard streams, and that native code has its own standard error."""
     open_absent_streams()
+    if sys.platform == "win32":
+        _prepare_windows()
     part_stderr()
+
+
+def _prepare_windows() -> None:
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if stream.isatty():
+            # Of input, the flag means something else. Rich obeys what it finds.
+            if stream is not sys.stdin:
+                obeys_escapes(stream)
+        elif isinstance(stream, io.TextIOWrapper) and "PYTHONIOENCODING" not in os.environ:
+            # A file or a pipe would get the code page of the system, which has no letters of most languages.
+            stream.reconfigure(encoding="utf-8")
+
+
+def obeys_escapes(out: TextIO) -> bool:
+    """Whether a terminal obeys escape sequences; a console of Windows does when it is told to."""
+    if sys.platform != "win32":
+        return True
+    import ctypes
+    import msvcrt
+
+    console, mode = msvcrt.get_osfhandle(out.fileno()), ctypes.c_ulong()
+    system = ctypes.windll.kernel32
+    is_known = system.GetConsoleMode(ctypes.c_void_p(console), ctypes.byref(mode))
+    return bool(is_known and system.SetConsoleMode(ctypes.c_void_p(console), mode.value | _VT_PROCESSING))
 
 
 def part_stderr() -> None:

@@ -1,12 +1,13 @@
 """The output files of a run: locked against other runs, and what they lack."""
 
 import errno
-import fcntl
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from connectors.files.locks import lock
 from connectors.files.output import WriteError, inherited, open_to_write
 from operators.notifications import Missing, OutputChanged
 
@@ -38,7 +39,7 @@ class OutputWatch:
         is_new = not path.exists()
         try:
             self._locked[path] = file = open_to_write(path)
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file)
         except BlockingIOError:
             busy = OSError(errno.EBUSY, "another run is writing to it; give each run its own files")
             raise WriteError(path, busy) from None
@@ -68,6 +69,8 @@ class OutputWatch:
         """Unlock the files; if the run has not begun, remove those created for it."""
         for path in self._created:
             # As long as the file is locked, no other run can have started to write it.
+            if sys.platform == "win32":
+                os.close(self._locked.pop(path))  # it removes no open file
             with suppress(OSError):
                 path.unlink()
         self._created.clear()

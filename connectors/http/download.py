@@ -88,6 +88,7 @@ def _append(url: str, path: Path, before: int, what: str, progress: Progress, ma
         while block := answer.read1(BLOCK_BYTES):
             file.write(block)
             if file.tell() > max_bytes:
+                file.close()
                 path.unlink()
                 raise ServerError(f"sends more than {max_bytes / 1e6:.0f} MB, too much for this file")
             progress(what, min(file.tell() / size, 1.0) if size else None)

@@ -1,9 +1,8 @@
 """What a server takes from the system: a listening socket, and open files, of which each viewer takes one."""
 
 import contextlib
-import os
-import resource
 import socket
+import sys
 
 from operators.errors import OutputError, UsageError
 
@@ -24,8 +23,9 @@ def listen(host: str, port: int, *, what: str, instead: str, backlog: int) -> so
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         listener = socket.create_server((host, port), family=found[0][0], backlog=backlog)
     except (OSError, UnicodeError) as error:
-        known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
-        reason = os.strerror(known) if known else "there is no such name or address"
+        known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.strerror
+        # Python adds the address.
+        reason = known.partition(" (while ")[0] if known else "there is no such name or address"
         raise OutputError(f"{what} cannot be served at {host}:{port}: {reason}; {instead}") from None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     return listener
@@ -61,15 +61,7 @@ def max_sockets(wanted: int, share: int, files: int = 0) -> int:
         UsageError: when the system permits too few open files for those of the rooms.
     """
     reserved = _RUN_FILES + files
-    # The process's limit is raised as far as the system permits.
-    allowed, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed != resource.RLIM_INFINITY and allowed < wanted + reserved:
-        more = wanted + reserved if hard == resource.RLIM_INFINITY else min(wanted + reserved, hard)
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
-            allowed = more
-    else:
-        allowed = wanted + reserved
+    allowed = _allowed_files(wanted + reserved)
     if files and allowed - allowed // share < files + _LEAST_RUN_FILES:
         needed = (files + _LEAST_RUN_FILES) * share // (share - 1) + 1
         raise UsageError(
@@ -77,3 +69,19 @@ def max_sockets(wanted: int, share: int, files: int = 0) -> int:
             f"raise that limit (ulimit -n {needed}), lower translate.rooms, or leave out rooms.folder"
         )
     return max(1, min(wanted, max(allowed - reserved, allowed // share)))
+
+
+def _allowed_files(wanted: int) -> int:
+    """How many of the wanted files may be open; the limit is raised as far as the system permits."""
+    if sys.platform == "win32":
+        return wanted  # there, a socket is no file
+    import resource
+
+    allowed, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY or allowed >= wanted:
+        return wanted
+    more = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+        return more
+    return allowed

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -43,6 +44,8 @@ def core_quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self
 
 def others_s() -> float:
     """CPU seconds of all other processes since a fixed time in the past; 0 if unknown."""
+    if sys.platform == "win32":
+        return 0.0
     try:
         user, nice, system, _idle, _wait, irq, soft, steal, *_ = map(
             int, _lines(Path("/proc/stat"))[0].split()[1:]

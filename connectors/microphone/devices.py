@@ -31,6 +31,9 @@ _LATENCY_S = 0.1
 _LIST_S = 5.0
 # ALSA numbers cards in order of appearance: a microphone that was plugged in again may have another number.
 _CARD = re.compile(r"\s*\(hw:\d+,\d+\)$")
+# Windows offers each microphone through four systems, of which the first cuts names after 31 letters; the
+# others use this one.
+_OF_WINDOWS = "Windows WASAPI"
 
 _lock = threading.Lock()
 _open_streams: set["InputStream"] = set()
@@ -64,18 +67,20 @@ def list_devices() -> list[InputDevice]:
         # -1 if there is none.
         named = sound.default.device[0]
         defaults = [named, *(int(host["default_input_device"]) for host in hosts)]
-    default = next((index for index in defaults if isinstance(index, int) and index >= 0), -1)
+    names = [str(hosts[device["hostapi"]]["name"]) for device in found]
+    recorded = [index for index, device in enumerate(found) if device["max_input_channels"] > 0]
+    recorded = [index for index in recorded if names[index] == _OF_WINDOWS] or recorded
+    default = next((index for index in defaults if index in recorded), -1)
     microphones = [
         InputDevice(
             index=index,
-            name=str(device["name"]),
-            host=str(hosts[device["hostapi"]]["name"]),
-            channels=int(device["max_input_channels"]),
-            rate=round(device["default_samplerate"]),
+            name=str(found[index]["name"]),
+            host=names[index],
+            channels=int(found[index]["max_input_channels"]),
+            rate=round(found[index]["default_samplerate"]),
             is_default=index == default,
         )
-        for index, device in enumerate(found)
-        if device["max_input_channels"] > 0
+        for index in recorded
     ]
     return microphones + [
         InputDevice(index=index, name=name, host="PulseAudio", channels=1, rate=SAMPLE_RATE, monitor=source)

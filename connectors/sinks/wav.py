@@ -1,7 +1,6 @@
 """Writes a stream's audio to a WAV file."""
 
 import errno
-import fcntl
 import os
 import struct
 from pathlib import Path
@@ -32,6 +31,8 @@ class _WavPartition(FilePartition[AudioChunk]):
     """The file, whose header has the right sizes after each chunk."""
 
     _stream = ""
+    # Whose header is written again and again.
+    _is_written_at_end = False
 
     @override
     def append(self, file: int, record: AudioChunk) -> bool:
@@ -49,8 +50,6 @@ class _WavPartition(FilePartition[AudioChunk]):
 
     @override
     def truncate(self, file: int) -> None:
-        # A file that is only appended to could not be given another header.
-        fcntl.fcntl(file, fcntl.F_SETFL, os.O_WRONLY)
         super().truncate(file)
         if self.size:
             write_all(file, _header(self.size), 0)

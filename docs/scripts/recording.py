@@ -107,7 +107,10 @@ def blinking(spans: list[tuple[float, float]], end_s: float) -> str:
         states += [(began / end_s, "visible"), (ended / end_s, "hidden")]
     steps = dict(states)  # of two at the same time, the later one
     steps.pop(1.0, None)
-    times, values = ";".join(f"{time:.4f}".rstrip("0").rstrip(".") for time in steps), ";".join(steps.values())
+    times, values = (
+        ";".join(f"{time:.4f}".rstrip("0").rstrip(".") for time in steps),
+        ";".join(steps.values()),
+    )
     return (
         f'<animate attributeName="visibility" calcMode="discrete" keyTimes="{times}" values="{values}" '
         f'dur="{end_s:.1f}s" repeatCount="indefinite"/>'
@@ -126,7 +129,9 @@ def drawn(frames: list[Frame]) -> str:
     for row, text, spans in lines(frames, end_s):
         # Without animation the end is seen.
         look = "" if spans[-1][1] == end_s else ' visibility="hidden"'
-        parts.append(spelled(text, row).replace("<text", f"<text{look}", 1) + blinking(spans, end_s) + "</text>")
+        parts.append(
+            spelled(text, row).replace("<text", f"<text{look}", 1) + blinking(spans, end_s) + "</text>"
+        )
     return "\n".join([*parts, "</svg>\n"])
 
 

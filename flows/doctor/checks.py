@@ -249,7 +249,9 @@ def judge_sound(name: str, seconds: float, peak_dbfs: float) -> Finding:
         return Finding("warning", f"{name}: it was opened, but gave no sound", remedy)
     choose = "unmute it, or choose another one of `surtitle devices` with --device"
     if not math.isfinite(peak_dbfs):
-        return Finding("warning", f"{name}: it gives complete silence", choose)
+        # macOS gives zeros to a program that may not use the microphone.
+        allow = f"allow this program to use the microphone in the system's settings, {choose}"
+        return Finding("warning", f"{name}: it gives complete silence", allow)
     sentence = f"{name}: the loudest sound in {seconds:.0f} s had {peak_dbfs:.0f} dBFS"
     if peak_dbfs < _MUTED:
         return Finding("warning", f"{sentence}, which is silence", choose)

@@ -49,7 +49,10 @@ class SoundLevels:
     def _remedy(self, of_recording: str) -> str:
         if self._settings.input.audio:
             return of_recording
-        return "check that it is not muted, and whether `surtitle devices` lists another one"
+        return (
+            "check that it is not muted, that the system's settings allow this program to use it, "
+            "and whether `surtitle devices` lists another one"
+        )
 
 
 def _source(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP set a flag, whatever the main thread is doing.
+"""Ctrl-C, SIGTERM and SIGHUP, which Windows calls SIGBREAK, set a flag, whatever the main thread is doing.
 
 Python runs the handler of a signal on the main thread, between two instructions. While that thread waits in
 native code, for a lock or for another process, the handler has to wait, too, unless the signal interrupts the
@@ -8,12 +8,18 @@ wait. A signal just before the wait does not interrupt it. Therefore a separate 
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event as Flag
 from types import FrameType
 
+# What the end of a terminal sends.
+if sys.platform == "win32":
+    _HANGUP = signal.SIGBREAK
+else:
+    _HANGUP = signal.SIGHUP
 # Seconds in which a main thread that is not deaf runs the handler of a signal.
 _REACTS_S = 5.0
 
@@ -50,8 +56,8 @@ class _Listener:
         #: Whether the main thread has run a handler.
         self._is_handled = Flag()
         self._numbers = {signal.SIGINT, signal.SIGTERM}
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            self._numbers.add(signal.SIGHUP)
+        if signal.getsignal(_HANGUP) is not signal.SIG_IGN:
+            self._numbers.add(_HANGUP)
         self._heard, self._told = socket.socketpair()
         # The signal handler must not block.
         self._told.setblocking(False)
@@ -77,7 +83,7 @@ class _Listener:
                 self._interrupt(number[0])
 
     def _interrupt(self, number: int) -> None:
-        if self._stop.is_set() and number != signal.SIGHUP:
+        if self._stop.is_set() and number != _HANGUP:
             if os.isatty(1):
                 os.write(1, b"\r\n")  # keep the text in front of the cursor
             os._exit(128 + number)  # second request: do not even wait for the sinks

@@ -1,6 +1,7 @@
 """Models in ONNX Runtime: their graphs, the merged decoder among them, and what is said of them in JSON."""
 
 import ctypes
+import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
@@ -110,8 +111,9 @@ class OnnxGraph:
 
 def _return_memory() -> None:
     """Give the system back what loading a graph took: glibc keeps it for later otherwise."""
-    with suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class MergedDecoder(OnnxGraph):

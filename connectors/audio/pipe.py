@@ -1,0 +1,48 @@
+"""Reads the output of another process, without waiting longer than one wants to."""
+
+from contextlib import suppress
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO
+
+_BLOCK_BYTES = 2**15
+
+
+class PipeReader:
+    """Reads a pipe on a thread, at most two blocks ahead: Windows cannot wait for a pipe for a limited time.
+
+    The pipe is closed at its end, or after `close`, which goes with the end of the process.
+    """
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._blocks = Queue[bytes](2)
+        self._rest = b""
+        self._is_over = False
+        Thread(target=self._read, name="pipe", daemon=True).start()
+
+    def read(self, size: int, timeout_s: float) -> bytes | None:
+        """At most ``size`` bytes; none of them at the end, and None if none have come in time."""
+        if not self._rest and not self._is_over:
+            try:
+                self._rest = self._blocks.get(timeout=timeout_s)
+            except Empty:
+                return None
+            self._is_over = not self._rest
+        block, self._rest = self._rest[:size], self._rest[size:]
+        return block
+
+    def close(self) -> None:
+        """Read no more; may be called more than once."""
+        self._rest, self._is_over = b"", True
+        # The thread may be waiting for a place.
+        with suppress(Empty):
+            while True:
+                self._blocks.get_nowait()
+
+    def _read(self) -> None:
+        # A closed pipe is a ValueError.
+        with self._pipe as pipe, suppress(OSError, ValueError):
+            while (block := pipe.read(_BLOCK_BYTES)) and not self._is_over:
+                self._blocks.put(block)
+        self._blocks.put(b"")
