@@ -2,15 +2,14 @@
 
 import re
 import tomllib
-from importlib.metadata import distribution
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
-from deploy.keep_runtime import needed
+from packaging.utils import NormalizedName, canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 NOTICE = (ROOT / "NOTICE").read_text()
@@ -23,6 +22,24 @@ IN_WORDS = {
     "MIT License", "BSD License", "3-Clause BSD License", "ISC License (ISCL)", "Apache Software License",
 }  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def needed(
+    name: str, extras: frozenset[str], known: set[tuple[str, frozenset[str]]]
+) -> Iterator[NormalizedName]:
+    """The names of a package and of all that it needs; ``known`` are those that were met already."""
+    if (name, extras) in known:
+        return
+    known.add((name, extras))
+    try:
+        found = distribution(name)
+    except PackageNotFoundError:
+        return  # needed on other systems
+    yield canonicalize_name(name)
+    for requirement in map(Requirement, found.requires or []):
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+            yield from needed(canonicalize_name(requirement.name), frozenset(requirement.extras), known)
 
 
 def runtime_packages() -> list[str]:

@@ -2,8 +2,8 @@
 
 .venv/bin/python docs/scripts/recording.py
 
-The checkout's last commit is cloned into an empty folder, with an empty home folder. The drawing runs without scripts
-(SMIL), also as an image on a page; a viewer without animation sees the end.
+The checkout's last commit is cloned into an empty folder, with an empty home folder. It moves without
+scripts (SMIL), also as an image on a page; a viewer without animation sees the end.
 """
 
 import os
@@ -107,10 +107,8 @@ def blinking(spans: list[tuple[float, float]], end_s: float) -> str:
         states += [(began / end_s, "visible"), (ended / end_s, "hidden")]
     steps = dict(states)  # of two at the same time, the later one
     steps.pop(1.0, None)
-    times, values = (
-        ";".join(f"{time:.4f}".rstrip("0").rstrip(".") for time in steps),
-        ";".join(steps.values()),
-    )
+    times = ";".join(f"{time:.4f}".rstrip("0").rstrip(".") for time in steps)
+    values = ";".join(steps.values())
     return (
         f'<animate attributeName="visibility" calcMode="discrete" keyTimes="{times}" values="{values}" '
         f'dur="{end_s:.1f}s" repeatCount="indefinite"/>'
@@ -123,7 +121,8 @@ def drawn(frames: list[Frame]) -> str:
     width, height = COLUMNS * WIDTH + 2 * EDGE, (ROWS + 1) * HEIGHT + EDGE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
-        'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="14" fill="#d9d9d9">',
+        'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="14" '
+        'fill="#d9d9d9">',
         '<rect width="100%" height="100%" rx="8" fill="#1e1e1e"/>',
     ]
     for row, text, spans in lines(frames, end_s):
