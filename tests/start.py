@@ -1,19 +1,15 @@
 """How soon `surtitle live` hears and captions: python -m tests.start [--runs N] [--cold] [OPTION …]
 
-Starts the command in a terminal, with a virtual microphone into which sentences of the recorded reading are
-played: in one run as soon as the microphone is open, in the next one when the models are loaded. Prints the
-median seconds from the command to the open microphone, to the status line and to loaded models; from the
-first sound of a sentence to its first caption; and from the command to the caption of what was said at once.
-
-``--cold`` empties the page cache before each start, which takes root. OPTIONs are those of `surtitle live`. Needs
-PulseAudio, as the tests do, and a machine that does nothing else.
+Starts the command in a terminal, and plays sentences of the recorded reading into a virtual microphone: in
+one run as soon as that is open, in the next one when the models are loaded. Prints the median seconds, the
+least and the most. ``--cold`` empties the page cache before each start, which takes root. OPTIONs are those
+of `surtitle live`. Needs PulseAudio, as the tests do, and a machine that does nothing else.
 """
 
 import argparse
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -21,23 +17,27 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import soundfile
-import soxr
+import soxr  # type: ignore[import-untyped] # ships no stubs
 
 from operators.recognizers.moonshine import bundled_recording
 from operators.recognizers.windowed import HOP, silero
 from tests.virtual_microphone import NAME, VirtualMicrophone
 
+#: Options of `surtitle live`, unless others are given.
+USUAL = ["--to", "Portuguese"]
+#: Seconds by what they are of.
+_Figures = dict[str, float | None]
 _LOUD = 0.01
 # Hops of the voice detector without voice.
 _PAUSE = 10
 _RATE = 16_000
-# What the status line begins with: the models are there, or not yet.
-_STATUS = re.compile(rb"\[[^\x1b\]\r\n]{10}\]  \d+:\d\d")
+# The status line of a run whose models are there.
 _READY = re.compile(rb"(?:listening|speech) +\[")
 _CONTROL = re.compile(rb"\x1b\[[\d;?]*[A-Za-z]")
 
@@ -47,14 +47,11 @@ class Run:
 
     def __init__(self, microphone: VirtualMicrophone, options: list[str]) -> None:
         self.opened: float | None = None
-        self.status: float | None = None
         self.ready: float | None = None
         self.spoken: float | None = None
         self.caption: float | None = None
-        self._ears = _spawned(
-            ["parec", f"--device={NAME}.monitor", "--raw", "--format=s16le", f"--rate={_RATE}", "--channels=1",
-             "--latency-msec=10"], microphone,
-        )  # fmt: skip
+        ears = ["parec", f"--device={NAME}.monitor", "--raw", "--format=s16le", "--latency-msec=10"]
+        self._ears = _spawned([*ears, f"--rate={_RATE}", "--channels=1"], microphone)
         assert self._ears.stdout is not None
         # Until it records: what the server tells afterwards is about the program.
         os.read(self._ears.stdout.fileno(), 1)
@@ -113,8 +110,6 @@ class Run:
             except OSError:
                 return
             now, text = self._now(), _CONTROL.sub(b"", seen)
-            if self.status is None and _STATUS.search(text):
-                self.status = now
             if self.ready is None and _READY.search(text):
                 self.ready = now
             rows = re.split(rb"[\r\n]+", text)
@@ -147,11 +142,25 @@ def _sentences(folder: Path) -> list[Path]:
     return paths
 
 
-def _speak(microphone: VirtualMicrophone, run: Run, sentence: Path) -> None:
+def _figures(microphone: VirtualMicrophone, options: list[str], sentence: Path, *, at_once: bool) -> _Figures:
+    """Of one start, with the sentence spoken as soon as the microphone is open, or later."""
+    run = Run(microphone, options)
+    run.until(lambda: run.opened is not None)
+    if not at_once:
+        run.until(lambda: run.ready is not None)
+        time.sleep(1)
     microphone.play(sentence, wait=False)
     run.until(lambda: run.caption is not None)
     microphone.stop_playing()
     run.end()
+    assert run.caption is not None
+    assert run.spoken is not None
+    return {
+        "command → microphone open": run.opened,
+        "command → models loaded": run.ready,
+        "command → caption of what is said at once": run.caption if at_once else None,
+        "first sound of a sentence → its first caption": None if at_once else run.caption - run.spoken,
+    }
 
 
 def main() -> None:
@@ -159,39 +168,21 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--cold", action="store_true")
     asked, options = parser.parse_known_args()
-    options = options or ["--to", "Portuguese"]
-    moments: dict[str, list[float]] = {}
-
-    def note(what: str, moment: float | None, since: float | None = 0.0) -> None:
-        if moment is not None and since is not None:
-            moments.setdefault(what, []).append(moment - since)
-
+    found: list[_Figures] = []
     with tempfile.TemporaryDirectory(prefix="mic-") as folder:
         microphone = VirtualMicrophone(Path(folder))
         try:
-            sentences = _sentences(Path(folder))
-            for number in range(asked.runs):
-                sentence = sentences[number % len(sentences)]
-                for speaks_at_once in (False, True):
+            sentences = cycle(_sentences(Path(folder)))
+            for sentence in islice(sentences, asked.runs):
+                for at_once in (False, True):
                     if asked.cold:
                         os.sync()
                         Path("/proc/sys/vm/drop_caches").write_text("3")
-                    run = Run(microphone, options)
-                    run.until(lambda run=run: run.opened is not None)
-                    if not speaks_at_once:
-                        run.until(lambda run=run: run.ready is not None)
-                        time.sleep(1)
-                    _speak(microphone, run, sentence)
-                    note("command → microphone open", run.opened)
-                    note("command → status line", run.status)
-                    note("command → models loaded", run.ready)
-                    if speaks_at_once:
-                        note("command → caption of what is said at once", run.caption)
-                    else:
-                        note("first sound of speech → caption", run.caption, run.spoken)
+                    found.append(_figures(microphone, options or USUAL, sentence, at_once=at_once))
         finally:
             microphone.close()
-    for what, seconds in moments.items():
+    for what in found[0]:
+        seconds = [one[what] or 0.0 for one in found if one[what] is not None]
         print(f"{median(seconds):6.2f} s  {what}  ({min(seconds):.2f} to {max(seconds):.2f})")
 
 

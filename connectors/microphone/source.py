@@ -30,8 +30,9 @@ class MicrophonePosition(msgspec.Struct, frozen=True):
 class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
     """The audio of a microphone, as 16 kHz mono chunks of at most 100 ms.
 
-    The device is opened with the first batch, or before the flow by `begin`. If it disappears, the source waits until it is back, and the
-    stream's clock keeps running. After lost samples, the next chunk starts later, so the times stay correct.
+    The device is opened by `begin`, or with the first batch. If it disappears, the source waits until it is
+    back, and the stream's clock keeps running. After lost samples, the next chunk starts later, so the times
+    stay correct.
 
     Delivery: at most once. A microphone cannot be rewound: speech while nothing was recording, or after the
     snapshot, is not heard again. A resumed run continues from the position of the stream's clock at the

@@ -97,7 +97,11 @@ class RunResources:
         self.stop = Flag()
 
     def load(self, *, hears: bool = False) -> None:
-        """Load the models now instead of on first use; the recogniser's, if it ``hears``, beside the others."""
+        """Load the models now instead of on first use.
+
+        Args:
+            hears: Whether the recogniser's is needed; it is loaded beside the others.
+        """
         with ThreadPoolExecutor(1, "recognizer") as beside:
             making = beside.submit(self._make_recognizer, "") if hears else None
             if self._settings.translates:

@@ -26,7 +26,10 @@ from tests.waiting import size, until, wait_for
 
 @contextmanager
 def live(
-    microphone: VirtualMicrophone, *arguments: object, program: Sequence[object] = (SURTITLE,), stderr: int = PIPE
+    microphone: VirtualMicrophone,
+    *arguments: object,
+    program: Sequence[object] = (SURTITLE,),
+    stderr: int = PIPE,
 ) -> Iterator["subprocess.Popen[str]"]:
     """`surtitle live`, listening; it is killed if a test leaves it behind."""
     process = Program(

@@ -96,7 +96,13 @@ def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_a
 def test_viewers_are_told_of_loading_and_a_screen_is_left_to_the_line_of_progress() -> None:
     screen, viewers = SeenStatus(), SeenByViewers()
     live = StatusLine(screen, viewers)  # type: ignore[arg-type]  # all that it uses of an audience
-    for event in (LoadingBegan(), LoadingBegan(), LoadingAt("loading the model", None), LoadingEnded(), LoadingEnded()):
+    for event in (
+        LoadingBegan(),
+        LoadingBegan(),
+        LoadingAt("loading the model", None),
+        LoadingEnded(),
+        LoadingEnded(),
+    ):
         live.observe(event)
     assert viewers.states == [*["loading models"] * 3, "listening"]
     assert screen.seen == []
