@@ -4,8 +4,10 @@ from typing import Literal
 
 from operators.text import settled, word_end
 
+#: Tokens that are withheld at most while nothing of a segment is shown.
+_FIRST_K = 2
 #: What the mask withholds: exactly k tokens (the paper), at least so many to a whole word, or of these only
-#: what has not been shown before or no longer stands.
+#: what has not been shown before or no longer stands, and at most two tokens while nothing is shown.
 MaskRule = Literal["tokens", "words", "steady"]
 
 
@@ -14,7 +16,12 @@ def visible_length(pieces: tuple[str, ...], mask_k: int, before: str, rule: Mask
     if rule == "tokens":
         return len("".join(pieces[: max(0, len(pieces) - mask_k)]))
     masked = mask_tail(pieces, mask_k)
-    return masked if rule == "words" else max(masked, still_shown(before, "".join(pieces)))
+    if rule == "words":
+        return masked
+    if not before and not masked:
+        # Viewers wait for the first words.
+        return mask_tail(pieces, min(mask_k, _FIRST_K))
+    return max(masked, still_shown(before, "".join(pieces)))
 
 
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:

@@ -64,6 +64,10 @@ class SoundLost(Struct, frozen=True):
     absent_s: float = 0.0
 
 
+class SourceOpened(Struct, frozen=True):
+    """A microphone or a broadcast is heard; what comes while models are loaded waits for them."""
+
+
 class SourceChanged(Struct, frozen=True):
     """A microphone or a broadcast disappeared or came back; the next sound means that it works."""
 
@@ -156,6 +160,7 @@ Observed = (
     | ModelLoaded
     | SoundHeard
     | SoundLost
+    | SourceOpened
     | SourceChanged
     | RecordingAt
     | RecordingTruncated

@@ -22,7 +22,7 @@ from connectors.sinks.wav import WavSink
 from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
-from operators.notifications import SoundLost, SourceChanged
+from operators.notifications import SoundLost, SourceChanged, SourceOpened
 from operators.sound import peak_dbfs
 
 _ROOT = Path(__file__).parent.parent
@@ -132,10 +132,10 @@ def _listen(wav: Path, options: dict[str, Any]) -> None:
         )
         return chunk.key, chunk
 
-    def observe(event: SourceChanged | SoundLost) -> None:
+    def observe(event: SourceOpened | SourceChanged | SoundLost) -> None:
         if isinstance(event, SoundLost):
             say(lost=msgspec.to_builtins(event))
-        else:
+        elif isinstance(event, SourceChanged):
             say(tell=event.sentence)
 
     source = MicrophoneSource(stream="stage", stop=stop, observe=observe, **options)

@@ -29,19 +29,16 @@ class CaptureBuffer:
 
     Args:
         capacity_s: Seconds of audio to keep; beyond that, the oldest are dropped.
-        start: Start of the stream's clock, in 16 kHz samples.
         clock: Seconds since an arbitrary moment.
     """
 
-    def __init__(
-        self, capacity_s: float, start: int = 0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, capacity_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most_chunks = round(10 * capacity_s)
         self._clock = clock
         self._lock = threading.Lock()
         # Chunks with the positions of their first samples, and the position of the next sample.
         self._chunks: deque[tuple[int, bytearray]] = deque()
-        self._at = start
+        self._at = 0
         self._resampler: soxr.ResampleStream | None = None
         self._began: float | None = None
         # When the oldest of the recent blocks came, and how late the most punctual of them was.
@@ -52,7 +49,7 @@ class CaptureBuffer:
         #: Time by ``clock`` of the newest block from the current device; None before its first block.
         self.last: float | None = None
         self._is_new = True
-        self._continue_at(start / SAMPLE_RATE, SAMPLE_RATE, 1)
+        self._continue_at(0.0, SAMPLE_RATE, 1)
 
     def now(self) -> float:
         """Seconds on the stream's clock; 0 until the first sample arrives."""

@@ -16,6 +16,8 @@ from operators.errors import SurtitleError
 # Seconds between two checks of a device, and before the first attempt to reopen an input; the others follow
 # at growing intervals.
 _CHECK_S = _WAIT_S = 0.25
+# The same before the first samples: somebody waits to speak.
+_FIRST_CHECK_S = 0.02
 # Closing a device that is gone may hang in its driver; it is abandoned after this time.
 _CLOSE_S = 2.0
 
@@ -73,7 +75,7 @@ class Device(LiveInput):
         stream = devices.record(self._device, buffer.opened, buffer.put)
         opened, silent = time.monotonic(), 0
         # Twice in a row: after a pause of the whole process, samples may arrive just after this check.
-        while stream.is_active and silent < 2 and not stop.wait(_CHECK_S):
+        while stream.is_active and silent < 2 and not stop.wait(_CHECK_S if buffer.last else _FIRST_CHECK_S):
             last, now = buffer.last, time.monotonic()
             if last is not None:
                 on_sound()
@@ -90,6 +92,8 @@ class Capture:
         self._buffer = buffer
         self._stop = threading.Event()
         self._is_lost = False
+        # Called at the first sound.
+        self._opened: Callable[[], None] | None = None
         self._wait_s = _WAIT_S
         self._thread: threading.Thread | None = None
         #: Messages for the user about losses and returns; taken from the left.
@@ -102,9 +106,14 @@ class Capture:
         """Whether the input has come to its end, and the buffer has all of it."""
         return self._live.is_over and self._thread is not None and not self._thread.is_alive()
 
-    def start(self) -> None:
-        """Start to record; may be called more than once."""
+    def start(self, opened: Callable[[], None] | None = None) -> None:
+        """Start to record; may be called more than once.
+
+        Args:
+            opened: Called on another thread when the first sound has come.
+        """
         if self._thread is None:
+            self._opened = opened
             self._thread = threading.Thread(target=self._run, name="microphone", daemon=True)
             self._thread.start()
 
@@ -144,6 +153,9 @@ class Capture:
             return  # the next attempt may succeed
 
     def _on_sound(self) -> None:
+        if self._opened is not None:
+            self._opened()
+            self._opened = None
         if self._is_lost:
             self._is_lost, self._wait_s = False, _WAIT_S
             self.changes.append(f"the {self._live.name} is back")

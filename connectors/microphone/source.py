@@ -14,7 +14,7 @@ from connectors.microphone.devices import find_device
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.notifications import SoundLost, SourceChanged
+from operators.notifications import SoundLost, SourceChanged, SourceOpened
 
 # Maximum time before recorded samples are fetched: short compared with a chunk.
 _FETCH_S = 0.02
@@ -30,8 +30,9 @@ class MicrophonePosition(msgspec.Struct, frozen=True):
 class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
     """The audio of a microphone, as 16 kHz mono chunks of at most 100 ms.
 
-    The device is opened with the first batch. If it disappears, the source waits until it is back, and the
-    stream's clock keeps running. After lost samples, the next chunk starts later, so the times stay correct.
+    The device is opened by `begin`, or with the first batch. If it disappears, the source waits until it is
+    back, and the stream's clock keeps running. After lost samples, the next chunk starts later, so the times
+    stay correct.
 
     Delivery: at most once. A microphone cannot be rewound: speech while nothing was recording, or after the
     snapshot, is not heard again. A resumed run continues from the position of the stream's clock at the
@@ -46,7 +47,7 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         stop: When set, recorded audio is delivered and the source ends. No chunk is marked as the last one:
             the stream is not over, and the next run continues it.
         observe: Called on the flow's thread when the device or broadcast disappears or returns, and when
-            audio is lost.
+            audio is lost; after `begin` also when the first sound has come, on another thread.
 
     Raises:
         UsageError: when there is no such device, or several.
@@ -60,28 +61,32 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         device: str | int | LiveInput | None = None,
         buffer_s: float = 30.0,
         stop: threading.Event | None = None,
-        observe: Callable[[SourceChanged | SoundLost], None] = lambda _event: None,
+        observe: Callable[[SourceOpened | SourceChanged | SoundLost], None] = lambda _event: None,
     ) -> None:
         if not 1 <= buffer_s <= 600:
             raise UsageError(f"buffer_s is {buffer_s}; give a value from 1 to 600 seconds")
         self.stream = stream
         if not isinstance(device, LiveInput):
             device = Device(find_device(device), by_name=device is not None)
-        self._live = device
-        self.buffer_s = buffer_s
         self.stop = stop or threading.Event()
         self.observe = observe
-        self._buffer: CaptureBuffer | None = None
-        self._capture: Capture | None = None
+        self._buffer = CaptureBuffer(buffer_s)
+        self._capture = Capture(device, self._buffer)
+        # Where the stream's clock begins, in 16 kHz samples.
+        self._first = 0
+
+    def begin(self) -> None:
+        """Record from now on, before the flow runs; what is said meanwhile waits for it."""
+        self._capture.start(lambda: self.observe(SourceOpened()))
 
     def now(self) -> float:
         """Current time on the stream's clock, in seconds; 0 until the first sample arrives."""
-        return self._buffer.now() if self._buffer else 0.0
+        since_s = self._buffer.now()
+        return since_s and self._first / SAMPLE_RATE + since_s
 
     def close(self) -> None:
         """Release the device, for runs that end without ``stop``. May be called more than once."""
-        if self._capture is not None:
-            self._capture.close()
+        self._capture.close()
 
     @override
     def list_parts(self) -> list[str]:
@@ -91,16 +96,14 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
     def build_part(
         self, step_id: str, for_part: str, resume_state: MicrophonePosition | None
     ) -> "_MicrophonePartition":
-        at = resume_state.samples if resume_state else 0
-        self._buffer = CaptureBuffer(self.buffer_s, at)
-        self._capture = Capture(self._live, self._buffer)
-        return _MicrophonePartition(self, self._buffer, self._capture, at)
+        self._first = resume_state.samples if resume_state else 0
+        return _MicrophonePartition(self, self._buffer, self._capture, self._first)
 
 
 class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePosition]):
     def __init__(self, source: MicrophoneSource, buffer: CaptureBuffer, capture: Capture, at: int) -> None:
         self._source, self._buffer, self._capture = source, buffer, capture
-        self._position = at
+        self._first = self._position = at
         self._is_stopped = False
         self._lost = SoundLost()
 
@@ -114,7 +117,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
             self._capture.close()
         else:
             self._capture.start()
-        taken = self._buffer.take(is_over=self._is_stopped)
+        taken = [(self._first + at, pcm) for at, pcm in self._buffer.take(is_over=self._is_stopped)]
         stream = self._source.stream
         chunks = [AudioChunk(stream=stream, start_s=at / SAMPLE_RATE, pcm=pcm) for at, pcm in taken]
         if taken:

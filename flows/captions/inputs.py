@@ -49,6 +49,11 @@ class Input(NamedTuple):
         """Seconds on the clock of a stream."""
         return self.clock.at(stream) if isinstance(self.clock, LagClock) else self.now()
 
+    def begin(self) -> None:
+        """Let a microphone hear what is said while models are loaded."""
+        if isinstance(self.source, MicrophoneSource):
+            self.source.begin()
+
     def close(self) -> None:
         """Close the source at the end of the flow, because Bytewax closes none after an error."""
         if isinstance(self.source, MicrophoneSource):
@@ -78,7 +83,7 @@ def given_input(settings: Settings) -> str:
 def make_input(
     settings: Settings, observe: Observe, stop: Flag, process: Process, rooms: RoomRegistry | None = None
 ) -> Input:
-    """The input that the settings name; it is opened when the flow runs.
+    """The input that the settings name; it is opened by `begin`, or when the flow runs.
 
     Args:
         rooms: Set if rooms are the input.

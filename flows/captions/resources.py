@@ -2,6 +2,7 @@
 
 import atexit
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -90,11 +91,30 @@ class RunResources:
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
         # Of English, or None without one; empty until it is loaded.
         self._scorers: list[BoundaryScorer | None] = [] if earlier is None else earlier._scorers
+        # What `load` has made and no stream has taken.
+        self._made: list[Recognizer] = []
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
-    def load(self) -> None:
-        """Load the translation models and the boundary scorer now instead of on first use."""
+    def load(self, *, hears: bool = False) -> None:
+        """Load the models now instead of on first use.
+
+        Args:
+            hears: Whether the recogniser's is needed; it is loaded beside the others.
+        """
+        with ThreadPoolExecutor(1, "recognizer") as beside:
+            making = beside.submit(self._make_recognizer, "") if hears else None
+            if self._settings.translates:
+                self._load_translators()
+        if making is None:
+            return
+        if self._settings.input.rooms:
+            # Each room has its own; one that cannot be made would end the server at the first speaker.
+            making.result().close()
+        else:
+            self._made.append(making.result())
+
+    def _load_translators(self) -> None:
         if self._directions:
             self.service()
         is_english = any(one.source == ENGLISH for one in self._languages.directions)
@@ -110,6 +130,13 @@ class RunResources:
             return self._service
 
     def recognizer(self, stream: str) -> Recognizer:
+        """A recogniser for a stream; the first one may be that of `load`."""
+        try:
+            return self._made.pop()
+        except IndexError:
+            return self._make_recognizer(stream)
+
+    def _make_recognizer(self, stream: str) -> Recognizer:
         settings: RecognizerSettings = self._settings.recognize
         observe = self._observe
         if self._settings.finals_only and not self._settings.is_live:

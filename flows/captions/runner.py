@@ -31,6 +31,7 @@ from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
 from operators.addresses import shown
 from operators.errors import SurtitleError
+from operators.events import AudioChunk
 from operators.notifications import RunBegan
 
 
@@ -61,11 +62,9 @@ def caption(
         dataflow = build(parts)
         _check(parts)
         with parts.observers.served() as address:
-            if settings.translates:
-                parts.resources.load()
-            if settings.input.rooms:
-                # A recogniser that cannot be made would otherwise end the server at the first speaker.
-                parts.resources.recognizer("").close()
+            end.callback(parts.given.close)
+            parts.given.begin()
+            parts.resources.load(hears=parts.given.event_type is AudioChunk)
             # A progress line that keeps moving would garble the captions.
             line.end()
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.

@@ -7,6 +7,8 @@ from connectors.terminal import Screen
 from connectors.view import Status
 from flows.observe.audience import Audience
 from operators.notifications import (
+    LoadingBegan,
+    LoadingEnded,
     Observed,
     OutputChanged,
     RecognizerChanged,
@@ -60,6 +62,8 @@ class StatusLine:
         self._spoken_s = -math.inf
         self._lag_s: float | None = None
         self._overtaken = 0
+        # Models that are being loaded.
+        self._loading = 0
 
     def observe(self, event: Observed) -> None:
         with self._lock:
@@ -67,11 +71,18 @@ class StatusLine:
             status, sentence = self.status, self.sentence
         if isinstance(event, SoundHeard | SourceChanged):
             self._screen.status(status)
-            if self._audience is not None:
-                self._audience.status(status, sentence)
+        elif not isinstance(event, LoadingBegan | LoadingEnded):
+            # While models are loaded, a line of progress has the terminal.
+            return
+        if self._audience is not None:
+            self._audience.status(status, sentence)
 
     def _record(self, event: Observed) -> None:
         match event:
+            case LoadingBegan():
+                self._loading += 1
+            case LoadingEnded():
+                self._loading -= 1
             case SoundHeard(chunk, at_s):
                 self._is_absent, self._now_s = False, at_s
                 end_s = chunk.start_s + chunk.duration_s
@@ -95,6 +106,8 @@ class StatusLine:
     def status(self) -> Status:
         """The status at the last sound or source change."""
         state = "speech" if self._now_s - self._spoken_s < _SPEECH_S else "listening"
+        if self._loading:
+            state = "loading models"
         if self._is_troubled:
             state = "waiting for the recogniser"
         if self._is_absent:

@@ -2,13 +2,14 @@
 
 import logging
 import sys
+from threading import RLock
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from connectors.messages import log_event
 from operators.errors import printable
-from operators.notifications import LoadingAt, Observed, RecordingAt
+from operators.notifications import LoadingAt, Observed, RecordingAt, SourceOpened
 
 
 class ProgressLine:
@@ -24,7 +25,8 @@ class ProgressLine:
         )
         self._captions = captions
         self._task: TaskID | None = None
-        self._what = ""
+        self._what = self._hears = ""
+        self._lock = RLock()
 
     def __enter__(self) -> "ProgressLine":
         return self
@@ -34,19 +36,26 @@ class ProgressLine:
 
     def doing(self, what: str, fraction: float | None) -> None:
         """``fraction`` is the part that is done, 0 to 1; None if unknown."""
-        if what != self._what:
-            self.end()
-            log_event("progress", what, level=logging.INFO)
-            self._progress.start()
-            self._task = self._progress.add_task(printable(what), total=None if fraction is None else 1.0)
-            self._what = what
-        if self._task is not None and fraction is not None:
-            self._progress.update(self._task, completed=fraction)
-            if fraction >= 1.0:
+        with self._lock:
+            if what != self._what:
                 self.end()
+                log_event("progress", what, level=logging.INFO)
+                self._progress.start()
+                total = None if fraction is None else 1.0
+                self._task = self._progress.add_task(printable(self._hears + what), total=total)
+                self._what = what
+            if self._task is not None and fraction is not None:
+                self._progress.update(self._task, completed=fraction)
+                if fraction >= 1.0:
+                    self.end()
 
     def observe(self, event: Observed) -> None:
         match event:
+            case SourceOpened():
+                with self._lock:
+                    self._hears = "listening; "
+                    if self._task is not None:
+                        self._progress.update(self._task, description=printable(self._hears + self._what))
             case LoadingAt(what, fraction):
                 self.doing(what, fraction)
             case RecordingAt() if self._captions and sys.stdout.isatty():
@@ -55,7 +64,8 @@ class ProgressLine:
                 self.doing("translating the recording", position_s / duration_s)
 
     def end(self) -> None:
-        if self._task is not None:
-            self._progress.remove_task(self._task)
-            self._progress.stop()
-        self._task, self._what = None, ""
+        with self._lock:
+            if self._task is not None:
+                self._progress.remove_task(self._task)
+                self._progress.stop()
+            self._task, self._what = None, ""

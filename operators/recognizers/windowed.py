@@ -65,6 +65,8 @@ class SegmentRules(NamedTuple):
     #: Length above which an utterance is long, and the longest window.
     long_s: float = 9.0
     longest_s: float = 15.0
+    #: Time from the onset in which windows come twice as often: viewers wait for the first words.
+    early_s: float = 1.0
     #: Audio that belongs to an utterance before its first voiced hop and after its last.
     before_s: float = 0.4
     after_s: float = 0.2
@@ -91,13 +93,15 @@ class Segmenter:
     """Cuts one stream into utterances; the result depends only on the audio, not on its chunks.
 
     Args:
-        interval_s: Seconds between two windows of an utterance.
+        interval_s: Seconds between two windows of an utterance; see `SegmentRules.early_s`.
     """
 
     def __init__(self, detect: VoiceDetector, interval_s: float, rules: SegmentRules = RULES) -> None:
         self._detect = detect
         self._rules = rules
         self._interval = round(interval_s * SAMPLE_RATE)
+        # Who wants windows less often than that wants as few as possible.
+        self._early = self._interval // 2 if interval_s <= rules.early_s else self._interval
         self._before, self._after = round(rules.before_s * SAMPLE_RATE), round(rules.after_s * SAMPLE_RATE)
         self._audio: Samples = np.zeros(0, np.float32)
         #: Positions of the first kept sample, and of the first one that the detector has not processed.
@@ -109,8 +113,9 @@ class Segmenter:
         self._last_voice = 0
         self._segment = 0
         self._begin: int | None = None
-        #: Positions of the end of the last utterance, of the next due window, and of the end of the last one.
-        self._end = self._due = self._given = 0
+        #: Positions of the end of the last utterance, of the next due window, of the end of the last one, and
+        #: of the detector when it noticed the open utterance.
+        self._end = self._due = self._given = self._onset = 0
 
     @property
     def position(self) -> int:
@@ -157,7 +162,8 @@ class Segmenter:
             return [last]
         if self._heard < self._due:
             return []
-        self._due = self._heard + self._interval
+        is_early = self._heard - self._onset < self._rules.early_s * SAMPLE_RATE
+        self._due = self._heard + (self._early if is_early else self._interval)
         if self._spoken == self._given:
             return []
         self._given = self._spoken
@@ -183,8 +189,8 @@ class Segmenter:
     def _open(self, begin: int) -> None:
         self._begin = begin
         self._voiced = []
-        # Less than half a second of speech allows only a guess.
-        self._due = self._heard + self._interval
+        self._onset = self._heard
+        self._due = self._heard + self._early
 
     def _close(self, end: int) -> Window:
         assert self._begin is not None, "only an open utterance ends"

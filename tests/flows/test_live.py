@@ -1,11 +1,15 @@
 """Live captions from end to end: real models, and a virtual microphone that real speech is played into."""
 
 import json
+import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import PIPE
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -21,11 +25,16 @@ from tests.waiting import size, until, wait_for
 
 
 @contextmanager
-def live(microphone: VirtualMicrophone, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+def live(
+    microphone: VirtualMicrophone,
+    *arguments: object,
+    program: Sequence[object] = (SURTITLE,),
+    stderr: int = PIPE,
+) -> Iterator["subprocess.Popen[str]"]:
     """`surtitle live`, listening; it is killed if a test leaves it behind."""
     process = Program(
-        [SURTITLE, "live", *map(str, arguments)], env=microphone.environment, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [*map(str, program), "live", *map(str, arguments)], env=microphone.environment, text=True,
+        stdin=subprocess.DEVNULL, stdout=PIPE, stderr=stderr,
     )  # fmt: skip
     try:
         yield process
@@ -105,3 +114,99 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     for record in read(tmp_path / "log.jsonl"):
         parts = record["latency"]
         assert sum(parts.values()) == pytest.approx(record["latency_from_speech_s"], abs=0.02)
+
+
+# Loading takes until there is a file, whose content is the error with which it ends.
+SLOW = """
+import sys, time
+from pathlib import Path
+from flows.captions import resources
+from operators.errors import InputError
+done, opened = Path(sys.argv.pop(1)), resources.open_engines
+def slowly(settings, directions, progress):
+    progress("loading the model", None)
+    while not done.exists():
+        time.sleep(0.02)
+    if why := done.read_text():
+        raise InputError(why)
+    return opened(settings, directions, progress)
+resources.open_engines = slowly
+from flows.main import main
+main()
+"""
+
+
+class Loading:
+    """`surtitle live` that listens, and loads models until `end`; its standard error is a terminal."""
+
+    def __init__(self, microphone: VirtualMicrophone, folder: Path) -> None:
+        self._done, self.shown = folder / "done", ""
+        self._screen, self._theirs = os.openpty()
+        self._reader = Thread(target=self._read)
+        self._live = live(
+            microphone, "--to", "Portuguese", "--captions", folder / "captions.jsonl",
+            program=[sys.executable, "-c", SLOW, self._done], stderr=self._theirs,
+        )  # fmt: skip
+
+    def __enter__(self) -> "Loading":
+        self.process = self._live.__enter__()
+        os.close(self._theirs)
+        self._reader.start()
+        until(lambda: "listening; loading the model" in self.shown)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._live.__exit__(None, None, None)
+        self._reader.join()
+        os.close(self._screen)
+
+    def _read(self) -> None:
+        with suppress(OSError):  # the program has ended
+            while True:
+                self.shown += os.read(self._screen, 1 << 16).decode(errors="replace")
+
+    def end(self, error: str = "") -> None:
+        self._done.with_suffix(".new").write_text(error)
+        self._done.with_suffix(".new").replace(self._done)
+
+    def result(self) -> tuple[int, str, str]:
+        """The exit code, what was printed, and the last line of standard error."""
+        printed, _ = self.process.communicate(timeout=60)
+        self._reader.join()
+        return self.process.returncode, printed, self.shown.splitlines()[-1].rpartition("\x1b[2K")[2]
+
+
+def test_what_is_said_while_models_are_loaded_has_captions(
+    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
+) -> None:
+    with Loading(virtual_microphone, tmp_path) as loading:
+        virtual_microphone.play(talk)
+        loading.end()
+        wait_for(tmp_path / "captions.jsonl", '"is_final":true')
+        loading.process.send_signal(signal.SIGINT)
+        assert loading.result()[0] == 0
+    heard = words([one["source"] for one in read(tmp_path / "captions.jsonl") if one["is_final"]])
+    assert heard[:3] == words(recognised(talk))[:3]
+
+
+def test_an_error_or_ctrl_c_while_a_microphone_waits_for_models_ends_the_run_in_one_sentence(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    with Loading(virtual_microphone, tmp_path) as loading:
+        loading.end("model.bin: it is damaged; fetch it again")
+        assert loading.result() == (3, "", "surtitle: model.bin: it is damaged; fetch it again")
+    (tmp_path / "done").unlink()
+    with Loading(virtual_microphone, tmp_path) as loading:
+        loading.process.send_signal(signal.SIGINT)
+        assert loading.result() == (130, "", "surtitle: interrupted before it was finished")
+
+
+def test_a_microphone_that_vanishes_while_models_are_loaded_is_awaited(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    with Loading(virtual_microphone, tmp_path) as loading:
+        virtual_microphone.unplug()
+        loading.end()
+        until(lambda: "was disconnected; waiting for it" in loading.shown)
+        loading.process.send_signal(signal.SIGINT)
+        assert loading.result()[0] == 0

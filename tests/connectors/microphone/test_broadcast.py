@@ -19,7 +19,7 @@ from connectors.microphone.broadcast import Broadcast
 from connectors.microphone.source import MicrophoneSource
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk
-from operators.notifications import SoundLost, SourceChanged
+from operators.notifications import SoundLost, SourceChanged, SourceOpened
 from tests.recordings import served, write
 from tests.rtmp import playing
 
@@ -80,7 +80,7 @@ def heard(
     address: str, each: Callable[[list[AudioChunk], list[Any]], None], limit_s: float
 ) -> tuple[list[AudioChunk], list[Any]]:
     """What a source hears until the broadcast is over."""
-    events: list[SourceChanged | SoundLost] = []
+    events: list[SourceOpened | SourceChanged | SoundLost] = []
     source = MicrophoneSource(stream="talk", device=Broadcast(address), observe=events.append)
     part = source.build_part("in", "talk", None)
     chunks: list[AudioChunk] = []

@@ -125,11 +125,11 @@ def tone(seconds: float, rate: int, channels: int) -> NDArray[np.int16]:
 
 def heard(samples: NDArray[np.int16], rate: int) -> NDArray[np.int16]:
     """What comes out where samples are recorded, whose pieces follow each other without a gap."""
-    buffer = CaptureBuffer(30.0, 32_000, clock=lambda: 0.0)
+    buffer = CaptureBuffer(30.0, clock=lambda: 0.0)
     buffer.opened(rate, samples.shape[1])
     for at in range(0, len(samples), 441):
         buffer.put(samples[at : at + 441].tobytes(), len(samples[at : at + 441]))
-    pieces, position = buffer.take(is_over=True), 32_000
+    pieces, position = buffer.take(is_over=True), 0
     for start, pcm in pieces:
         assert start == position
         position += len(pcm) // 2

@@ -15,6 +15,9 @@ from flows.observe.run_observers import Observers
 from operators.events import AudioChunk, ErasureRecord
 from operators.metrics.erasure import ErasureMeter
 from operators.notifications import (
+    LoadingAt,
+    LoadingBegan,
+    LoadingEnded,
     OutputChanged,
     RecognizerChanged,
     RecordingAt,
@@ -49,6 +52,14 @@ def test_the_position_in_a_recording_is_the_status_of_the_screen() -> None:
     ]
 
 
+class SeenByViewers:
+    def __init__(self) -> None:
+        self.states: list[str] = []
+
+    def status(self, status: Status, _sentence: str | None) -> None:
+        self.states.append(status.state)
+
+
 def status_line() -> StatusLine:
     return StatusLine(SeenStatus(), None)
 
@@ -80,6 +91,21 @@ def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_a
     live.observe(heard(5.0))
     assert told(live) == ("listening", None)
     assert live.status.elapsed_s == 5.0
+
+
+def test_viewers_are_told_of_loading_and_a_screen_is_left_to_the_line_of_progress() -> None:
+    screen, viewers = SeenStatus(), SeenByViewers()
+    live = StatusLine(screen, viewers)  # type: ignore[arg-type]  # all that it uses of an audience
+    for event in (
+        LoadingBegan(),
+        LoadingBegan(),
+        LoadingAt("loading the model", None),
+        LoadingEnded(),
+        LoadingEnded(),
+    ):
+        live.observe(event)
+    assert viewers.states == [*["loading models"] * 3, "listening"]
+    assert screen.seen == []
 
 
 def test_trouble_of_the_recogniser_is_told_until_there_is_a_caption() -> None:

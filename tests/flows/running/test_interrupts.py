@@ -149,7 +149,7 @@ def test_ctrl_c_at_the_start_shows_nothing_of_the_program(*, early: bool, code: 
 LOADING = """
 import sys
 import flows.captions.runner
-flows.captions.runner.RunResources.load = lambda _self: (print("ready", flush=True), busy())
+flows.captions.runner.RunResources.load = lambda _self, **_given: (print("ready", flush=True), busy())
 sys.argv = ["surtitle", *sys.argv[1:]]
 from flows.main import main
 main()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.windowed import HOP, Samples, Segmenter, SegmentRules, Window
+from operators.recognizers.windowed import HOP, RULES, Samples, Segmenter, SegmentRules, Window
 
 HOPS_A_SECOND = SAMPLE_RATE / HOP
 
@@ -40,11 +40,13 @@ def test_a_pause_ends_an_utterance_and_silence_is_none() -> None:
     assert cut(speech((5, 0))) == []
 
 
-def test_windows_grow_at_the_interval_until_the_last() -> None:
+def test_windows_grow_at_the_interval_until_the_last_and_in_the_first_second_twice_as_fast() -> None:
     windows = cut(speech((3, 1), (1, 0)))
     lengths = [len(window.samples) / SAMPLE_RATE for window in windows]
     assert [window.is_final for window in windows] == [False] * (len(windows) - 1) + [True]
-    assert all(longer - shorter == pytest.approx(0.5, abs=0.04) for shorter, longer in pairwise(lengths[:-1]))
+    growths = [longer - shorter for shorter, longer in pairwise(lengths[:-1])]
+    assert growths == pytest.approx([0.25] * 3 + [0.5] * (len(growths) - 3), abs=0.04)
+    assert lengths[0] == pytest.approx(RULES.onset_s + 0.25, abs=0.04), "the audio has nothing before it"
 
 
 def test_a_word_or_two_wait_for_what_follows_a_pause_that_ends_others() -> None:
