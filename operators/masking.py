@@ -5,9 +5,9 @@ from typing import Literal
 from operators.text import settled, word_end
 
 #: Tokens that are withheld at most while nothing of a segment is shown.
-_FIRST_K = 2
+_FIRST_K = 1
 #: What the mask withholds: exactly k tokens (the paper), at least so many to a whole word, or of these only
-#: what has not been shown before or no longer stands, and at most two tokens while nothing is shown.
+#: what has not been shown before or no longer stands, and at most one token while nothing is shown.
 MaskRule = Literal["tokens", "words", "steady"]
 
 

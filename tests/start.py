@@ -1,9 +1,9 @@
 """How soon `surtitle live` hears and captions: python -m tests.start [--runs N] [--cold] [OPTION …]
 
-Starts the command in a terminal, and plays sentences of the recorded reading into a virtual microphone: in
-one run as soon as that is open, in the next one when the models are loaded. Prints the median seconds, the
-least and the most. ``--cold`` empties the page cache before each start, which takes root. OPTIONs are those
-of `surtitle live`. Needs PulseAudio, as the tests do, and a machine that does nothing else.
+Starts the command in a terminal, and plays a sentence of the recorded reading into a virtual microphone as
+soon as that is open. In a last run, all its sentences are spoken with pauses between. Prints the median
+seconds, the least and the most. ``--cold`` empties the page cache before each start, which takes root.
+OPTIONs are those of `surtitle live`. Needs PulseAudio, as the tests do, and a machine that does nothing else.
 """
 
 import argparse
@@ -25,17 +25,16 @@ import numpy as np
 import soundfile
 import soxr  # type: ignore[import-untyped] # ships no stubs
 
+from connectors.jsonl.files import read_events
+from operators.events import Caption
 from operators.recognizers.moonshine import bundled_recording
-from operators.recognizers.windowed import HOP, silero
-from tests.virtual_microphone import NAME, VirtualMicrophone
+from operators.recognizers.windowed import HOP, RULES, silero
+from tests.virtual_microphone import VirtualMicrophone
 
 #: Options of `surtitle live`, unless others are given.
 USUAL = ["--to", "Portuguese"]
-#: Seconds by what they are of.
-_Figures = dict[str, float | None]
-_LOUD = 0.01
-# Hops of the voice detector without voice.
-_PAUSE = 10
+# Hops of the voice detector without voice, and seconds between sentences of the talk.
+_PAUSE, _PAUSE_S = 10, 2.5
 _RATE = 16_000
 # The status line of a run whose models are there.
 _READY = re.compile(rb"(?:listening|speech) +\[")
@@ -48,13 +47,7 @@ class Run:
     def __init__(self, microphone: VirtualMicrophone, options: list[str]) -> None:
         self.opened: float | None = None
         self.ready: float | None = None
-        self.spoken: float | None = None
         self.caption: float | None = None
-        ears = ["parec", f"--device={NAME}.monitor", "--raw", "--format=s16le", "--latency-msec=10"]
-        self._ears = _spawned([*ears, f"--rate={_RATE}", "--channels=1"], microphone)
-        assert self._ears.stdout is not None
-        # Until it records: what the server tells afterwards is about the program.
-        os.read(self._ears.stdout.fileno(), 1)
         self._news = _spawned(["pactl", "subscribe"], microphone)
         time.sleep(0.3)
         command = [str(Path(sys.executable).with_name("surtitle")), "live", *options]
@@ -62,7 +55,7 @@ class Run:
         self._process, self._screen = pty.fork()
         if not self._process:
             os.execvpe(command[0], command, {**microphone.environment, "TERM": "xterm"})
-        for read in (self._listen, self._watch, self._read):
+        for read in (self._watch, self._read):
             threading.Thread(target=read, daemon=True).start()
 
     def until(self, is_there: Callable[[], bool], within_s: float = 60) -> None:
@@ -75,22 +68,11 @@ class Run:
     def end(self) -> None:
         os.kill(self._process, signal.SIGINT)
         os.waitpid(self._process, 0)
-        for one in (self._ears, self._news):
-            one.kill()
-            one.wait()
+        self._news.kill()
+        self._news.wait()
 
     def _now(self) -> float:
         return time.monotonic() - self._began
-
-    def _listen(self) -> None:
-        """When speech left the virtual microphone: the first loud sample."""
-        pipe = self._ears.stdout
-        assert pipe is not None
-        while data := os.read(pipe.fileno(), 1 << 16):
-            samples = np.abs(np.frombuffer(data[: len(data) // 2 * 2], "<i2") / 32768)
-            if samples.max(initial=0) > _LOUD:
-                self.spoken = self._now() - (len(samples) - int(np.argmax(samples > _LOUD))) / _RATE
-                return
 
     def _watch(self) -> None:
         """When the sound server says that somebody records."""
@@ -113,7 +95,7 @@ class Run:
             if self.ready is None and _READY.search(text):
                 self.ready = now
             rows = re.split(rb"[\r\n]+", text)
-            if self.spoken is not None and self.caption is None and any(map(_is_caption, rows)):
+            if self.caption is None and any(map(_is_caption, rows)):
                 self.caption = now
 
 
@@ -142,48 +124,71 @@ def _sentences(folder: Path) -> list[Path]:
     return paths
 
 
-def _figures(microphone: VirtualMicrophone, options: list[str], sentence: Path, *, at_once: bool) -> _Figures:
-    """Of one start, with the sentence spoken as soon as the microphone is open, or later."""
+def _start(microphone: VirtualMicrophone, options: list[str], sentence: Path) -> dict[str, float | None]:
+    """Of one start, with the sentence spoken as soon as the microphone is open."""
     run = Run(microphone, options)
     run.until(lambda: run.opened is not None)
-    if not at_once:
-        run.until(lambda: run.ready is not None)
-        time.sleep(1)
     microphone.play(sentence, wait=False)
-    run.until(lambda: run.caption is not None)
+    run.until(lambda: run.caption is not None and run.ready is not None)
     microphone.stop_playing()
     run.end()
-    assert run.caption is not None
-    assert run.spoken is not None
     return {
         "command → microphone open": run.opened,
         "command → models loaded": run.ready,
-        "command → caption of what is said at once": run.caption if at_once else None,
-        "first sound of a sentence → its first caption": None if at_once else run.caption - run.spoken,
+        "command → caption of what is said at once": run.caption,
     }
+
+
+def _first_captions(microphone: VirtualMicrophone, options: list[str], talk: Path) -> list[float]:
+    """Seconds from the first sound of each utterance to its first words on the terminal."""
+    log = talk.with_suffix(".jsonl")
+    run = Run(microphone, [*options, "--captions", str(log)])
+    run.until(lambda: run.ready is not None)
+    time.sleep(1)
+    microphone.play(talk, wait=False)
+    time.sleep(soundfile.info(talk).duration + 3)
+    run.end()
+    first: dict[int, Caption] = {}
+    for one in read_events(log, Caption):
+        if one.shown:
+            first.setdefault(one.segment, one)
+    # An utterance begins with some sound from before its first voice.
+    return [(one.shown_s or one.ready_s) - (one.start_s + RULES.before_s) for one in first.values()]
+
+
+def _talk(sentences: list[Path], path: Path) -> Path:
+    """All of them with pauses between that end every sentence."""
+    pause = np.zeros(round(_PAUSE_S * _RATE), np.float32)
+    parts = [part for one in sentences for part in (soundfile.read(one, dtype="float32")[0], pause)]
+    soundfile.write(path, np.concatenate(parts), _RATE)
+    return path
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--cold", action="store_true")
-    asked, options = parser.parse_known_args()
-    found: list[_Figures] = []
+    asked, given = parser.parse_known_args()
+    options, found = given or USUAL, list[dict[str, float | None]]()
     with tempfile.TemporaryDirectory(prefix="mic-") as folder:
         microphone = VirtualMicrophone(Path(folder))
         try:
-            sentences = cycle(_sentences(Path(folder)))
-            for sentence in islice(sentences, asked.runs):
-                for at_once in (False, True):
-                    if asked.cold:
-                        os.sync()
-                        Path("/proc/sys/vm/drop_caches").write_text("3")
-                    found.append(_figures(microphone, options or USUAL, sentence, at_once=at_once))
+            sentences = _sentences(Path(folder))
+            for sentence in islice(cycle(sentences), asked.runs):
+                if asked.cold:
+                    os.sync()
+                    Path("/proc/sys/vm/drop_caches").write_text("3")
+                found.append(_start(microphone, options, sentence))
+            words = _first_captions(microphone, options, _talk(sentences, Path(folder) / "talk.wav"))
         finally:
             microphone.close()
     for what in found[0]:
-        seconds = [one[what] or 0.0 for one in found if one[what] is not None]
-        print(f"{median(seconds):6.2f} s  {what}  ({min(seconds):.2f} to {max(seconds):.2f})")
+        _tell(what, [one[what] or 0.0 for one in found])
+    _tell(f"first sound of an utterance → its first words, of {len(words)}", words)
+
+
+def _tell(what: str, seconds: list[float]) -> None:
+    print(f"{median(seconds):6.2f} s  {what}  ({min(seconds):.2f} to {max(seconds):.2f})")
 
 
 if __name__ == "__main__":

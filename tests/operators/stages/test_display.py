@@ -10,7 +10,7 @@ from bytewax import operators as op
 from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink, TestingSource, run_main
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -67,11 +67,12 @@ OTHER = "\0"
 def test_of_two_updates_the_second_shows_the_masked_text_and_each_word_that_stands(
     first: tuple[str, ...], second: tuple[str, ...], mask_k: int, is_stable: bool
 ) -> None:
+    assume(not regex.match(r"[\p{M}\u200d]", "".join(first)))  # no text begins with what joins a letter
     masked = caption(translation(second, is_stable=is_stable), mask_k, OTHER).shown
     before = caption(translation(first), mask_k).shown
     if not before and not masked:
         # Viewers wait for the first words.
-        masked = caption(translation(second, is_stable=is_stable), min(mask_k, 2), OTHER).shown
+        masked = caption(translation(second, is_stable=is_stable), min(mask_k, 1), OTHER).shown
     shown = caption(translation(second, is_stable=is_stable), mask_k, before).shown
     assert shown.startswith(masked)
     assert shown == masked or before.startswith(shown)
@@ -138,21 +139,22 @@ LONG, SHORT = translation(("Es", " ist", " gut", ",", " so", " wie")), translati
 def test_each_segment_of_each_stream_and_language_has_its_own_shown_text() -> None:
     for other in ({"segment": 1}, {"stream": "t"}, {"language": "de"}):
         assert displayed(LONG, replace(SHORT, **other), SHORT) in (
-            ["Es ist gut", "Es", "Es ist gut"],
+            ["Es ist gut", "Es ist", "Es ist gut"],
             # Bytewax sorts the streams of a batch.
-            ["Es", "Es ist gut", "Es ist gut"],
+            ["Es ist", "Es ist gut", "Es ist gut"],
         )
 
 
 def test_a_final_frees_the_state_of_its_segment() -> None:
-    assert displayed(LONG, replace(LONG, is_final=True), SHORT) == ["Es ist gut", "Es ist gut, so wie", "Es"]
+    final = replace(LONG, is_final=True)
+    assert displayed(LONG, final, SHORT) == ["Es ist gut", "Es ist gut, so wie", "Es ist"]
 
 
 def test_of_too_many_open_segments_the_one_updated_longest_ago_is_forgotten(monkeypatch: Any) -> None:
     monkeypatch.setattr(stage, "MAX_OPEN", 2)
     first, second, third = (replace(LONG, segment=number) for number in range(3))
     again = [replace(SHORT, segment=number) for number in (0, 2, 1)]
-    assert displayed(first, second, first, third, *again)[4:] == ["Es ist gut", "Es ist gut", "Es"]
+    assert displayed(first, second, first, third, *again)[4:] == ["Es ist gut", "Es ist gut", "Es ist"]
 
 
 def test_a_resumed_run_knows_what_was_shown(tmp_path: Path) -> None:
