@@ -4,7 +4,6 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import PurePath
 from typing import Annotated, Any, NoReturn
 
@@ -86,6 +85,8 @@ def check_command(file: PurePath, command: str) -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"surtitle {version('surtitle')}")
         raise typer.Exit
 

@@ -1,6 +1,5 @@
 """Reads settings from a TOML file and the command line; errors are one sentence each."""
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
 from connectors.messages import begin_messages, log_event
+from flows.settings.overrides import Overrides
 from flows.settings.schema import Settings
 from flows.settings.terminology import check_files
 from flows.settings.translate import SPECULATIVE
@@ -18,9 +18,6 @@ from operators.errors import UsageError, nearest
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS
 from operators.secret import decode_secret, to_plain
-
-#: Settings by stage and key.
-Overrides = dict[str, dict[str, Any]]
 
 #: Settings of earlier releases, and what to do instead.
 REMOVED = {
@@ -43,35 +40,6 @@ REMOVED = {
     "web.max_clients": "2000 viewers are admitted",
     "web.token": "set SURTITLE_WEB_TOKEN in the environment",
 }
-
-
-def assigned(texts: Iterable[str]) -> Overrides:
-    """The settings in texts such as ``translate.beam=2``.
-
-    A value is TOML, or else a text, so that a name needs no quotes. Repeated lists are concatenated. Raises
-    `UsageError` for a text without key or value.
-    """
-    overrides: Overrides = {}
-    for text in texts:
-        key, equals, typed = text.partition("=")
-        try:
-            table: Any = tomllib.loads(f"{key}={equals and 0}")
-        except tomllib.TOMLDecodeError:
-            table = {}
-        if not any(isinstance(one, dict) for one in table.values()):
-            raise UsageError(f"--set {text}: give a setting and its value, as in translate.beam=2")
-        try:
-            value = tomllib.loads(f"value = {typed}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = typed
-        into: Any = overrides
-        while isinstance(next(iter(table.values())), dict):
-            ((name, table),) = table.items()
-            into = into.setdefault(name, {})
-        (name,) = table
-        before = into.get(name)
-        into[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
-    return overrides
 
 
 class LoadedSettings(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.settings.loading import Overrides, assigned
+from flows.settings.overrides import Overrides, assigned
 from operators.errors import UsageError
 
 #: The setting of an option, by the name of the command's parameter.

@@ -11,8 +11,8 @@ from rich.console import Console
 import flows.doctor.checks as checks
 from connectors.callback import CallbackSink
 from connectors.sinks.part import SinkPart
-from flows.cli.doctor import conclusion, print_result
 from flows.doctor.checks import Finding, Result, Verdict, examine, graphics, judge_sound
+from flows.doctor.report import conclusion, print_result
 from flows.doctor.speed import Speed, judge
 from flows.settings.loading import load_settings
 from operators.languages import Direction

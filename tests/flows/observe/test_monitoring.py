@@ -51,10 +51,11 @@ CAPTIONS = str(ROOT / "tests" / "samples" / "captions.jsonl")
 # A defect of ours in the place where each run begins.
 BROKEN = """
 import sys
+from flows.captions import runner
 from flows.cli import app as cli
 def caption(*_arguments, **_options):
     raise KeyError("a defect")
-cli.caption = caption
+runner.caption = caption
 sys.argv = ["surtitle", "replay", sys.argv[1], "--set", "messages.format=json"]
 cli.main()
 """

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from flows.settings.loading import assigned, begin_settings, load_settings
+from flows.settings.loading import begin_settings, load_settings
+from flows.settings.overrides import assigned
 from operators.errors import InputError, UsageError
 
 
