@@ -242,6 +242,7 @@ def _caption(
         from msgspec.structs import replace
 
         from flows.captions.runner import caption
+        from flows.cli.language import choose_language
         from flows.settings.loading import begin_settings
 
     if quiet:
@@ -249,7 +250,7 @@ def _caption(
     if "web" in overrides:
         # Giving an address implies that the server is wanted.
         overrides["web"].setdefault("enabled", True)
-    wanted = begin_settings(settings, overrides)
+    wanted = begin_settings(settings, overrides, choose_language)
     if wanted.input.microphone is None:
         wanted = replace(wanted, input=replace(wanted.input, microphone=microphone))
     caption(wanted, quiet=quiet, profile=profile, settings_file=settings)

@@ -99,7 +99,8 @@ def _reading(path: Path, to: str | None, split: str | None, of_text: str) -> "Re
             f"{path} is an erasure log: it has no text for {of_text}; give a file of captions "
             "(written with --captions)"
         )
-    return ReportInput(path, kind, language(to) if to else language_of(path, kind), split)
+    spoken = language(to) if to else language_of(path, kind) or language("German")
+    return ReportInput(path, kind, spoken, split)
 
 
 def _given(options: dict[str, object]) -> str:

@@ -72,11 +72,12 @@ def subtitle(
         check_command(PurePath(one), "subtitle")
     with loading():
         from flows.captions.subtitling import Wanted, subtitle_recordings
+        from flows.cli.language import choose_language
         from flows.settings.loading import begin_settings
 
     subtitle_recordings(
         recordings,
-        begin_settings(settings, given_in(context)),
+        begin_settings(settings, given_in(context), choose_language),
         Wanted(
             vtt=with_vtt, txt=with_txt, speech=speech, mux=mux, mux_into=mux_into, burn=burn, folder=folder,
             overwrite=overwrite,
