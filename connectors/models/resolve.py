@@ -108,14 +108,6 @@ def firefox_model(direction: Direction) -> str:
     return FIREFOX if ENGLISH in direction else f"{FIREFOX}+{FIREFOX}"
 
 
-def can_translate(model: str, direction: Direction) -> bool:
-    """Whether the model of this name translates a direction, if its name tells; otherwise true."""
-    if model in ("default", FIREFOX):
-        halves = steps(firefox_model(direction), [direction])
-        return all(has_firefox(half) for _, (half,) in halves)
-    return model not in catalog() or catalog()[model].translates(direction)
-
-
 #: What this process failed to download, and has logged.
 _failed = set[tuple[Direction, str]]()
 

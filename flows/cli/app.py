@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from flows.cli.demo import demo
 from flows.cli.doctor import doctor
 from flows.cli.models import models_app
 from flows.cli.program import Commands, check_command, program, run
@@ -220,6 +221,7 @@ def replay(
 
 
 app.command(rich_help_panel=_CAPTION)(subtitle)
+app.command(rich_help_panel=_CAPTION)(demo)
 app.command(rich_help_panel=_CAPTION)(devices)
 app.command(rich_help_panel=_CAPTION)(doctor)
 app.add_typer(models_app, name="models", cls=Commands, rich_help_panel=_CAPTION)

@@ -38,9 +38,9 @@ def doctor(
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """
     with loading():
-        from flows.cli.language import suggested_language
+        from flows.cli.language import suggestion_for
         from flows.doctor.report import works
         from flows.settings.loading import load_settings
 
-    wanted = load_settings(settings, given_in(context), takes_several=True, choose=suggested_language)
+    wanted = load_settings(settings, given_in(context), takes_several=True, choose=suggestion_for)
     raise typer.Exit(0 if works(wanted, is_quick=quick, as_json=json) else 1)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
 from connectors.messages import begin_messages, log_event
-from flows.settings.overrides import Overrides
+from flows.settings.overrides import UNNAMED, Overrides
 from flows.settings.schema import Settings
 from flows.settings.terminology import check_files
-from flows.settings.translate import SPECULATIVE, UNNAMED
+from flows.settings.translate import SPECULATIVE
 from operators.errors import UsageError, nearest
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS

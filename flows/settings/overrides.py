@@ -8,6 +8,11 @@ from operators.errors import UsageError
 
 #: Settings by stage and key.
 Overrides = dict[str, dict[str, Any]]
+#: What is said where neither a command nor a file names a language of captions.
+UNNAMED = (
+    "no language of captions is named; give --to, such as --to Portuguese, or `to` under [translate] in the "
+    "settings"
+)
 
 
 def assigned(texts: Iterable[str]) -> Overrides:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from connectors.models.firefox import REGISTRY
+from flows.settings.overrides import UNNAMED
 from flows.settings.terminology import Named, of_direction, parted
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
@@ -38,11 +39,6 @@ JACOBI = METHOD_NAMES[2:5]
 
 _GUARD = f"({'|'.join(Guard)})"
 _GUARDS = rf"^(all|none|{_GUARD}(\+{_GUARD})*)$"
-
-UNNAMED = (
-    "no language of captions is named; give --to, such as --to Portuguese, or `to` under [translate] in the "
-    "settings"
-)
 
 #: Width of the beam search with a model trained on unfinished text (docs/decoding.md).
 BEAM = 4
