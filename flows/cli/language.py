@@ -1,12 +1,13 @@
 """The language of the captions, where neither the command nor a settings file names one."""
 
+import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connectors.machine.language import system_language
-from connectors.messages import log_event
+from connectors.messages import NOTICE, log_event
 from flows.settings.overrides import UNNAMED
 from operators.errors import InputError, UsageError
 from operators.languages import ENGLISH, Direction, Language, language
@@ -40,7 +41,9 @@ def choose_language(settings: "Settings") -> str:
     suggestion, own, model = suggestion_for(settings), system_language(), settings.translate.model
     if own is not None and own.name == suggestion:
         log_event(
-            "language_chosen", f"captions in {suggestion}, your system's language; --to chooses another"
+            "language_chosen",
+            f"captions in {suggestion}, your system's language; --to chooses another",
+            level=NOTICE if sys.stderr.isatty() else logging.INFO,
         )
         return suggestion
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -131,7 +131,7 @@ def test_the_welcome_names_the_microphone_only_on_a_terminal(
     given = shlex.join(f"{name}={value}" for name, value in environment.items())
     with terminal(tmp_path, f"env {given} {SURTITLE}; sleep 60", columns=160) as window:
         (line,) = [row for row in window.until(lambda rows: len(rows) > 6) if " live --to" in row]
-    assert line.endswith(f"surtitle live --to Polish    # Monitor of Null Output")
+    assert line.endswith("surtitle live --to Polish    # Monitor of Null Output")
 
 
 def test_a_sound_system_that_hangs_holds_nobody_up(virtual_microphone: VirtualMicrophone) -> None:

@@ -39,7 +39,7 @@ def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
 def test_a_model_that_cannot_be_used_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     path = write_kind(tmp_path / "other.gguf", kind)
     with pytest.raises(InputError, match=rf"other\.gguf: {kind} is an? "):
-        open_engine(TranslateSettings(model=str(path)))
+        open_engine(TranslateSettings(to="German", model=str(path)))
 
 
 def test_a_model_that_cannot_be_used_is_refused_before_any_audio_is_taken(tmp_path: Path) -> None:

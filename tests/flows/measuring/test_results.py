@@ -184,7 +184,7 @@ def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -
         commit=(0, 1),
         accept=("bias", "utility-0.6", "exact", "top-2"),
     )
-    plan = make_plan({}, [grid, dict[str, Any](final_bias=("same",))])
+    plan = make_plan({"to": "German"}, [grid, dict[str, Any](final_bias=("same",))])
     assert [label(row(row_settings(one), DisplayMask(3)), mask=False) for one in plan.variants] == [
         "retranslate",
         "ssbd β=0 commit=0", "ssbd accept=utility-0.6 commit=0", "ssbd accept=exact commit=0",

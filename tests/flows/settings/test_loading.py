@@ -135,7 +135,7 @@ def test_a_bias_that_was_given_in_vain_is_told_once(
 
 def test_a_wrong_value_on_the_command_line_is_told_with_its_key() -> None:
     with pytest.raises(UsageError, match=r"^translate.threads: Expected `int` >= 1$"):
-        load_settings(None, {"translate": {"threads": 0}})
+        load_settings(None, {"translate": {"to": "German", "threads": 0}})
 
 
 @pytest.mark.parametrize(
