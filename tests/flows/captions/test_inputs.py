@@ -76,7 +76,7 @@ def test_a_job_checks_its_recogniser_for_each_spoken_language(
     settings = load_settings(
         None,
         {
-            "input": given, "rooms": rooms, "translate": {"from": "French"}, "recognize": recognize,
+            "input": given, "rooms": rooms, "translate": {"from": "French", "to": "German"}, "recognize": recognize,
             "web": {"enabled": True}, "output": {"terminal": False},
         },
     )  # fmt: skip

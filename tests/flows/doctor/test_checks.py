@@ -127,7 +127,7 @@ def examined(**stages: dict[str, Any]) -> dict[str, list[Finding]]:
 
 
 def test_a_model_of_the_hub_is_not_fetched() -> None:
-    (found,) = examined(translate={"model": "hub:nobody/nothing:none.gguf"})["model"]
+    (found,) = examined(translate={"to": "German", "model": "hub:nobody/nothing:none.gguf"})["model"]
     assert (found.verdict, "was not fetched yet" in found.sentence) == ("warning", True)
 
 

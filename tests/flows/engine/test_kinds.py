@@ -25,7 +25,14 @@ def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
 
     def settings(method: str) -> TranslateSettings:
         # Windows are short, so that a text has several; without a bias all that stands is the model's own.
-        options = {"model": str(path), "method": method, "sessions": 2, "max_source": 16, "threads": 1}
+        options = {
+            "to": "German",
+            "model": str(path),
+            "method": method,
+            "sessions": 2,
+            "max_source": 16,
+            "threads": 1,
+        }
         return msgspec.convert({**options, "bias": 0.0, "commit": 0}, TranslateSettings)
 
     engine = open_engine(settings("retranslate"))

@@ -63,8 +63,13 @@ def test_without_bias_every_method_gives_what_retranslation_gives_in_no_more_pas
     want, most = outputs(TranslateSettings(to="German", method="retranslate"), texts)
     settings = load_settings(
         None,
-        {"translate": {"method": name, "bias": 0.0, "final_bias": 0.0, "block": block, "accept": accept}},
-    ).translate
+        {
+            "translate": {
+                "to": "German", "method": name, "bias": 0.0, "final_bias": 0.0, "block": block,
+                "accept": accept,
+            }
+        },
+    ).translate  # fmt: skip
     got, passes = outputs(settings, texts)
     assert (got, passes <= most) == (want, True)
 

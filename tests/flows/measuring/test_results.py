@@ -129,15 +129,16 @@ def test_a_case_marks_the_words_that_replace_others() -> None:
 #: A short run of each command, with the options that add columns, and words of its tables.
 COMMANDS = [
     (
-        "bench text.txt --reference text.txt --vary draft_model=none,{draft} --likelihood --repeat 1 {model}",
+        "bench text.txt --to de --reference text.txt --vary draft_model=none,{draft} --likelihood --repeat 1 "
+        "{model}",
         ("speedup", "ms/update p50", "draft model: passes/token", "nats", "chrF to RT", "NE raw"),
     ),
     (
-        "bench text.txt --paper --repeat 1 --markdown out.md {model}",
+        "bench text.txt --to German --paper --repeat 1 --markdown out.md {model}",
         ("Table 2: ", "Table 3: ", "Table 4: ", "en→de", "zeng2026v2", "surtitle as it runs by default"),
     ),
     (
-        "bench --task drafts text.txt --set translate.draft_model={draft} --vary draft_length=4 "
+        "bench --task drafts text.txt --to de --set translate.draft_model={draft} --vary draft_length=4 "
         "--vary draft_threshold=0.4 {model}",
         (
             "plain, 4, 2 beams",

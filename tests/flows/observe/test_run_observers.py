@@ -30,7 +30,7 @@ from tests.program import completed
 
 
 def observers(**raw: dict[str, Any]) -> RunObservers:
-    settings = load_settings(None, {"input": {"captions": "talk.jsonl"}, **raw})
+    settings = load_settings(None, {"input": {"captions": "talk.jsonl"}, "translate": {"to": "de"}, **raw})
     return RunObservers(settings, Screen(StringIO()))
 
 

@@ -67,7 +67,7 @@ def test_proposals_stand_whose_embeddings_are_near_those_of_the_model_s_choices(
 )
 def test_heads_and_their_method_need_each_other(given: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        open_engine(load_settings(None, {"translate": given}).translate)
+        open_engine(load_settings(None, {"translate": {"to": "German", **given}}).translate)
 
 
 def test_a_benchmark_has_a_row_with_heads(
@@ -76,7 +76,18 @@ def test_a_benchmark_has_a_row_with_heads(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     model, heads = files
     (tmp_path / "text.txt").write_text("the weather in the hills\n")
-    given = ("bench", tmp_path / "text.txt", "--model", model, "--set", "translate.threads=1", "--repeat", 1)
+    given = (
+        "bench",
+        tmp_path / "text.txt",
+        "--to",
+        "de",
+        "--model",
+        model,
+        "--set",
+        "translate.threads=1",
+        "--repeat",
+        1,
+    )
     varied = (
         "--vary",
         "block=2",

@@ -127,7 +127,7 @@ def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_o
 def test_a_bias_that_was_given_in_vain_is_told_once(
     text: str, options: dict[str, object], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begin_settings(written(tmp_path, text), {"translate": options})
+    begin_settings(written(tmp_path, text), {"translate": {"to": "German", **options}})
     stderr = capsys.readouterr().err
     assert len(stderr.splitlines()) == bool(sentence)
     assert sentence in stderr
