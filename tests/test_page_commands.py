@@ -73,7 +73,8 @@ def test_a_command_of_a_page_is_understood(
 def test_settings_on_a_page_are_accepted(settings: str, tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(settings)
-    assert load_settings(path, takes_several=True).translate.to in (None, "German")
+    written = load_settings(path, takes_several=True).translate.to
+    assert written is None or "German" in written
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -26,7 +26,7 @@ CAPTIONS = Path(__file__).parents[2] / "samples" / "captions.jsonl"
 
 def test_a_job_of_bytewax_and_the_command_line_leave_their_settings_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    before = f'[input]\ncaptions = "{CAPTIONS}"\n[translate]\nto = "German"\n[output]\nterminal = false\ncaptions = "{path}"\n'
+    before = f'translate.to = "German"\n[input]\ncaptions = "{CAPTIONS}"\n[output]\ncaptions = "{path}"\n'
     path.write_text(before)
     with pytest.raises(OutputError, match=r"settings\.toml cannot be written: the same run reads it"):
         flow(str(path))

@@ -25,7 +25,8 @@ CASES = [
     ("media", ["file", "talk.mp4"], "talk.mp4", "imageio_ffmpeg"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
-    ("train", ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf", "--to", "de"], "training", "peft"),
+    ("train", ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf", "--to", "de"],
+     "training", "peft"),
 ]  # fmt: skip
 REPLAY = ["replay", CAPTIONS, "--srt", "talk.srt"]
 

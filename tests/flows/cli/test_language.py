@@ -71,11 +71,11 @@ def test_the_systems_language_is_suggested_if_it_is_another_that_can_be_translat
     assert suggested_language(language(spoken)) == language(name)
 
 
-def test_the_systems_language_is_taken_and_said() -> None:
-    done = completed(
-        [SURTITLE, "replay", PARTIALS, "--quiet"], env={**NAMELESS, "LANG": "pt_BR.UTF-8"}, check=True
-    )
-    assert done.stderr == ("surtitle: captions in Portuguese, your system's language; --to chooses another\n")
+def test_the_systems_language_is_taken_and_said(tmp_path: Path) -> None:
+    command = f"LC_ALL=pt_BR.UTF-8 {SURTITLE} replay {PARTIALS} --quiet; sleep 60"
+    with terminal(tmp_path, command, columns=160) as window:
+        rows = window.until(lambda rows: "--to" in rows[0])
+    assert rows[0] == "surtitle: captions in Portuguese, your system's language; --to chooses another"
 
 
 def test_where_nobody_can_be_asked_one_sentence_names_the_option() -> None:

@@ -16,7 +16,7 @@ main()
 #: What takes long to import, by itself or because of what it is made of.
 HEAVY = {
     "bytewax", "flows.captions", "flows.settings.schema", "google.protobuf", "huggingface_hub", "jinja2",
-    "llama_cpp", "numpy", "onnx", "onnxruntime", "prometheus_client", "regex", "sacrebleu", "sounddevice",
+    "llama_cpp", "numpy", "onnx", "onnxruntime", "prometheus_client", "sacrebleu", "sounddevice",
     "soundfile", "starlette",
 }  # fmt: skip
 
