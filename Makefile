@@ -28,15 +28,10 @@ llm: $(LLM) ## add llama.cpp, which language models need; it is compiled (2 to 4
 $(DEMO) $(LLM) $(READY): requirements.lock scorers.lock pyproject.toml .ci/setup .ci/llama.cmake
 	@.ci/setup $(@:.venv/.%=%)
 
-# The sample speech is a part of the recogniser's wheel. find_spec imports nothing.
-SAMPLE := import importlib.util, pathlib; \
-	print(pathlib.Path(importlib.util.find_spec("moonshine_voice").origin).with_name("assets") / "two_cities.wav")
-TALK = $(shell .venv/bin/python -c '$(SAMPLE)')
-
 TO := Portuguese
 
-demo: $(DEMO) ## caption a recorded English talk in Portuguese; make demo TO=German TALK=… takes your own
-	.venv/bin/surtitle file "$(TALK)" --to $(TO) --set output.log=surtitle-demo.jsonl
+demo: $(DEMO) ## caption a recorded English reading in Portuguese; make demo TO=German takes another language
+	@.venv/bin/surtitle demo --to $(TO)
 
 # Before the set-up, which takes minutes: what is missing is said at once.
 test-tools:

@@ -1,30 +1,27 @@
 """The program ``surtitle``: handles interrupts, then loads and runs the command line."""
 
-import os
 import signal
 import sys
-from contextlib import suppress
 from typing import NoReturn
 
 
 def main() -> NoReturn:
     """Run the command line; exits with the codes of `flows.cli.app.main`."""
     end_on_interrupt()
-    # Imported here: it takes a second, during which Ctrl-C must not print a traceback.
+    # Imported here: it takes a while, during which Ctrl-C must not print a traceback.
     from connectors.files.streams import prepare_streams
 
     prepare_streams()
     from connectors.messages import begin_messages
     from flows.cli.exits import end_interrupted, wants_json
+    from flows.running.loading import loading
 
     begin_messages("json" if wants_json(sys.argv[1:]) else "text")
-    is_heeded = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-    if is_heeded:
-        signal.signal(signal.SIGINT, _end_at_once)
-    from flows.cli.app import main as run
+    with loading():
+        from flows.cli.app import main as run
 
     try:
-        if is_heeded:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             # From here on, there may be something to clean up.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
@@ -40,14 +37,3 @@ def end_on_interrupt() -> None:
     """Let Ctrl-C end this process silently, because nothing has begun yet; unless Ctrl-C is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _end_at_once(_number: int, _frame: object) -> None:
-    """End this process on Ctrl-C while the program is loaded: an exception would go through half a module."""
-    from flows.cli.exits import report_interrupted
-    from operators.errors import INTERRUPTED_EXIT_CODE
-
-    # An interrupted print cannot be re-entered.
-    with suppress(RuntimeError):
-        report_interrupted()
-    os._exit(INTERRUPTED_EXIT_CODE)

@@ -4,12 +4,15 @@
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from operators.events import AudioChunk, Caption, ErasureRecord, Partial
-from operators.models.pool import Usage
+
+if TYPE_CHECKING:
+    # It takes numpy.
+    from operators.models.pool import Usage
 
 
 class Missing(Struct, frozen=True):
@@ -49,7 +52,7 @@ class LoadingEnded(Struct, frozen=True):
 
 class ModelLoaded(Struct, frozen=True):
     #: Returns the state of its cache, on any thread and without waiting.
-    usage: Callable[[], Usage]
+    usage: "Callable[[], Usage]"
 
 
 class SoundHeard(Struct, frozen=True):

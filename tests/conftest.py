@@ -31,6 +31,9 @@ settings.load_profile("patient")
 
 # No run asks the registry of Firefox's models, in no process.
 os.environ[OFFLINE_VARIABLE] = "1"
+# Where a command does not say the language of captions, they are in that of the system.
+os.environ.pop("LC_ALL", None)
+os.environ["LC_MESSAGES"] = "de_DE.UTF-8"
 
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (

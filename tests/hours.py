@@ -54,7 +54,8 @@ def _replay(folder: Path, model: str, segments: int, recorded: Path) -> list[str
         options += ["--model", "toy.gguf", "--set", "translate.threads=1"]
     else:
         _repeat(recorded, folder / "spoken.jsonl", segments)
-    command = [SURTITLE, "replay", "spoken.jsonl", "--quiet", "--web", "--port", "0", "--recovery", "run"]
+    command = [SURTITLE, "replay", "spoken.jsonl", "--to", "German", "--quiet", "--web"]
+    command += ["--port", "0", "--recovery", "run"]
     with subprocess.Popen(
         [*command, *options], cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:

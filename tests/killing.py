@@ -65,7 +65,7 @@ def settings(
     recovery: bool,
     workers: int = 1,
     rooms: int | None = None,
-    to: str | None = None,
+    to: str = "German",
 ) -> Path:
     """Settings of a run that writes everything it can into ``folder``; ``given`` is its input, as TOML."""
     names = ("log", "captions", "translations", "sentences", "partials")
@@ -76,8 +76,7 @@ def settings(
     path = folder / "surtitle.toml"
     path.write_text(
         f"[input]\n{given}\n[output]\nterminal = false\n{outputs}[run]\nworkers = {workers}\n"
-        + ("[translate]\n" if to or rooms else "")
-        + (f'to = "{to}"\n' if to else "")
+        + f'[translate]\nto = "{to}"\n'
         + (f"rooms = {rooms}\n" if rooms else "")
         + (f'[recovery]\nfolder = "{folder}/recovery"\ninterval_s = 0.05\n' if recovery else "")
     )

@@ -20,7 +20,8 @@ from typing import Any, TextIO
 
 #: What runs use. Not ONNX Runtime: it has a thread, which would be gone in those that are forked.
 MODULES = (
-    "flows.main", "flows.cli.app", "flows.captions.runner", "flows.measuring.bench",
+    "flows.main", "flows.cli.app", "flows.captions.runner", "flows.captions.subtitling",
+    "flows.doctor.report", "flows.measuring.bench", "flows.measuring.drafts", "flows.measuring.reproduce",
     "flows.pages.report", "bytewax.run", "connectors.web.server",
     "tests.recovering",
 )  # fmt: skip

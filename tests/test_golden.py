@@ -41,7 +41,7 @@ def replayed(recording: str) -> str:
         files = {name: Path(folder) / name for name in OUTPUTS}
         given = {RECORDINGS[recording]: str(SAMPLES / f"{recording}.jsonl")}
         output = {"terminal": False, "subtitles": "both"} | {name: str(file) for name, file in files.items()}
-        settings = load_settings(None, {"input": given, "output": output})
+        settings = load_settings(None, {"input": given, "translate": {"to": "German"}, "output": output})
         parts = make_parts(settings, QuickResources)
         dataflow = build(parts)
         with held_outputs(settings, parts.outputs), parts.screen:

@@ -90,25 +90,44 @@ def list_devices() -> list[InputDevice]:
 
 def monitors() -> list[tuple[str, str]]:
     """The names that PulseAudio and people have for monitors; none where no such server runs."""
+    if not has_pulse() or shutil.which("parec") is None:
+        return []
+    try:
+        sources = pulse_sources(_LIST_S)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [(name, shown) for name, shown, is_monitor in sources if is_monitor]
+
+
+def has_pulse() -> bool:
+    """Whether a server of PulseAudio or PipeWire runs that can be asked."""
     folder = os.environ.get("XDG_RUNTIME_DIR")
     is_running = folder is not None and (Path(folder) / "pulse" / "native").exists()
     # pactl would start a server.
-    if not (is_running or os.environ.get("PULSE_SERVER")) or None in map(shutil.which, ("pactl", "parec")):
-        return []
-    try:
-        listed = subprocess.run(
-            ["pactl", "list", "sources"], env={**os.environ, "LC_ALL": "C.UTF-8"}, stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=_LIST_S, check=True, text=True, errors="replace",
-        ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return []
+    return (is_running or bool(os.environ.get("PULSE_SERVER"))) and shutil.which("pactl") is not None
+
+
+def pulse_sources(timeout_s: float) -> list[tuple[str, str, bool]]:
+    """The names that PulseAudio and people have for its sources, and whether each is a monitor.
+
+    Raises `OSError` or `subprocess.SubprocessError`.
+    """
     found = []
-    for block in listed.split("Source #")[1:]:
+    for block in pactl("list", "sources", timeout_s=timeout_s).split("Source #")[1:]:
         lines = (line.strip().partition(": ") for line in block.splitlines())
         fields = {key: value for key, _, value in reversed(list(lines))}
-        if fields.get("Monitor of Sink", "n/a") != "n/a" and "Name" in fields:
-            found.append((fields["Name"], fields.get("Description") or fields["Name"]))
+        if "Name" in fields:
+            is_monitor = fields.get("Monitor of Sink", "n/a") != "n/a"
+            found.append((fields["Name"], fields.get("Description") or fields["Name"], is_monitor))
     return found
+
+
+def pactl(*words: str, timeout_s: float) -> str:
+    """What it prints. Raises `OSError` or `subprocess.SubprocessError`."""
+    return subprocess.run(
+        ["pactl", *words], env={**os.environ, "LC_ALL": "C.UTF-8"}, stdin=subprocess.DEVNULL,
+        capture_output=True, timeout=timeout_s, check=True, text=True, errors="replace",
+    ).stdout  # fmt: skip
 
 
 def find_device(wanted: str | int | None) -> InputDevice:

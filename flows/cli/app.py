@@ -2,18 +2,11 @@
 
 import shlex
 from pathlib import Path, PurePath
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from msgspec.structs import replace
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from connectors.jsonl.files import event_type_of
-from connectors.microphone.devices import InputDevice, list_devices
-from flows.captions.inputs import REPLAYED
-from flows.captions.runner import caption
+from flows.cli.demo import demo
 from flows.cli.doctor import doctor
 from flows.cli.models import models_app
 from flows.cli.program import Commands, check_command, program, run
@@ -23,7 +16,7 @@ from flows.cli.subtitle import subtitle
 from flows.cli.trace import trace
 from flows.measuring.commands import bench, loadgen, partials, reproduce
 from flows.model.app import model_app
-from flows.settings.loading import Overrides, begin_settings
+from flows.running.loading import loading
 from flows.settings.options import (
     Captions,
     CaptionsOnly,
@@ -48,20 +41,32 @@ from flows.settings.options import (
     Web,
     given_in,
 )
+from flows.settings.overrides import Overrides
 from operators.addresses import is_address
 from operators.errors import InputError, UsageError, printable
+
+if TYPE_CHECKING:
+    from connectors.microphone.devices import InputDevice
 
 
 def devices() -> None:
     """List the microphones and monitors that `--device` can name, by index or by a part of the name."""
+    with loading():
+        from connectors.microphone.devices import list_devices
+
     found = list_devices()
     if not found:
         raise InputError("there is no microphone; connect one, or start the sound server that has it")
     print_devices(found)
 
 
-def print_devices(found: list[InputDevice]) -> None:
+def print_devices(found: "list[InputDevice]") -> None:
     """A star marks the default."""
+    with loading():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
     table = Table("", "index", "name", "channels", "rate", "system", box=None, pad_edge=False)
     for one in found:
         mark = "*" if one.is_default else ""
@@ -201,6 +206,10 @@ def replay(
     """Run the rest of the chain from recorded partials, translations or captions."""
     overrides = given_in(context)
     check_command(events, "replay")
+    with loading():
+        from connectors.jsonl.files import event_type_of
+        from flows.captions.inputs import REPLAYED
+
     event_type = event_type_of(events)
     if event_type not in REPLAYED:
         raise InputError(
@@ -212,6 +221,7 @@ def replay(
 
 
 app.command(rich_help_panel=_CAPTION)(subtitle)
+app.command(rich_help_panel=_CAPTION)(demo)
 app.command(rich_help_panel=_CAPTION)(devices)
 app.command(rich_help_panel=_CAPTION)(doctor)
 app.add_typer(models_app, name="models", cls=Commands, rich_help_panel=_CAPTION)
@@ -230,12 +240,19 @@ def _caption(
     overrides: Overrides, settings: Path | None, *, quiet: bool, profile: bool, microphone: str | None = None
 ) -> None:
     """Run with these settings; ``microphone`` is the default input."""
+    with loading():
+        from msgspec.structs import replace
+
+        from flows.captions.runner import caption
+        from flows.cli.language import choose_language
+        from flows.settings.loading import begin_settings
+
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
     if "web" in overrides:
         # Giving an address implies that the server is wanted.
         overrides["web"].setdefault("enabled", True)
-    wanted = begin_settings(settings, overrides)
+    wanted = begin_settings(settings, overrides, choose_language)
     if wanted.input.microphone is None:
         wanted = replace(wanted, input=replace(wanted.input, microphone=microphone))
     caption(wanted, quiet=quiet, profile=profile, settings_file=settings)

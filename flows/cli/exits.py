@@ -9,6 +9,7 @@ from typing import NoReturn
 from connectors.files.output import WriteError
 from connectors.files.streams import forget_output
 from connectors.messages import log_event
+from flows.running.loading import report_interrupted
 from operators.errors import INTERRUPTED_EXIT_CODE, ClusterError, SurtitleError
 
 # When nobody reads the output any more, as after ``surtitle report … | head -1``.
@@ -44,7 +45,3 @@ def end_interrupted() -> NoReturn:
     forget_output()
     report_interrupted()
     sys.exit(INTERRUPTED_EXIT_CODE)
-
-
-def report_interrupted() -> None:
-    log_event("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)

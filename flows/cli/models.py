@@ -1,28 +1,20 @@
 """``surtitle models``: the named models, and which of them keep up on this machine."""
 
 import sys
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from connectors.machine.resources import available_mb
-from connectors.models.catalog import NamedModel, catalog
-from connectors.models.firefox import FIREFOX, fetch_firefox
-from connectors.models.opus import fetch_opus
-from connectors.models.resolve import resolve_model
-from flows.engine.choice import Candidate, advice, best, candidates
-from flows.engine.costs import measured_here
-from flows.running.progress import ProgressLine
-from flows.settings.loading import load_settings
+from flows.running.loading import loading
 from flows.settings.options import SettingsFile
 from operators.errors import UsageError, printable
-from operators.languages import Direction, language
-from operators.recognizers.moonshine import COMMUNITY
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from connectors.models.catalog import NamedModel
+    from flows.engine.choice import Candidate
 
 models_app = typer.Typer(invoke_without_command=True)
 _MAX_LANGUAGES = 6
@@ -44,6 +36,17 @@ def models(
         return
     if (source is None) != (target is None):
         raise UsageError("models: give both --from and --to, or neither")
+    with loading():
+        import msgspec
+        from rich.console import Console
+
+        from connectors.machine.resources import available_mb
+        from flows.engine.choice import advice, best, candidates
+        from flows.engine.costs import measured_here
+        from flows.running.progress import ProgressLine
+        from operators.languages import Direction, language
+        from operators.recognizers.moonshine import COMMUNITY
+
     direction = None if source is None or target is None else Direction(language(source), language(target))
     with ProgressLine(quiet=json, captions=False) as line:
         reference, measured = measured_here(direction, line.doing)
@@ -91,6 +94,17 @@ def get(
 
     With firefox this takes the newest model, also where an older one is here.
     """
+    with loading():
+        from functools import partial
+
+        from connectors.models.catalog import catalog
+        from connectors.models.firefox import FIREFOX, fetch_firefox
+        from connectors.models.opus import fetch_opus
+        from connectors.models.resolve import resolve_model
+        from flows.running.progress import ProgressLine
+        from flows.settings.loading import load_settings
+        from operators.languages import Direction
+
     if ":" not in name and name not in catalog():
         raise UsageError(f"there is no model {name}; `surtitle models` lists them")
     if (named := catalog().get(name)) is not None and named.comes_with_surtitle:
@@ -117,12 +131,16 @@ def get(
 
 
 def _licence(path: Path) -> str:
-    from connectors.models.gguf import read_gguf  # which loads llama.cpp
+    with loading():
+        from connectors.models.gguf import read_gguf
 
     return read_gguf(path).text("general.license")
 
 
-def _table(found: list[Candidate], *, with_languages: bool) -> Table:
+def _table(found: "list[Candidate]", *, with_languages: bool) -> "Table":
+    with loading():
+        from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("name", no_wrap=True)
     for heading in ("what it is", *(["languages"] if with_languages else []), "licence"):
@@ -147,6 +165,6 @@ def _languages(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= _MAX_LANGUAGES else str(len(names))
 
 
-def _use(one: Candidate | NamedModel) -> str:
+def _use(one: "Candidate | NamedModel") -> str:
     """Restrictions of its licence; empty if there are none."""
     return one.terms or one.asks if one.commercial else "no commercial use"

@@ -4,7 +4,6 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import PurePath
 from typing import Annotated, Any, NoReturn
 
@@ -16,6 +15,7 @@ from connectors.files.streams import is_of_output
 from connectors.messages import begin_messages, log_event
 from flows.cli.exits import end_interrupted, end_unwritten, fail, wants_json
 from flows.cli.renamed import COMMANDS, in_new_form
+from flows.cli.welcome import welcome
 from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, SurtitleError, UsageError
 
 # The exception that Typer raises for an invalid command line; it has no public name.
@@ -31,16 +31,6 @@ _SUFFIXES = {
 }
 _TAKES = {"file": "sound", "subtitle": "sound", "replay": "events (JSONL)", "job": "settings (TOML)"}
 
-_WELCOME = """\
-surtitle translates live speech into captions that hardly flicker. Try it:
-
-  a recording   surtitle file talk.wav --to German
-  a video       surtitle subtitle talk.mp4 --to German
-  a microphone  surtitle live --to German
-  in a browser  surtitle live --to German --web
-  this machine  surtitle doctor
-  more          surtitle --help"""
-
 
 class Commands(TyperGroup):
     """A group of commands; the outermost one introduces the program when no command is given."""
@@ -50,7 +40,7 @@ class Commands(TyperGroup):
         # Completion and the manual only ask for the options.
         if not args and not ctx.resilient_parsing:
             if ctx.parent is None:
-                typer.echo(_WELCOME)
+                typer.echo(welcome(names_microphone=sys.stdout.isatty()))
                 ctx.exit()
             if not self.invoke_without_command:
                 typer.echo(ctx.get_help())
@@ -86,6 +76,8 @@ def check_command(file: PurePath, command: str) -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"surtitle {version('surtitle')}")
         raise typer.Exit
 

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 from connectors.messages import log_event
-from flows.settings.loading import REMOVED
 from operators.errors import UsageError
 
 #: The setting that replaces each option; for a switch, with its value.
@@ -82,6 +81,9 @@ def _renamed(arguments: Iterator[str], known: Collection[str]) -> Iterator[str]:
         elif name in known or name not in RENAMED:
             yield argument
         else:
+            # Imported here, as it takes long, and is for few.
+            from flows.settings.loading import REMOVED
+
             setting, typed = RENAMED[name], name
             if setting in REMOVED:
                 raise UsageError(f"there is no {name} any more; {REMOVED[setting]}")

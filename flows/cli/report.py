@@ -1,20 +1,15 @@
 """The command ``surtitle report``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from connectors.exports.simulstream import write_simulstream
-from connectors.files.atomic import write_atomically
-from connectors.files.distinct import check_distinct
-from connectors.jsonl.files import read_events
-from flows.pages.reading import MeasuredUpdate, ReportInput, kind_of, language_of
+from flows.running.loading import loading
 from operators.errors import UsageError, printable
-from operators.events import Caption, ErasureRecord
-from operators.languages import language
-from operators.metrics.tokenizers import latency_tokenizer, tokenizer
+
+if TYPE_CHECKING:
+    from flows.pages.reading import MeasuredUpdate, ReportInput
 
 
 def report(
@@ -52,9 +47,17 @@ def report(
     A file of captions contains everything. An erasure log contains no text, so its report shows erasure and
     latency only.
     """
-    # Imported here because other commands do not need it and should start fast.
-    from flows.pages.figures import print_report
-    from flows.pages.report import Run, page
+    with loading():
+        import msgspec
+
+        from connectors.exports.simulstream import write_simulstream
+        from connectors.files.atomic import write_atomically
+        from connectors.files.distinct import check_distinct
+        from connectors.jsonl.files import read_events
+        from flows.pages.figures import print_report
+        from flows.pages.report import Run, page
+        from operators.events import Caption
+        from operators.metrics.tokenizers import latency_tokenizer, tokenizer
 
     files = {"--output": output, "--json": json, "--simulstream": simulstream}
     if len(events) > 2:
@@ -83,15 +86,21 @@ def report(
         print_report(run.report, written if number == len(runs) else [])
 
 
-def _reading(path: Path, to: str | None, split: str | None, of_text: str) -> ReportInput:
+def _reading(path: Path, to: str | None, split: str | None, of_text: str) -> "ReportInput":
     """How to read a file; ``of_text`` names the options that need text."""
+    with loading():
+        from flows.pages.reading import ReportInput, kind_of, language_of
+        from operators.events import ErasureRecord
+        from operators.languages import language
+
     kind = kind_of(path)
     if kind is ErasureRecord and of_text:
         raise UsageError(
             f"{path} is an erasure log: it has no text for {of_text}; give a file of captions "
             "(written with --captions)"
         )
-    return ReportInput(path, kind, language(to) if to else language_of(path, kind), split)
+    spoken = language(to) if to else language_of(path, kind) or language("German")
+    return ReportInput(path, kind, spoken, split)
 
 
 def _given(options: dict[str, object]) -> str:

@@ -5,15 +5,12 @@ settings file, alone or as a process of a cluster.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import replace
 
-from flows.captions.runner import caption
 from flows.cli.program import check_command
-from flows.observe.audience import ROOMS
-from flows.settings.loading import begin_settings
+from flows.running.loading import loading
 from flows.settings.options import (
     Captions,
     CaptionsOnly,
@@ -31,8 +28,10 @@ from flows.settings.options import (
     SpeechModel,
     given_in,
 )
-from flows.settings.schema import Settings
-from flows.settings.translate import TranslateSettings
+
+if TYPE_CHECKING:
+    from flows.settings.schema import Settings
+    from flows.settings.translate import TranslateSettings
 
 
 def job(
@@ -44,6 +43,10 @@ def job(
 ) -> None:
     """Run a pipeline that a settings file describes, from Kafka or files to Kafka or files, until it ends."""
     check_command(settings, "job")
+    with loading():
+        from flows.captions.runner import caption
+        from flows.settings.loading import begin_settings
+
     overrides = given_in(context)
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
@@ -66,6 +69,12 @@ def serve(
     set_: Set = None,
 ) -> None:
     """Caption rooms that speak from browsers, many at the same time, until Ctrl-C."""
+    with loading():
+        from msgspec.structs import replace
+
+        from flows.captions.runner import caption
+        from flows.settings.loading import begin_settings
+
     overrides = given_in(context)
     overrides.setdefault("output", {})["terminal"] = False
     overrides.setdefault("input", {})["rooms"] = True
@@ -75,8 +84,13 @@ def serve(
     caption(wanted, quiet=False, profile=False, settings_file=settings)
 
 
-def _completed(wanted: Settings) -> TranslateSettings:
+def _completed(wanted: "Settings") -> "TranslateSettings":
     """Add the settings that serving rooms implies."""
+    with loading():
+        from msgspec.structs import replace
+
+        from flows.observe.audience import ROOMS
+
     spoken, written = wanted.rooms.spoken, wanted.rooms.written
     translate = replace(
         wanted.translate,

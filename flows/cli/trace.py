@@ -3,14 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
-from connectors.files.atomic import write_atomically
-from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import make_folder
-from flows.running.progress import ProgressLine
-from flows.settings.loading import load
+from flows.running.loading import loading
 from flows.settings.options import From, Glossary, Model, Set, SettingsFile, To, given_in
 from operators.errors import UsageError
 
@@ -43,10 +39,16 @@ def trace(
     was, and what the model would have said instead; of a sentence also, which guesses of each pass were right
     already.
     """
-    # Imported here because other commands do not need it and should start fast.
-    from flows.engine.tracing import partials_of, record, whole
-    from flows.engine.translation import open_engine
-    from flows.pages.trace import print_trace, write_pictures
+    with loading():
+        import msgspec
+
+        from connectors.files.atomic import write_atomically
+        from connectors.files.distinct import check_distinct, named_files
+        from flows.engine.tracing import partials_of, record, whole
+        from flows.engine.translation import open_engine
+        from flows.pages.trace import print_trace, write_pictures
+        from flows.running.progress import ProgressLine
+        from flows.settings.loading import load
 
     has_text = bool(text and text.strip())
     if (partials is None) != has_text or (text is not None and (partials or segment or stream is not None)):

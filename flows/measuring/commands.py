@@ -6,13 +6,9 @@ Their implementations are imported on demand, so that other commands start fast.
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 import typer
 
-from connectors.files.atomic import write_atomically
-from connectors.files.distinct import check_distinct
-from flows.measuring.plan import VARIED, BenchJob, Grid, bench_runs, read_grid
-from flows.settings.loading import load_settings, warn_of_unused_bias
+from flows.running.loading import loading
 from flows.settings.options import (
     CaptionsOnly,
     From,
@@ -25,7 +21,6 @@ from flows.settings.options import (
     given_in,
 )
 from operators.errors import UsageError
-from operators.languages import Direction
 
 Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
 Sources = Annotated[
@@ -129,6 +124,10 @@ def bench(
             option = "tokenizer" if name == "split" else name.replace("_", "-")
             raise UsageError(f"--{option} has no effect with --task {task}; leave it out")
     _check_given(sources, data)
+    with loading():
+        from flows.measuring.plan import VARIED, BenchJob, Grid, bench_runs, read_grid
+        from flows.settings.loading import load_settings, warn_of_unused_bias
+
     manifest = Path(reference[0]) if reference and task == "speech" else None
     job = BenchJob(
         sources or [], manifest, skip, limit, json, markdown,
@@ -137,21 +136,24 @@ def bench(
     )  # fmt: skip
     overrides, grid = given_in(context), read_grid(vary or (), VARIED[task])
     if task == "drafts":
-        from flows.measuring.drafts import bench_drafts
+        with loading():
+            from flows.measuring.drafts import bench_drafts
 
         bench_drafts(job, load_settings(None, overrides), grid)
         return
     if task == "speech":
-        from flows.measuring.speech import bench_speech
+        with loading():
+            from flows.measuring.speech import bench_speech
 
         settings = load_settings(None, overrides)
         bench_speech(job, settings.recognize, settings.translate.source, grid)
         return
     if sources and len(sources) > 1:
         raise UsageError("one text can be measured at a time; give one file")
-    from flows.measuring.bench import bench_texts
-    from flows.measuring.measured import Paper
-    from flows.measuring.ssbd import NAME, USUAL_TABLES, common_settings, grids_of, paper_tables
+    with loading():
+        from flows.measuring.bench import bench_texts
+        from flows.measuring.measured import Paper
+        from flows.measuring.ssbd import NAME, USUAL_TABLES, common_settings, grids_of, paper_tables
 
     common: dict[str, Any] = overrides.get("translate", {})
     grids: list[Grid] = [grid]
@@ -199,9 +201,11 @@ def reproduce(
     Chinese, or else the first language, with the first model. The folder keeps all trials: an interrupted run
     resumes, and one with --comet added measures nothing again.
     """
-    from flows.measuring.reproduce import reproduce as reproduced
-
     _check_given(sources, data)
+    with loading():
+        from flows.measuring.plan import BenchJob
+        from flows.measuring.reproduce import reproduce as reproduced
+
     job = BenchJob(
         sources or [], None, skip, limit, None, None,
         data=data, lag=lag, repeat=repeat, comet=comet, tokenizer=split,
@@ -225,10 +229,16 @@ def partials(
     limit: Annotated[int | None, typer.Option(min=1, help="Number of segments.")] = None,
 ) -> None:
     """Write a text as a recogniser's partials, a few words more each time; a word takes 0.4 s."""
-    from flows.measuring.corpus import as_partials, load_corpus, load_named
-
     if (source is None) == (data is None):
         raise UsageError("give a text, or --data with the name of a corpus")
+    with loading():
+        import msgspec
+
+        from connectors.files.atomic import write_atomically
+        from connectors.files.distinct import check_distinct
+        from flows.measuring.corpus import as_partials, load_corpus, load_named
+        from operators.languages import Direction
+
     check_distinct([("--output", output)], [source])
     if source is None:
         corpus = load_named(str(data), Direction.of(spoken, spoken), None, lag=lag, chosen=slice(0, limit))
@@ -264,6 +274,7 @@ def loadgen(
     Every room repeats the recording at its own pace, from a different position. With --server, --to may name
     several languages, and SURTITLE_WEB_TOKEN holds the server's token.
     """
-    from flows.measuring.load.run import generate_load
+    with loading():
+        from flows.measuring.load.run import generate_load
 
     generate_load(given_in(context), recording, server, rooms, seconds, json)

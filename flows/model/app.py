@@ -5,24 +5,23 @@ from typing import Annotated, Literal
 
 import typer
 
-from connectors.files.contents import sha256_of
-from connectors.files.distinct import check_distinct
 from connectors.files.output import check_place, make_folder
-from flows.model.jobs import (
-    LANGUAGES,
-    HeadsJob,
-    Model,
-    Output,
-    Pairs,
-    Prefixes,
-    Seed,
-    Source,
-    Target,
-    TrainingJob,
-)
-from flows.running.progress import ProgressLine
+from flows.running.loading import loading
 from operators.errors import UsageError, printable
 from operators.extras import needs_extra
+
+Pairs = Annotated[
+    list[Path],
+    typer.Option(
+        help="Sentence pairs: a source, a tab and its translation in each line (.gz too). May be repeated."
+    ),
+]
+Model = Annotated[str, typer.Argument(help="The model: a GGUF file, 'captions', 'base'.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="File to write (.gguf).")]
+Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
+Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]
+Prefixes = Annotated[float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 model_app = typer.Typer(help="Train a captions model on prefixes, or proposal heads; convert weights.")
 
@@ -32,8 +31,8 @@ def train(
     model: Model,
     pairs: Pairs,
     output: Output,
-    source: Source = LANGUAGES.source,
-    target: Target = LANGUAGES.target,
+    target: Target,
+    source: Source = "English",
     prefixes: Prefixes = 0.5,
     seed: Seed = 1,
     epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each pair.")] = 1,
@@ -46,8 +45,8 @@ def train(
     A record (.json: data, settings, losses) is written next to the adapter. An interrupted run resumes when
     it is started again. A GPU is used if PyTorch has one.
     """
-    # Imported here because other commands do not need it and should start fast.
-    with needs_extra("train", "training"):
+    with loading(), needs_extra("train", "training"):
+        from flows.model.jobs import TrainingJob
         from flows.model.train import run
 
     run(
@@ -65,8 +64,8 @@ def heads(
     ],
     pairs: Pairs,
     output: Output,
-    source: Source = LANGUAGES.source,
-    target: Target = LANGUAGES.target,
+    target: Target,
+    source: Source = "English",
     prefixes: Prefixes = 0.5,
     seed: Seed = 1,
     heads: Annotated[int, typer.Option(min=1, max=16, help="Number of heads.")] = 4,
@@ -88,9 +87,9 @@ def heads(
     The model stays as it is without --tune-base. A record (.json) is written next to the heads: data,
     settings, and tokens per pass.
     """
-    # Imported here because other commands do not need it and should start fast.
-    with needs_extra("train", "training"):
+    with loading(), needs_extra("train", "training"):
         from flows.model.heads import run
+        from flows.model.jobs import HeadsJob
 
     run(
         HeadsJob(
@@ -123,13 +122,15 @@ def assemble(
     ] = None,
 ) -> None:
     """Combine base weights, an adapter and a list of tokens into one model file, for --model."""
-    # Imported here because other commands do not need it and should start fast.
-    with needs_extra("llm", "assembling a model"):
+    with loading(), needs_extra("llm", "assembling a model"):
+        from connectors.files.contents import sha256_of
+        from connectors.files.distinct import check_distinct
         from connectors.models.assembly import Parts, cached_path
         from connectors.models.assembly import assemble as assembled
         from connectors.models.gguf import write_gguf
-    from connectors.models.resolve import resolve_model
-    from operators.prompts.template import TrainedPrompts, labels_of
+        from connectors.models.resolve import resolve_model
+        from flows.running.progress import ProgressLine
+        from operators.prompts.template import TrainedPrompts, labels_of
 
     if (source is None) != (target is None):
         raise UsageError("give both --from and --to, or neither")
@@ -160,14 +161,16 @@ def convert(
     ] = None,
 ) -> None:
     """Convert a maker's own weights to a GGUF file, with llama.cpp's program, for --model."""
-    # Imported here because other commands do not need it and should start fast.
-    with needs_extra("llm", "converting weights"):
+    with loading(), needs_extra("llm", "converting weights"):
+        from connectors.files.contents import sha256_of
+        from connectors.files.distinct import check_distinct
+        from flows.running.progress import ProgressLine
         from operators.models.llama_model import be_quiet
         from operators.models.quantize import MIXTURES
 
     if quantize is not None and quantize not in MIXTURES:
         raise UsageError(f"--quantize: there is no {quantize}; choose one of {', '.join(MIXTURES)}")
-    with needs_extra("train", "converting weights"):
+    with loading(), needs_extra("train", "converting weights"):
         from connectors.models.convert import convert as converted
 
     check_distinct([("--output", output)], [Path(weights)])

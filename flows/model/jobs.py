@@ -1,37 +1,19 @@
-"""The options of the training commands, and the records of their runs."""
+"""Training runs, and their records."""
 
 import hashlib
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-import typer
 from typing_extensions import override
 
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.files.output import check_place, make_folder
-from flows.settings.translate import TranslateSettings
 from operators.errors import printable
 from operators.seq2seq.firefox import is_firefox, only
-
-LANGUAGES = TranslateSettings()
-
-
-Pairs = Annotated[
-    list[Path],
-    typer.Option(
-        help="Sentence pairs: a source, a tab and its translation in each line (.gz too). May be repeated."
-    ),
-]
-Model = Annotated[str, typer.Argument(help="The model: a GGUF file, 'captions', 'base'.")]
-Output = Annotated[Path, typer.Option("-o", "--output", help="File to write (.gguf).")]
-Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
-Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]
-Prefixes = Annotated[float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,8 +22,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     pairs: list[Path]
     output: Path
-    source: str = LANGUAGES.source
-    target: str = LANGUAGES.target
+    source: str
+    target: str
     prefixes: float = 0.5
     seed: int = 1
 

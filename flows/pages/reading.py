@@ -136,11 +136,11 @@ def kind_of(path: Path) -> type[Event]:
     return kind
 
 
-def language_of(path: Path, kind: type[Event]) -> Language:
-    """The caption language by the first event of a file; German if it names none."""
+def language_of(path: Path, kind: type[Event]) -> Language | None:
+    """The caption language by the first event of a file; None if it names none."""
     first: Any = next(read_events(path, kind, lambda _sentence: None), None)
     named = first.language if first is not None else None
-    return language(named if named and is_language(named) else "German")
+    return language(named) if named and is_language(named) else None
 
 
 def _report_cut(sentence: str) -> None:

@@ -1,7 +1,6 @@
 """Reads settings from a TOML file and the command line; errors are one sentence each."""
 
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
 from connectors.messages import begin_messages, log_event
+from flows.settings.overrides import UNNAMED, Overrides
 from flows.settings.schema import Settings
 from flows.settings.terminology import check_files
 from flows.settings.translate import SPECULATIVE
@@ -19,8 +19,8 @@ from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS
 from operators.secret import decode_secret, to_plain
 
-#: Settings by stage and key.
-Overrides = dict[str, dict[str, Any]]
+#: Gives the language of captions where none is named.
+Choose = Callable[[Settings], str]
 
 #: Settings of earlier releases, and what to do instead.
 REMOVED = {
@@ -45,35 +45,6 @@ REMOVED = {
 }
 
 
-def assigned(texts: Iterable[str]) -> Overrides:
-    """The settings in texts such as ``translate.beam=2``.
-
-    A value is TOML, or else a text, so that a name needs no quotes. Repeated lists are concatenated. Raises
-    `UsageError` for a text without key or value.
-    """
-    overrides: Overrides = {}
-    for text in texts:
-        key, equals, typed = text.partition("=")
-        try:
-            table: Any = tomllib.loads(f"{key}={equals and 0}")
-        except tomllib.TOMLDecodeError:
-            table = {}
-        if not any(isinstance(one, dict) for one in table.values()):
-            raise UsageError(f"--set {text}: give a setting and its value, as in translate.beam=2")
-        try:
-            value = tomllib.loads(f"value = {typed}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = typed
-        into: Any = overrides
-        while isinstance(next(iter(table.values())), dict):
-            ((name, table),) = table.items()
-            into = into.setdefault(name, {})
-        (name,) = table
-        before = into.get(name)
-        into[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
-    return overrides
-
-
 class LoadedSettings(NamedTuple):
     settings: Settings
     #: The given settings of the translate stage, by key.
@@ -88,9 +59,22 @@ class LoadedSettings(NamedTuple):
             warn_of_unused_bias(self.given, [translate.method], [translate.accept])
 
 
-def begin_settings(path: Path | None, overrides: Overrides | None = None) -> Settings:
-    """Load the settings of a run, and set up messages; raises the errors of `load_settings`."""
-    loaded = load(path, overrides, takes_several=True)
+def begin_settings(
+    path: Path | None, overrides: Overrides | None = None, choose: Choose | None = None
+) -> Settings:
+    """Load the settings of a run, and set up messages; raises the errors of `load_settings`.
+
+    Raises `UsageError` if there is no language of captions, and none to ``choose``.
+    """
+
+    def chosen(settings: Settings) -> str:
+        if choose is None:
+            raise UsageError(UNNAMED)
+        # It may send one.
+        begin_messages(settings.messages.format)
+        return choose(settings)
+
+    loaded = load(path, overrides, takes_several=True, choose=chosen)
     begin_messages(loaded.settings.messages.format)
     loaded.warn_of_unused()
     return loaded.settings
@@ -125,18 +109,26 @@ def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: I
 
 
 def load_settings(
-    path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False
+    path: Path | None,
+    overrides: Overrides | None = None,
+    *,
+    takes_several: bool = False,
+    choose: Choose | None = None,
 ) -> Settings:
     """Load the settings of a TOML file; those in ``overrides`` (stage, key, value) replace them.
 
     Raises `InputError` for a file that cannot be read, and `UsageError` for invalid settings, and for several
-    languages of captions unless the caller ``takes_several``.
+    languages of captions unless the caller ``takes_several``. If none is named, ``choose`` gives it.
     """
-    return load(path, overrides, takes_several=takes_several).settings
+    return load(path, overrides, takes_several=takes_several, choose=choose).settings
 
 
 def load(
-    path: Path | None, overrides: Overrides | None = None, *, takes_several: bool = False
+    path: Path | None,
+    overrides: Overrides | None = None,
+    *,
+    takes_several: bool = False,
+    choose: Choose | None = None,
 ) -> LoadedSettings:
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
     raw = {} if path is None else read_toml(path, "the settings", "its path")
@@ -169,17 +161,21 @@ def load(
         raise UsageError(
             f"{where_engine}: there is no {engine!r}; choose from {', '.join(RECOGNIZERS)}, MODULE:NAME"
         )
+    settings = _in_one_language(settings)
+    with _named(place("translate.from")):
+        language(settings.translate.source)
+    settings = _with_language(settings, choose)
     for key, names in _languages(settings):
         with _named(place(key)):
             for name in names:
                 language(name)
+    targets, rooms = _targets(settings), settings.rooms.written
     with _named(place("translate.to")):
-        _check_targets(settings, takes_several=takes_several)
-    rooms = settings.rooms.written
-    written = [language(name) for name in (*settings.translate.targets, *rooms)]
+        _check_targets(targets, takes_several=takes_several)
+    written = [language(name) for name in (*targets, *rooms)]
     with _named(place("translate.glossary")):
         check_files(settings.translate.glossary, written, is_of_first=bool(rooms))
-    return LoadedSettings(_in_one_language(settings), frozenset(translate))
+    return LoadedSettings(settings, frozenset(translate))
 
 
 @contextmanager
@@ -222,6 +218,18 @@ def _names_language(given: Mapping[str, Any]) -> bool:
 def _value(given: Mapping[str, Any], stage: str, key: str) -> Any:
     table = given.get(stage)
     return table.get(key) if isinstance(table, dict) else None
+
+
+def _with_language(settings: Settings, choose: Choose | None) -> Settings:
+    """Where no language of captions is named, that of rooms, or a chosen one."""
+    translate, rooms = settings.translate, settings.rooms.written
+    if translate.to is not None:
+        return settings
+    if settings.input.rooms and rooms:
+        return replace(settings, translate=replace(translate, to=rooms[0]))
+    return (
+        settings if choose is None else replace(settings, translate=replace(translate, to=choose(settings)))
+    )
 
 
 def _in_one_language(settings: Settings) -> Settings:
@@ -272,14 +280,16 @@ def _is_table(kind: Any) -> bool:
 
 
 def _languages(settings: Settings) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield "translate.from", (settings.translate.source,)
-    yield "translate.to", settings.translate.targets
+    yield "translate.to", _targets(settings)
     yield "rooms.from", settings.rooms.spoken
     yield "rooms.to", settings.rooms.written
 
 
-def _check_targets(settings: Settings, *, takes_several: bool) -> None:
-    targets = settings.translate.targets
+def _targets(settings: Settings) -> tuple[str, ...]:
+    return () if settings.translate.to is None else settings.translate.targets
+
+
+def _check_targets(targets: Sequence[str], *, takes_several: bool) -> None:
     if targets[1:] and not takes_several:
         raise UsageError(f"{', '.join(targets)} are {len(targets)} languages; name one here")
     known = [language(one) for one in targets]

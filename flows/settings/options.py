@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.settings.loading import Overrides, assigned
+from flows.settings.overrides import Overrides, assigned
 from operators.errors import UsageError
 
 #: The setting of an option, by the name of the command's parameter.
@@ -36,11 +36,13 @@ Text = str | None
 Texts = list[str] | None
 To = Annotated[
     Texts,
-    typer.Option("--to", help="Language of the captions; or several: German,French.", show_default="German"),
+    typer.Option(
+        "--to", help="Language of the captions; or several: German,French.", show_default="the system's"
+    ),
 ]
 From = Annotated[Text, typer.Option("--from", help="Language of the speech.", show_default="English")]
 RoomsTo = Annotated[
-    Texts, typer.Option("--to", help="Languages that rooms may be captioned in.", show_default="German")
+    Texts, typer.Option("--to", help="Languages that rooms may be captioned in.", show_default=False)
 ]
 RoomsFrom = Annotated[
     Texts, typer.Option("--from", help="Languages that rooms may be spoken in.", show_default="English")

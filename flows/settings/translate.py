@@ -8,10 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from connectors.models.firefox import REGISTRY
+from flows.settings.overrides import UNNAMED
 from flows.settings.terminology import Named, of_direction, parted
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.translator import GUARDS, Guard
+from operators.errors import UsageError
 from operators.languages import Direction
 from operators.prompts.template import BY_MODEL, CORRECT
 from operators.prompts.template import NAMES as TEMPLATE_NAMES
@@ -48,7 +50,8 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Language of the speech, by name or code.
     source: str = msgspec.field(name="from", default="English")
     #: Language of the captions, by name or code; or several, in a list or with commas between: German,French.
-    to: str | tuple[str, ...] = "German"
+    #: `live`, `file`, `replay` and `subtitle` take the system's language, or ask; others need it said.
+    to: str | tuple[str, ...] | None = None
     #: Show the transcript; no translation model is loaded.
     captions_only: bool = False
     #: Translation model: a name of `surtitle models`, a GGUF file, a folder (OPUS-MT, Firefox),
@@ -146,7 +149,9 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """All languages of the captions."""
+        """All languages of the captions. Raises `UsageError` if none is named."""
+        if self.to is None:
+            raise UsageError(UNNAMED)
         names = self.to.split(",") if isinstance(self.to, str) else ",".join(self.to).split(",")
         return tuple(name.strip() for name in names if name.strip()) or ("",)
 

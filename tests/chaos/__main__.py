@@ -72,7 +72,7 @@ class _Trial:
         name = random.choice(list(_INPUTS))
         self._given = _INPUTS[name]
         self._is_remembered, self._is_joined = random.random() < 0.7, random.random() < 0.5
-        self._command = [*self._given.program, *self._given.command.split()]
+        self._command = [*self._given.program, *self._given.command.split(), "--to", "German"]
         for file in _OUTPUTS:
             key = Path(file).stem if file in _LINES else Path(file).suffix[1:]
             self._command += ["--set", f"output.{key}={file}"]

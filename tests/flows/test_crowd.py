@@ -103,7 +103,16 @@ def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path) -
 
 def test_more_rooms_than_there_are_files_for_are_refused_before_anybody_speaks(tmp_path: Path) -> None:
     with running(
-        64, "serve", "--port", 0, "--set", "translate.rooms=40", "--set", f"rooms.folder={tmp_path / 'rooms'}"
+        64,
+        "serve",
+        "--to",
+        "German",
+        "--port",
+        0,
+        "--set",
+        "translate.rooms=40",
+        "--set",
+        f"rooms.folder={tmp_path / 'rooms'}",
     ) as process:
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 2

@@ -57,8 +57,10 @@ EVENTS = Path(__file__).parents[1] / "samples"
 
 def ask(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(folder)
+    is_of_text = command.startswith(("bench", "loadgen", "trace")) and "--task speech" not in command
+    spoken = ["--to", "German"] if is_of_text else []
     with pytest.raises(SurtitleError) as refused:
-        cli.app(command.split(), standalone_mode=False)
+        cli.app([*command.split(), *spoken], standalone_mode=False)
     return str(refused.value)
 
 

@@ -31,7 +31,7 @@ def test_a_first_run_downloads_its_model_and_says_so_in_a_line_and_the_next_one_
         settings = (
             f'[input]\npartials = "{PARTIALS}"\n[output]\ncaptions = "{captions}"\n'
             f'[sentences]\nmethod = "rules"\n'
-            f'[translate]\nregistry = "{registry.url}"\nthreads = 1\n'
+            f'[translate]\nregistry = "{registry.url}"\nthreads = 1\nto = "German"\n'
         )
         job.write_text(settings)
         first = surtitle("job", job, env=environment)
@@ -44,7 +44,7 @@ def test_a_first_run_downloads_its_model_and_says_so_in_a_line_and_the_next_one_
     second = surtitle("job", job, env=environment)
     assert (second.returncode, second.stderr) == (0, "")
     assert [one["shown"] for one in read(captions)] == said
-    job.write_text(f'{settings}from = "Portuguese"\nto = "German"\n')
+    job.write_text(f'{settings}from = "Portuguese"\n')
     over_english = surtitle("job", job, env=environment)
     assert (over_english.returncode, over_english.stderr) == (0, "")
     assert all(one["effort"]["passes"] > 1 for one in read(captions) if one["is_final"])

@@ -54,8 +54,8 @@ def test_captions_say_the_glossarys_words_alone_and_in_rooms(folder: Path) -> No
 def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     (folder / "text.txt").write_text("We are going to focus on lexical borrowing.\n")
     done = surtitle(
-        "bench", "text.txt", "--vary", "method=ssbd", "--vary", "glossary=none,terms.tsv", "--repeat", 1,
-        "--set", "translate.threads=1", "--json", "out.json", cwd=folder,
+        "bench", "text.txt", "--to", "German", "--vary", "method=ssbd", "--vary", "glossary=none,terms.tsv",
+        "--repeat", 1, "--set", "translate.threads=1", "--json", "out.json", cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     results = json.loads((folder / "out.json").read_text())

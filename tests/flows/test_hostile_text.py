@@ -218,7 +218,8 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
     files = ("captions", "partials", "sentences", "translations", "log", "srt", "vtt")
     output = {name: str(tmp_path / name) for name in files}
     given: dict[str, dict[str, Any]] = {
-        "input": {"partials": str(tmp_path / "in")}, "sentences": {"method": sentences}, "output": output,
+        "input": {"partials": str(tmp_path / "in")}, "translate": {"to": "German"},
+        "sentences": {"method": sentences}, "output": output,
     }  # fmt: skip
     settings = load_settings(None, given)
     terminal = Tty()

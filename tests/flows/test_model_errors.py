@@ -32,7 +32,7 @@ def given(tmp_path: Path) -> dict[str, dict[str, Any]]:
     write(tmp_path / "partials.jsonl", partials(TALK, is_sentence=True))
     return {
         "input": {"partials": str(tmp_path / "partials.jsonl")},
-        "translate": {"threads": 2},
+        "translate": {"to": "German", "threads": 2},
         "output": {name: str(tmp_path / f"{name}.jsonl") for name in ("captions", "log")},
     }
 

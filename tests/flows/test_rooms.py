@@ -91,7 +91,7 @@ def test_nobody_waits_for_captions_of_a_stream_that_was_refused(talk: Path) -> N
     heard: list[Observed] = []
     given: dict[str, dict[str, Any]] = {
         "input": {"partials": str(talk), "realtime": True},
-        "translate": {"rooms": 3},
+        "translate": {"to": "German", "rooms": 3},
         "output": {"terminal": False},
     }
     parts = make_parts(

@@ -119,7 +119,7 @@ def test_a_browser_speaks_and_another_one_reads_along(speech: Path, small: list[
     # As most microphones, at another rate than the recogniser wants.
     soundfile.write(microphone, np.repeat(samples, 3), 3 * rate)
     with (
-        serve("--captions", written, "--set", "translate.rooms=1", *small) as server,
+        serve("--to", "German", "--captions", written, "--set", "translate.rooms=1", *small) as server,
         open_browser(microphone) as browser,
     ):
         context = browser.new_context(permissions=["microphone"])
@@ -158,7 +158,9 @@ def test_finals_that_a_speaker_saw_are_in_the_folder_however_the_server_ends(
 
     for is_killed in (True, False):
         before = written()
-        with serve("--set", f"rooms.folder={folder}", "--set", "sentences.method=rules", *small) as server:
+        with serve(
+            "--to", "German", "--set", f"rooms.folder={folder}", "--set", "sentences.method=rules", *small
+        ) as server:
             with connect(f"ws://127.0.0.1:{server.port}/rooms", max_size=None) as socket:
                 socket.send('{"type": "open", "room": "Great hall"}')
                 stream = json.loads(socket.recv())["stream"]
@@ -188,7 +190,7 @@ def test_a_room_that_is_kept_has_its_links_after_a_server_was_killed(
     opened: list[dict[str, str]] = []
     for again in (False, True):
         with (
-            serve("--set", f"rooms.keys={keys}", *small) as server,
+            serve("--to", "German", "--set", f"rooms.keys={keys}", *small) as server,
             connect(f"ws://127.0.0.1:{server.port}/rooms") as socket,
         ):
             key = {"key": opened[0]["key"]} if again else {}
@@ -200,7 +202,7 @@ def test_a_room_that_is_kept_has_its_links_after_a_server_was_killed(
     assert opened[0]["key"] == opened[1]["key"]
     assert opened[0]["view"] == opened[1]["view"]
     keys.write_text("hall\n")
-    done = surtitle("serve", "--port", "0", "--set", f"rooms.keys={keys}", *small)
+    done = surtitle("serve", "--to", "German", "--port", "0", "--set", f"rooms.keys={keys}", *small)
     assert done.returncode == 2
     assert done.stderr == (
         f"surtitle: {keys}: line 1 is no room and its key; remove it, and that room gets a new link\n"
@@ -211,7 +213,7 @@ def test_a_server_whose_recogniser_cannot_be_loaded_ends_before_anybody_speaks(
     small: list[str], tmp_path: Path
 ) -> None:
     missing = tmp_path / "missing"
-    done = surtitle("serve", "--port", "0", "--speech-model", missing, *small)
+    done = surtitle("serve", "--to", "German", "--port", "0", "--speech-model", missing, *small)
     assert done.returncode == 3
     # It has not said where captions are.
     assert done.stderr.startswith(f"surtitle: {missing}: there is no such folder")
@@ -220,6 +222,6 @@ def test_a_server_whose_recogniser_cannot_be_loaded_ends_before_anybody_speaks(
 
 def test_settings_that_cannot_be_served_are_one_sentence() -> None:
     with pytest.raises(UsageError, match="moonshine recognises one language; name only that one"):
-        room_registry(load_settings(None, {"rooms": {"from": ["English", "German"]}}))
+        room_registry(load_settings(None, {"rooms": {"from": ["English", "German"], "to": ["French"]}}))
     with pytest.raises(UsageError, match="rooms end with their server and cannot be resumed"):
-        room_registry(load_settings(None, {"recovery": {"folder": "run"}}))
+        room_registry(load_settings(None, {"translate": {"to": "German"}, "recovery": {"folder": "run"}}))

@@ -97,7 +97,7 @@ def test_a_second_ctrl_c_ends_at_once_on_a_line_of_its_own(tmp_path: Path) -> No
 
 def test_a_job_draws_what_is_open_at_its_end(tmp_path: Path) -> None:
     path = captions(tmp_path, segments=2, seconds=0.1, is_cut=True)
-    (tmp_path / "job.toml").write_text(f'[input]\ncaptions = "{path}"\n')
+    (tmp_path / "job.toml").write_text(f'translate.to = "German"\n[input]\ncaptions = "{path}"\n')
     flow = f'"flows.captions:flow(\\"{tmp_path}/job.toml\\")"'
     command = f"{sys.executable} -m bytewax.run {flow} -w 2".replace('\\"', "'")
     script = tmp_path / "job.sh"

@@ -99,7 +99,9 @@ def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, t
 def test_a_job_serves_by_its_settings_and_lets_go_when_it_is_done(captions: Path, tmp_path: Path) -> None:
     settings = tmp_path / "surtitle.toml"
     settings.write_text(
-        f'[input]\ncaptions = "{captions}"\nrealtime = true\n[web]\nenabled = true\nport = 0\n', "utf-8"
+        f'[input]\ncaptions = "{captions}"\nrealtime = true\n'
+        '[translate]\nto = "German"\n[web]\nenabled = true\nport = 0\n',
+        "utf-8",
     )
     job = f"flows.captions:flow('{settings}')"
     with running(sys.executable, "-m", "bytewax.run", job) as run, follow(run.port) as viewer:

@@ -22,10 +22,20 @@ EXTRAS = sorted(all_extras().keys() - {"train"})
 NEED_AN_EXTRA = {
     "llm": ["replay", "partials.jsonl", "--to", "German", "--model", "captions"],
     "kafka": ["job", "kafka.toml"],
-    "azure": ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
-    "vosk": ["file", "talk.wav", "--recognizer", "vosk", "--speech-model", "."],
-    "media": ["file", "talk.mp4"],
-    "train": ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"],
+    "azure": [
+        "file",
+        "talk.wav",
+        "--to",
+        "de",
+        "--recognizer",
+        "azure",
+        "--realtime",
+        "--settings",
+        "azure.toml",
+    ],
+    "vosk": ["file", "talk.wav", "--to", "de", "--recognizer", "vosk", "--speech-model", "."],
+    "media": ["file", "talk.mp4", "--to", "de"],
+    "train": ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf", "--to", "de"],
 }
 
 
@@ -87,7 +97,7 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     (installation.work / "talk.txt").write_text("It was the best of times.\n")
     (installation.work / "talk.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (installation.work / "pairs.tsv").write_text("the house\tdas Haus\n")
-    (installation.work / "kafka.toml").write_text('[input.kafka]\ntopic = "said"\n')
+    (installation.work / "kafka.toml").write_text('translate.to = "German"\n[input.kafka]\ntopic = "said"\n')
     (installation.work / "azure.toml").write_text('[recognize.azure]\nregion = "westeurope"\n')
     return installation
 

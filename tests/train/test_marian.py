@@ -76,7 +76,7 @@ def test_logits_are_those_of_transformers(theirs: MarianMTModel) -> None:
 
 
 def test_greedy_answers_are_those_of_transformers(theirs: MarianMTModel) -> None:
-    engine = open_engine(TranslateSettings(model=str(FOLDER), threads=1))
+    engine = open_engine(TranslateSettings(to="German", model=str(FOLDER), threads=1))
     for text in (TEXT, *TEXTS["source"]):
         prompt = engine.prompt.build(engine.prompt.source(text), is_final=True)
         with torch.inference_mode():

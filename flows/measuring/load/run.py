@@ -36,8 +36,9 @@ from flows.measuring.load.rooms import (
 from flows.measuring.results import Results, files_of, publish, running, sign
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.running.dataflow import run
-from flows.settings.loading import Overrides, load_settings
+from flows.settings.loading import load_settings
 from flows.settings.options import words
+from flows.settings.overrides import Overrides
 from flows.settings.schema import Settings
 from operators.clock import WallClock
 from operators.errors import InputError, SurtitleError, UsageError

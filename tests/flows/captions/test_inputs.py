@@ -76,8 +76,9 @@ def test_a_job_checks_its_recogniser_for_each_spoken_language(
     settings = load_settings(
         None,
         {
-            "input": given, "rooms": rooms, "translate": {"from": "French"}, "recognize": recognize,
-            "web": {"enabled": True}, "output": {"terminal": False},
+            "input": given, "rooms": rooms, "recognize": recognize,
+            "translate": {"from": "French", "to": "German"}, "web": {"enabled": True},
+            "output": {"terminal": False},
         },
     )  # fmt: skip
     with pytest.raises(UsageError, match=sentence):

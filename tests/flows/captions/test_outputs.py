@@ -26,7 +26,7 @@ CAPTIONS = Path(__file__).parents[2] / "samples" / "captions.jsonl"
 
 def test_a_job_of_bytewax_and_the_command_line_leave_their_settings_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    before = f'[input]\ncaptions = "{CAPTIONS}"\n[output]\nterminal = false\ncaptions = "{path}"\n'
+    before = f'translate.to = "German"\n[input]\ncaptions = "{CAPTIONS}"\n[output]\ncaptions = "{path}"\n'
     path.write_text(before)
     with pytest.raises(OutputError, match=r"settings\.toml cannot be written: the same run reads it"):
         flow(str(path))
@@ -60,7 +60,9 @@ def test_whatever_a_run_was_started_with_is_written_as_it_comes(
 
 
 def written(**files: Path) -> Settings:
-    return load_settings(None, {"output": {name: str(path) for name, path in files.items()}})
+    return load_settings(
+        None, {"translate": {"to": "German"}, "output": {name: str(path) for name, path in files.items()}}
+    )
 
 
 def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path: Path) -> None:
@@ -90,6 +92,7 @@ def test_a_job_that_cannot_be_watched_leaves_nothing_behind(tmp_path: Path) -> N
     with socket.create_server(("127.0.0.1", 0)) as taken:
         raw: dict[str, dict[str, Any]] = {
             "input": {"captions": str(CAPTIONS)},
+            "translate": {"to": "German"},
             "output": {"terminal": False, "log": str(tmp_path / "log.jsonl")},
             "metrics": {"listen": taken.getsockname()[1]},
         }

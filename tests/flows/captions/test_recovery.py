@@ -34,7 +34,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def new(folder: Path, given: str, *, recovery: bool = True, to: str | None = None) -> Path:
     folder.mkdir()
-    return settings(folder, given, recovery=recovery, to=to)
+    return settings(folder, given, recovery=recovery, to=to or "German")
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(resources, "open_engines", open_engines)
     told: list[Observed] = []
-    one = RunResources(load_settings(None), told.append)
+    one = RunResources(load_settings(None, {"translate": {"to": "German"}}), told.append)
     assert one.service() is one.service()
     *loading, loaded = told
     assert loading == [LoadingBegan(), LoadingAt("loading the model", 0.5), LoadingEnded()]
@@ -66,7 +66,7 @@ def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.Monk
     assert loaded.usage() == Usage(1, 4, 10)
     # The next recording needs no loading.
     told.clear()
-    RunResources(load_settings(None), told.append, earlier=one).service()
+    RunResources(load_settings(None, {"translate": {"to": "German"}}), told.append, earlier=one).service()
     assert [*map(type, told)] == [LoadingBegan, LoadingEnded, ModelLoaded]
 
 
@@ -77,7 +77,7 @@ def test_a_model_that_cannot_be_loaded_is_not_being_loaded_any_more(monkeypatch:
     monkeypatch.setattr(resources, "open_engines", open_engines)
     told: list[Observed] = []
     with pytest.raises(InputError, match="it is damaged"):
-        RunResources(load_settings(None), told.append).service()
+        RunResources(load_settings(None, {"translate": {"to": "German"}}), told.append).service()
     assert told == [LoadingBegan(), LoadingEnded()]
 
 
@@ -96,7 +96,7 @@ def test_a_stream_is_translated_by_the_engine_for_its_languages(
     languages = SimpleNamespace(
         directions=(german, italian, spanish), direction=lambda stream: Direction.of("English", stream)
     )
-    translate = {"glossary": "terms.tsv"} | given.get("translate", {})
+    translate = {"to": "German", "glossary": "terms.tsv"} | given.get("translate", {})
     settings = load_settings(None, given | {"translate": translate, "sentences": {"method": "off"}})
     for stream in ("German", "Italian", "Spanish"):
         engines = [_Engine("en-de", "en-it"), _Engine("en-es")]

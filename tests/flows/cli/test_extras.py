@@ -30,7 +30,8 @@ CASES = [
     ("media", ["file", "talk.mp4"], "talk.mp4", "imageio_ffmpeg"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
-    ("train", ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf"], "training", "peft"),
+    ("train", ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf", "--to", "de"],
+     "training", "peft"),
 ]  # fmt: skip
 REPLAY = ["replay", PARTIALS, "--to", "Portuguese", "--srt", "talk.srt"]
 
@@ -62,8 +63,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "talk.txt").write_text("It was the best of times.\n")
     (folder / "talk.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (folder / "pairs.tsv").write_text("the house\tdas Haus\n")
-    (folder / "in.toml").write_text('[input.kafka]\ntopic = "said"\n')
-    (folder / "out.toml").write_text(f'input.captions = "{CAPTIONS}"\noutput.kafka.captions = "shown"\n')
+    (folder / "in.toml").write_text('translate.to = "German"\n[input.kafka]\ntopic = "said"\n')
+    (folder / "out.toml").write_text(
+        f'input.captions = "{CAPTIONS}"\ntranslate.to = "German"\noutput.kafka.captions = "shown"\n'
+    )
     (folder / "azure.toml").write_text('[recognize.azure]\nregion = "westeurope"\n')
     with wave.open(str(folder / "talk.wav"), "wb") as speech:
         speech.setparams((1, 2, 16_000, 0, "NONE", ""))

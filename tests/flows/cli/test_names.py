@@ -10,8 +10,8 @@ from rich.console import Console
 
 from connectors.microphone.devices import InputDevice
 from flows.cli.app import print_devices
-from flows.cli.doctor import print_result
 from flows.doctor.checks import Finding, Result
+from flows.doctor.report import print_result
 from flows.running.progress import ProgressLine
 from tests.program import surtitle
 

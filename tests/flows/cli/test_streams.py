@@ -85,7 +85,9 @@ def test_an_output_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Pat
 
 def test_a_bytewax_job_needs_no_standard_streams(tmp_path: Path) -> None:
     settings, captions = tmp_path / "surtitle.toml", tmp_path / "captions.jsonl"
-    settings.write_text(f'[input]\ncaptions = "{CAPTIONS}"\n[output]\ncaptions = "{captions}"\n')
+    settings.write_text(
+        f'[input]\ncaptions = "{CAPTIONS}"\n[translate]\nto = "German"\n[output]\ncaptions = "{captions}"\n'
+    )
     job = [sys.executable, "-m", "bytewax.run", f"flows.captions:flow('{settings}')"]
     done = subprocess.run(["bash", "-c", '"$@" <&- >&- 2>&-', "bash", *job], cwd=ROOT, check=False)
     assert done.returncode == 0

@@ -231,7 +231,7 @@ def test_a_real_segment_is_traced_as_it_is_replayed(tmp_path: Path) -> None:
         assert done.exit_code == 0
         return done.stdout
 
-    decoding = ("--set", "translate.method=jacobi", "--set", "translate.threads=1")
+    decoding = ("--to", "German", "--set", "translate.method=jacobi", "--set", "translate.threads=1")
     trace = tmp_path / "t.json"
     spoken = [line for line in SAMPLE.read_text().splitlines() if '"segment":1' in line.replace(" ", "")]
     log = tmp_path / "p.jsonl"

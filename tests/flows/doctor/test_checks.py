@@ -11,8 +11,8 @@ from rich.console import Console
 import flows.doctor.checks as checks
 from connectors.callback import CallbackSink
 from connectors.sinks.part import SinkPart
-from flows.cli.doctor import conclusion, print_result
 from flows.doctor.checks import Finding, Result, Verdict, examine, graphics, judge_sound
+from flows.doctor.report import conclusion, print_result
 from flows.doctor.speed import Speed, judge
 from flows.settings.loading import load_settings
 from operators.languages import Direction
@@ -127,7 +127,7 @@ def examined(**stages: dict[str, Any]) -> dict[str, list[Finding]]:
 
 
 def test_a_model_of_the_hub_is_not_fetched() -> None:
-    (found,) = examined(translate={"model": "hub:nobody/nothing:none.gguf"})["model"]
+    (found,) = examined(translate={"to": "German", "model": "hub:nobody/nothing:none.gguf"})["model"]
     assert (found.verdict, "was not fetched yet" in found.sentence) == ("warning", True)
 
 

@@ -25,7 +25,14 @@ def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
 
     def settings(method: str) -> TranslateSettings:
         # Windows are short, so that a text has several; without a bias all that stands is the model's own.
-        options = {"model": str(path), "method": method, "sessions": 2, "max_source": 16, "threads": 1}
+        options = {
+            "to": "German",
+            "model": str(path),
+            "method": method,
+            "sessions": 2,
+            "max_source": 16,
+            "threads": 1,
+        }
         return msgspec.convert({**options, "bias": 0.0, "commit": 0}, TranslateSettings)
 
     engine = open_engine(settings("retranslate"))
@@ -39,7 +46,7 @@ def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
 def test_a_model_that_cannot_be_used_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     path = write_kind(tmp_path / "other.gguf", kind)
     with pytest.raises(InputError, match=rf"other\.gguf: {kind} is an? "):
-        open_engine(TranslateSettings(model=str(path)))
+        open_engine(TranslateSettings(to="German", model=str(path)))
 
 
 def test_a_model_that_cannot_be_used_is_refused_before_any_audio_is_taken(tmp_path: Path) -> None:

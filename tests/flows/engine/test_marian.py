@@ -21,7 +21,7 @@ PARTIALS = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
 
 
 def settings(folder: Path, **options: object) -> TranslateSettings:
-    given = {"model": str(folder), "threads": 1, "bias": 0.0, "max_source": 24, **options}
+    given = {"to": "German", "model": str(folder), "threads": 1, "bias": 0.0, "max_source": 24, **options}
     return msgspec.convert(given, TranslateSettings)
 
 
@@ -63,7 +63,7 @@ def test_methods_are_compared_on_it(tmp_path: Path) -> None:
     folder, rows = write_tiny(tmp_path / "tiny"), tmp_path / "rows.json"
     source = tmp_path / "texts.en"
     source.write_text("the weather in the hills is fine\n")
-    done = surtitle("bench", source, "--model", folder, "--repeat", 1, "--json", rows)
+    done = surtitle("bench", source, "--to", "German", "--model", folder, "--repeat", 1, "--json", rows)
     assert done.returncode == 0, done.stderr
     model = json.loads(rows.read_text())["signature"]["model"]
     assert model["file"] == "tiny"

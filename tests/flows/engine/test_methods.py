@@ -60,11 +60,16 @@ def decoded(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
 def test_without_bias_every_method_gives_what_retranslation_gives_in_no_more_passes(
     texts: list[str], name: str, block: int | None, accept: str
 ) -> None:
-    want, most = outputs(TranslateSettings(method="retranslate"), texts)
+    want, most = outputs(TranslateSettings(to="German", method="retranslate"), texts)
     settings = load_settings(
         None,
-        {"translate": {"method": name, "bias": 0.0, "final_bias": 0.0, "block": block, "accept": accept}},
-    ).translate
+        {
+            "translate": {
+                "to": "German", "method": name, "bias": 0.0, "final_bias": 0.0, "block": block,
+                "accept": accept,
+            }
+        },
+    ).translate  # fmt: skip
     got, passes = outputs(settings, texts)
     assert (got, passes <= most) == (want, True)
 
@@ -73,9 +78,11 @@ def test_without_bias_every_method_gives_what_retranslation_gives_in_no_more_pas
 def test_proposals_that_are_not_leant_towards_change_nothing(
     texts: list[str], name: Any, bias: float
 ) -> None:
-    plain = TranslateSettings(method="ssbd", bias=bias, final_bias=bias, commit=0)
+    plain = TranslateSettings(to="German", method="ssbd", bias=bias, final_bias=bias, commit=0)
     want, most = outputs(plain, texts)
-    got, passes = outputs(TranslateSettings(method=name, bias=bias, final_bias=bias, commit=0), texts)
+    got, passes = outputs(
+        TranslateSettings(to="German", method=name, bias=bias, final_bias=bias, commit=0), texts
+    )
     assert (got, passes <= most) == (want, True)
 
 
@@ -86,17 +93,17 @@ def test_proposals_that_are_not_leant_towards_change_nothing(
 @pytest.mark.parametrize("key", ["accept", "proposal_accept"])
 def test_a_rule_that_is_none_is_refused(accept: str, key: str) -> None:
     with pytest.raises(UsageError, match="accept"):
-        load_settings(None, {"translate": {key: accept}})
+        load_settings(None, {"translate": {"to": "German", key: accept}})
 
 
 @pytest.mark.parametrize("name", ["heads", "gs-jacobi"])
 @pytest.mark.parametrize("proposed", ["top-1000", "near-2", "within-1", "bias-0.5", "same"])
 def test_proposals_are_judged_by_their_own_rule(name: Any, proposed: str) -> None:
     common: dict[str, Any] = {"method": name, "sure": 0.0, "block": 3, "bias": 0.5, "final_bias": 0.5}
-    exact = taken(TranslateSettings(**common))
-    assert taken(TranslateSettings(**common, proposal_accept=proposed)) > exact
+    exact = taken(TranslateSettings(to="German", **common))
+    assert taken(TranslateSettings(to="German", **common, proposal_accept=proposed)) > exact
     # The first proposed tokens of a block stand unseen, if there is a minimum.
-    assert taken(TranslateSettings(**common, min_block=3)) > exact
+    assert taken(TranslateSettings(to="German", **common, min_block=3)) > exact
 
 
 def taken(settings: TranslateSettings) -> float:
@@ -107,7 +114,7 @@ def taken(settings: TranslateSettings) -> float:
 
 def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_rule_is_given() -> None:
     def rules(**given: Any) -> tuple[Rules, Rules]:
-        settings = TranslateSettings(**given)
+        settings = TranslateSettings(to="German", **given)
         return settings.rules(), settings.rules(knows_unfinished=True)
 
     untrained = Rules("bias", BIAS, UTILITY, None)
@@ -121,7 +128,9 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
 
 
 def test_a_benchmark_with_a_glossary_has_each_method_with_and_without_it() -> None:
-    plan = make_plan({}, [dict[str, Any](method=("retranslate", "ssbd"), glossary=(None, "terms.tsv"))])
+    plan = make_plan(
+        {"to": "German"}, [dict[str, Any](method=("retranslate", "ssbd"), glossary=(None, "terms.tsv"))]
+    )
     rows = [(one.method, one.glossary) for one in plan.variants]
     assert rows == [
         ("retranslate", None), ("retranslate", "terms.tsv"), ("ssbd", None), ("ssbd", "terms.tsv")
@@ -141,7 +150,7 @@ def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> 
         sure=(0.4, 0.1),
         heads=("any",),
     )
-    variants = make_plan({}, [grid]).variants
+    variants = make_plan({"to": "German"}, [grid]).variants
     count = {name: sum(one.method == name for one in variants) for name in METHOD_NAMES}
     assert count == {
         "ssbd": 1, "recycle": 8, "jacobi": 8, "gs-jacobi": 8, "hybrid-jacobi": 16, "heads": 8,

@@ -20,7 +20,7 @@ from tests.tiny_kinds import write_kind
 
 def settings(model: Path, **given: Any) -> TranslateSettings:
     common = {"model": str(model), "threads": 1, "max_source": 16, "bias": 0.0, "commit": 0}
-    return load_settings(None, {"translate": {**common, **given}}).translate
+    return load_settings(None, {"translate": {"to": "German", **common, **given}}).translate
 
 
 def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[str, ...]]]:

@@ -48,7 +48,7 @@ def test_a_chat_model_translates_updates_and_its_draft_is_used(
 def test_a_template_for_another_model_is_refused(tmp_path: Path) -> None:
     path = write_model(tmp_path / "tiny.gguf", byte_pairs({}))
     with pytest.raises(UsageError, match="template tower is not for this model"):
-        translator_of(TranslateSettings(model=str(path), template="tower"))
+        translator_of(TranslateSettings(to="German", model=str(path), template="tower"))
 
 
 def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
@@ -62,7 +62,9 @@ def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
         'pairs = [{source = "Hello.", target = "Hallo."}]',
     ):
         template.write_text(text)
-        engine = open_engine(TranslateSettings(model=str(path), template=str(template), threads=1))
+        engine = open_engine(
+            TranslateSettings(to="German", model=str(path), template=str(template), threads=1)
+        )
         tokens = engine.prompt.build(engine.prompt.source("Good day"), is_final=True)
         asked.append(b"".join(map(engine.prompt.vocabulary.piece, tokens)).decode())
     assert asked == [
@@ -109,7 +111,7 @@ def test_a_template_of_the_users_own_that_does_not_fit_is_refused(tmp_path: Path
     ):
         template.write_text(text)
         with pytest.raises(UsageError, match=sentence):
-            translator_of(TranslateSettings(model=str(path), template=str(template)))
+            translator_of(TranslateSettings(to="German", model=str(path), template=str(template)))
 
 
 def prompt(*, knows_unfinished: bool = False) -> Prompt:
@@ -117,9 +119,9 @@ def prompt(*, knows_unfinished: bool = False) -> Prompt:
 
 
 def test_without_bias_nothing_is_committed_so_that_the_result_is_that_of_retranslation() -> None:
-    assert translator_settings(TranslateSettings(commit=1, bias=0.2), prompt()).commit.passes
-    assert not translator_settings(TranslateSettings(commit=1, bias=0.0), prompt()).commit.passes
-    assert not translator_settings(TranslateSettings(commit=0, bias=0.2), prompt()).commit.passes
+    assert translator_settings(TranslateSettings(to="German", commit=1, bias=0.2), prompt()).commit.passes
+    assert not translator_settings(TranslateSettings(to="German", commit=1, bias=0.0), prompt()).commit.passes
+    assert not translator_settings(TranslateSettings(to="German", commit=0, bias=0.2), prompt()).commit.passes
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_without_bias_nothing_is_committed_so_that_the_result_is_that_of_retrans
 def test_only_a_model_that_does_not_know_unfinished_text_gets_a_full_stop_unasked(
     chosen: bool | None, knows: bool, closes: bool
 ) -> None:
-    settings = TranslateSettings(close_unfinished=chosen)
+    settings = TranslateSettings(to="German", close_unfinished=chosen)
     made = translator_settings(settings, prompt(knows_unfinished=knows))
     assert made.conditioning.prepare("we will talk", is_final=False).endswith(".") == closes
 
@@ -140,6 +142,6 @@ def test_only_a_model_that_does_not_know_unfinished_text_gets_a_full_stop_unaske
 def test_a_final_keeps_the_bias_unasked_only_with_a_model_that_knows_unfinished_text(
     chosen: float | None, knows: bool, differ: bool
 ) -> None:
-    settings = TranslateSettings(bias=0.2, final_bias=chosen)
+    settings = TranslateSettings(to="German", bias=0.2, final_bias=chosen)
     assert translator_settings(settings, prompt(knows_unfinished=knows)).finals_differ == differ
     assert (row_settings(settings, knows_unfinished=knows)["final_bias"] != 0.2) == differ

@@ -12,7 +12,7 @@ import pytest
 
 from tests.program import SURTITLE, Program, completed
 
-COMMAND = [SURTITLE, "bench"]
+COMMAND = [SURTITLE, "bench", "--to", "German"]
 TEXT = "The door is open.\nThe tour begins at ten.\n"
 REFERENCE = "Die Tür ist offen.\nDie Führung beginnt um zehn.\n"
 TIMES = {

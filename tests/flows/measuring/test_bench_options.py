@@ -22,7 +22,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     )
 
     def ask(*options: str) -> Plan:
-        monkeypatch.setattr(sys, "argv", ["surtitle", "bench", str(tmp_path / "text.txt"), *options])
+        to = () if "--to" in options else ("--to", "German")
+        monkeypatch.setattr(sys, "argv", ["surtitle", "bench", str(tmp_path / "text.txt"), *options, *to])
         with pytest.raises(SystemExit) as end:
             main()
         assert end.value.code == 0
@@ -33,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: Any) -> None:
     plan = asked()
-    usually = load_settings(None)
+    usually = load_settings(None, {"translate": {"to": "German"}})
     baseline, product = plan.variants
     assert baseline.method == "retranslate"
     assert product == usually.translate

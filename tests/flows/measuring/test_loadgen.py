@@ -23,7 +23,9 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str], tmp_path: Path) -> None:
     written = tmp_path / "load.json"
-    code, stdout, stderr = load(PARTIALS, "--rooms", "1,3", "--seconds", 3, "--json", written, *small)
+    code, stdout, stderr = load(
+        PARTIALS, "--to", "de", "--rooms", "1,3", "--seconds", 3, "--json", written, *small
+    )
     assert (code, stderr) == (0, "")
     one, three = rows(written)
     assert (one["rooms"], three["rooms"]) == (1, 3)
@@ -50,7 +52,7 @@ def test_speech_goes_to_a_server_through_sockets_and_rooms_too_many_are_counted(
         assert row["finals"] > 0
         assert 0 < row["p50_ms"] <= row["p95_ms"]
         assert server.interrupt()[0] == 0
-    code, _, stderr = load(speech, "--server", address)
+    code, _, stderr = load(speech, "--server", address, "--to", "German")
     assert code == 3
     assert stderr.startswith("surtitle: ws://127.0.0.1:")
     assert stderr.endswith("; check --server\n")

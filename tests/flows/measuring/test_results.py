@@ -129,15 +129,16 @@ def test_a_case_marks_the_words_that_replace_others() -> None:
 #: A short run of each command, with the options that add columns, and words of its tables.
 COMMANDS = [
     (
-        "bench text.txt --reference text.txt --vary draft_model=none,{draft} --likelihood --repeat 1 {model}",
+        "bench text.txt --to de --reference text.txt --vary draft_model=none,{draft} --likelihood --repeat 1 "
+        "{model}",
         ("speedup", "ms/update p50", "draft model: passes/token", "nats", "chrF to RT", "NE raw"),
     ),
     (
-        "bench text.txt --paper --repeat 1 --markdown out.md {model}",
+        "bench text.txt --to German --paper --repeat 1 --markdown out.md {model}",
         ("Table 2: ", "Table 3: ", "Table 4: ", "en→de", "zeng2026v2", "surtitle as it runs by default"),
     ),
     (
-        "bench --task drafts text.txt --set translate.draft_model={draft} --vary draft_length=4 "
+        "bench --task drafts text.txt --to de --set translate.draft_model={draft} --vary draft_length=4 "
         "--vary draft_threshold=0.4 {model}",
         (
             "plain, 4, 2 beams",
@@ -184,7 +185,7 @@ def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -
         commit=(0, 1),
         accept=("bias", "utility-0.6", "exact", "top-2"),
     )
-    plan = make_plan({}, [grid, dict[str, Any](final_bias=("same",))])
+    plan = make_plan({"to": "German"}, [grid, dict[str, Any](final_bias=("same",))])
     assert [label(row(row_settings(one), DisplayMask(3)), mask=False) for one in plan.variants] == [
         "retranslate",
         "ssbd β=0 commit=0", "ssbd accept=utility-0.6 commit=0", "ssbd accept=exact commit=0",

@@ -27,7 +27,9 @@ from tests.program import ROOT
 from tests.toy import ToyCache, ToyStore, ToyVocabulary
 
 CORPUS = Corpus("toy", tuple(BenchSegment(f"s/{n}", ("a b", "a b c a", "a c c a b")) for n in range(3)))
-PLAN = make_plan({}, [dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))])
+PLAN = make_plan(
+    {"to": "German"}, [dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))]
+)
 
 
 VOCABULARY = ToyVocabulary()
@@ -99,7 +101,7 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
     assert mixing_key({**SIGNATURE, "repeats": 9, "comet": "x"}, PLAN) == key
     grid = dict[str, Any](method=("ssbd", "continuous"), bias=(0.0, 0.2), mask_k=(0, 1))
     others = ({"mask_k": (1, 0)}, {"method": ("continuous", "ssbd")}, {"hold_back": (1,)})
-    keys = {mixing_key(SIGNATURE, make_plan({}, [grid | other])) for other in others}
+    keys = {mixing_key(SIGNATURE, make_plan({"to": "German"}, [grid | other])) for other in others}
     assert len({key, *keys}) == 4
 
 

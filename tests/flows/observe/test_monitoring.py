@@ -51,10 +51,11 @@ CAPTIONS = str(ROOT / "tests" / "samples" / "captions.jsonl")
 # A defect of ours in the place where each run begins.
 BROKEN = """
 import sys
+from flows.captions import runner
 from flows.cli import app as cli
 def caption(*_arguments, **_options):
     raise KeyError("a defect")
-cli.caption = caption
+runner.caption = caption
 sys.argv = ["surtitle", "replay", sys.argv[1], "--set", "messages.format=json"]
 cli.main()
 """
@@ -109,7 +110,8 @@ def test_every_line_of_standard_error_is_an_object(
 ) -> None:
     (tmp_path / "bad.jsonl").write_text(Path(CAPTIONS).read_text() + "no event\n")
     (tmp_path / "job.toml").write_text(
-        f'[input]\ncaptions = {json.dumps(CAPTIONS)}\n[messages]\nformat = "json"\n[metrics]\nlisten = 0\n'
+        f'[input]\ncaptions = {json.dumps(CAPTIONS)}\n[translate]\nto = "German"\n'
+        '[messages]\nformat = "json"\n[metrics]\nlisten = 0\n'
     )
     as_json = ["--set", "messages.format=json"] if command[0] == SURTITLE else []
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -189,6 +191,7 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
     monkeypatch.setattr("flows.observe.monitoring.Rule", lambda: Rule(stall_s=0.1))
     raw: dict[str, dict[str, Any]] = {
         "input": {"partials": partials(tmp_path / "partials.jsonl", 0.0, 0.1, 1000.0), "realtime": True},
+        "translate": {"to": "German"},
         "output": {"terminal": False},
         "metrics": {"listen": 0},
     }

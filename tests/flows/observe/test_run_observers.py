@@ -40,7 +40,7 @@ def test_an_address_that_is_none_is_refused_before_anything_listens() -> None:
 
 
 def test_as_many_streams_are_remembered_as_there_are_rooms() -> None:
-    made = observers(web={"enabled": True, "port": 0}, translate={"rooms": 100})
+    made = observers(web={"enabled": True, "port": 0}, translate={"to": "German", "rooms": 100})
     for number in range(100):
         made.observe(CaptionShown(structs.replace(captions()[0], stream=f"room {number}"), 1.0))
     with made.served() as address, urlopen(f"{address}streams.json") as listed:

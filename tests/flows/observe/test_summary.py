@@ -21,7 +21,7 @@ LOUD, QUIET = 0.1, 0.003
 
 
 def complaint(given: dict[str, Any], peak: float | None, updates: int) -> str | None:
-    heard = SoundLevels(load_settings(None, {"input": given, "translate": {"from": "fr"}}))
+    heard = SoundLevels(load_settings(None, {"input": given, "translate": {"to": "German", "from": "fr"}}))
     if peak is not None:
         samples = np.full(1600, round(peak * 32768), "<i2")
         for at, pcm in ((0.0, bytes(3200)), (0.1, samples.tobytes()), (0.2, bytes(3200))):

@@ -30,7 +30,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def outputs(**given: object) -> list[tuple[int, ...]]:
-    settings = load_settings(None, {"translate": {"threads": 1, "max_source": 16, **given}}).translate
+    settings = load_settings(
+        None, {"translate": {"to": "German", "threads": 1, "max_source": 16, **given}}
+    ).translate
     made = outputs_of(open_engine(settings).translator(settings), {"s": TEXTS})["s"]
     return [output.tokens for output in made]
 
@@ -54,7 +56,9 @@ def test_models_of_any_memory_draft_for_each_other(tmp_path: Path, model: str, d
 
 def test_a_model_that_drafts_for_itself_is_loaded_once_and_saves_passes(pair: tuple[Path, Path]) -> None:
     model, _ = pair
-    settings = TranslateSettings(model=str(model), threads=1, draft_model=str(model), draft_threshold=0.0)
+    settings = TranslateSettings(
+        to="German", model=str(model), threads=1, draft_model=str(model), draft_threshold=0.0
+    )
     engine = open_engine(settings)
     assert engine.draft is not None
     assert engine.drafts is not engine.pool
@@ -76,7 +80,7 @@ def test_a_model_with_other_tokens_is_refused_in_one_sentence(
 ) -> None:
     draft = write_model(tmp_path / "other.gguf", other)  # type: ignore[arg-type]  # parametrised
     with pytest.raises(InputError, match=rf"other\.gguf: .* cannot draft for model\.gguf, {says}; use"):
-        open_engine(TranslateSettings(model=str(pair[0]), threads=1, draft_model=str(draft)))
+        open_engine(TranslateSettings(to="German", model=str(pair[0]), threads=1, draft_model=str(draft)))
 
 
 @pytest.mark.parametrize("is_larger", [False, True])
@@ -94,7 +98,9 @@ def test_a_model_may_have_some_tokens_more_at_the_end_of_its_vocabulary(
 
 @pytest.mark.parametrize("method", ["jacobi", "retranslate", "continuous"])
 def test_a_method_that_asks_no_draft_model_is_refused_with_one(method: str) -> None:
-    settings = load_settings(None, {"translate": {"method": method, "draft_model": "any"}}).translate
+    settings = load_settings(
+        None, {"translate": {"to": "German", "method": method, "draft_model": "any"}}
+    ).translate
     with pytest.raises(UsageError, match=f"than {method}"):
         open_engine(settings)
 

@@ -38,8 +38,10 @@ def outputs(settings: TranslateSettings) -> tuple[list[tuple[int, ...]], int]:
 def test_captions_are_those_without_heads(files: tuple[Path, Path], bias: float) -> None:
     model, heads = files
     common = {"model": str(model), "threads": 1, "max_source": 16, "bias": bias, "block": 2, "sure": 0.0}
-    plain = load_settings(None, {"translate": {**common, "method": "ssbd"}}).translate
-    headed = load_settings(None, {"translate": {**common, "method": "heads", "heads": str(heads)}}).translate
+    plain = load_settings(None, {"translate": {"to": "German", **common, "method": "ssbd"}}).translate
+    headed = load_settings(
+        None, {"translate": {"to": "German", **common, "method": "heads", "heads": str(heads)}}
+    ).translate
     (want, none), (got, some) = outputs(plain), outputs(headed)
     assert got == want
     assert (none, some > 0) == (0, True)
@@ -53,7 +55,9 @@ def test_proposals_stand_whose_embeddings_are_near_those_of_the_model_s_choices(
         "model": str(model), "threads": 1, "max_source": 16, "block": 2, "sure": 0.0, "bias": 0.0,
         "method": "heads", "heads": str(heads),
     }  # fmt: skip
-    made = [outputs(TranslateSettings(**common, proposal_accept=f"near-{far}")) for far in (0, 2)]
+    made = [
+        outputs(TranslateSettings(to="German", **common, proposal_accept=f"near-{far}")) for far in (0, 2)
+    ]
     assert made[0] != made[1]
 
 
@@ -63,7 +67,7 @@ def test_proposals_stand_whose_embeddings_are_near_those_of_the_model_s_choices(
 )
 def test_heads_and_their_method_need_each_other(given: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        open_engine(load_settings(None, {"translate": given}).translate)
+        open_engine(load_settings(None, {"translate": {"to": "German", **given}}).translate)
 
 
 def test_a_benchmark_has_a_row_with_heads(
@@ -72,7 +76,18 @@ def test_a_benchmark_has_a_row_with_heads(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     model, heads = files
     (tmp_path / "text.txt").write_text("the weather in the hills\n")
-    given = ("bench", tmp_path / "text.txt", "--model", model, "--set", "translate.threads=1", "--repeat", 1)
+    given = (
+        "bench",
+        tmp_path / "text.txt",
+        "--to",
+        "de",
+        "--model",
+        model,
+        "--set",
+        "translate.threads=1",
+        "--repeat",
+        1,
+    )
     varied = (
         "--vary",
         "block=2",

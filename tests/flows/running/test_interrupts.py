@@ -118,7 +118,7 @@ def busy():
 STARTING = """
 import os, signal, sys
 sys.argv = ["surtitle", "devices"]
-if {early}:
+if {slow!r} == "messages":
     import connectors.messages
     connectors.messages.begin_messages = lambda _format: (print("ready", flush=True), busy())
 else:
@@ -126,7 +126,7 @@ else:
         raise RuntimeError("reentrant call")
     class Slow:
         def find_spec(self, name, path, target=None):
-            if name == "flows.cli.app":
+            if name == {slow!r}:
                 # As it is for a signal that comes in the middle of a print.
                 sys.stdout.flush = in_a_print
                 os.write(1, b"ready\\n")
@@ -138,11 +138,16 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("early", "code", "said"),
-    [(True, -signal.SIGINT, ""), (False, 130, "surtitle: interrupted before it was finished\n")],
+    ("slow", "code", "said"),
+    [
+        ("messages", -signal.SIGINT, ""),
+        ("flows.cli.app", 130, "surtitle: interrupted before it was finished\n"),
+        # What the command runs.
+        ("connectors.microphone.devices", 130, "surtitle: interrupted before it was finished\n"),
+    ],
 )
-def test_ctrl_c_at_the_start_shows_nothing_of_the_program(*, early: bool, code: int, said: str) -> None:
-    assert interrupted(STARTING.format(early=early)) == (code, said)
+def test_ctrl_c_at_the_start_shows_nothing_of_the_program(slow: str, code: int, said: str) -> None:
+    assert interrupted(STARTING.format(slow=slow)) == (code, said)
 
 
 # The address of the captions is told before the models are loaded.

@@ -57,8 +57,8 @@ def test_a_job_does_not_write_the_topic_that_it_reads(tmp_path: Path) -> None:
 
 def test_properties_of_the_client_are_shown_and_stored_nowhere(tmp_path: Path) -> None:
     secret = 'topic = "said"\nclient = {"sasl.password" = "hunter2"}\n'
-    settings = of(tmp_path, f"[input.kafka]\n{secret}")
+    settings = of(tmp_path, f'translate.to = "German"\n[input.kafka]\n{secret}')
     assert "hunter2" not in f"{settings!r} {to_plain(settings)} {_identity(settings)}"
     # What a resumed job may have otherwise: other brokers of the same topic.
-    other = of(tmp_path, '[input.kafka]\ntopic = "said"\nbrokers = ["other:9092"]\n')
+    other = of(tmp_path, 'translate.to = "German"\n[input.kafka]\ntopic = "said"\nbrokers = ["other:9092"]\n')
     assert _identity(settings) == _identity(other)

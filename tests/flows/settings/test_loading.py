@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from flows.settings.loading import assigned, begin_settings, load_settings
+from flows.settings.loading import begin_settings, load_settings
+from flows.settings.overrides import assigned
 from operators.errors import InputError, UsageError
 
 
@@ -126,7 +127,7 @@ def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_o
 def test_a_bias_that_was_given_in_vain_is_told_once(
     text: str, options: dict[str, object], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begin_settings(written(tmp_path, text), {"translate": options})
+    begin_settings(written(tmp_path, text), {"translate": {"to": "German", **options}})
     stderr = capsys.readouterr().err
     assert len(stderr.splitlines()) == bool(sentence)
     assert sentence in stderr
@@ -134,7 +135,7 @@ def test_a_bias_that_was_given_in_vain_is_told_once(
 
 def test_a_wrong_value_on_the_command_line_is_told_with_its_key() -> None:
     with pytest.raises(UsageError, match=r"^translate.threads: Expected `int` >= 1$"):
-        load_settings(None, {"translate": {"threads": 0}})
+        load_settings(None, {"translate": {"to": "German", "threads": 0}})
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts
 
 @given(settings, updates)
 # The draft fills the limit of the shorter text: no pass decides anything.
-@example(TranslateSettings(method="continuous", bias=0.0), ["a", "a" * 20, "a"])
+@example(TranslateSettings(to="German", method="continuous", bias=0.0), ["a", "a" * 20, "a"])
 def test_outputs_are_rebuilt_from_what_each_pass_decided_with_its_probability(
     chosen: TranslateSettings, texts: list[str]
 ) -> None:
@@ -104,7 +104,7 @@ def test_outputs_are_rebuilt_from_what_each_pass_decided_with_its_probability(
 
 
 def test_without_a_draft_each_token_is_the_models_own_and_has_a_pass_of_its_own() -> None:
-    ((output, decodings),) = run(TranslateSettings(method="retranslate"), ["a b c"])
+    ((output, decodings),) = run(TranslateSettings(to="German", method="retranslate"), ["a b c"])
     (one,) = decodings.values()
     assert [token.decided for token in one.output] == list(range(1, len(output.tokens) + 1))
     assert {token.origin for token in one.output} == {Origin.OWN}
@@ -117,7 +117,7 @@ def test_against_greedy_decoding_a_pass_is_right_where_it_decides_and_where_it_g
     name: str, guess: str, text: str
 ) -> None:
     chosen = msgspec.convert({"method": name, "guess": guess, "bias": 0.0}, TranslateSettings)
-    ((greedy, _),) = run(TranslateSettings(method="retranslate"), [text])
+    ((greedy, _),) = run(TranslateSettings(to="German", method="retranslate"), [text])
     for one in run(chosen, [text])[0][1].values():
         compared = one.compared(greedy.tokens)
         assert compared.reference == greedy.tokens
@@ -131,7 +131,7 @@ def test_against_greedy_decoding_a_pass_is_right_where_it_decides_and_where_it_g
 
 
 def test_a_long_source_has_a_decoding_for_each_window_that_changed() -> None:
-    first, second = run(TranslateSettings(), ["a b c " * 5, "a b c " * 5 + "a"], max_source=8)
+    first, second = run(TranslateSettings(to="German"), ["a b c " * 5, "a b c " * 5 + "a"], max_source=8)
     assert list(first[1]) == ["s/000000/0", "s/000000/1"]
     # The last update is decoded in another way than those before it, and so is every window of it.
     assert list(second[1]) == ["s/000000/0", "s/000000/1"]

@@ -84,7 +84,8 @@ def test_the_recogniser_of_a_run_expects_the_names_of_its_glossary_only(tmp_path
     terms = tmp_path / "terms.tsv"
     terms.write_text("Johannes Gutenberg\tJohannes Gutenberg\n")
     for given, names in (({"glossary": str(terms)}, [b" Gutenberg"]), ({}, None)):
-        made = RunResources(load_settings(None, {"translate": given}), lambda _event: None).recognizer("talk")
+        settings = load_settings(None, {"translate": {"to": "German", **given}})
+        made = RunResources(settings, lambda _event: None).recognizer("talk")
         assert isinstance(made, MoonshineRecognizer)
         assert (made._bias and made._bias._names) == names
         made.close()

@@ -1,0 +1,110 @@
+"""The language of the captions, where neither the command nor a settings file names one."""
+
+import logging
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connectors.machine.language import system_language
+from connectors.messages import NOTICE, log_event
+from flows.settings.overrides import UNNAMED
+from operators.errors import InputError, UsageError
+from operators.languages import ENGLISH, Direction, Language, language
+
+if TYPE_CHECKING:
+    from flows.settings.schema import Settings
+
+#: The model where none is named.
+DEFAULT = "default"
+
+
+def suggested_language(spoken: Language = ENGLISH, model: str = DEFAULT) -> Language:
+    """The system's language if the model translates into it; else one whose model comes with surtitle."""
+    own = system_language()
+    if own is not None and own != spoken and _can_translate(model, Direction(spoken, own)):
+        return own
+    return _usual(spoken)
+
+
+def suggestion_for(settings: "Settings") -> str:
+    return suggested_language(language(settings.translate.source), settings.translate.model).name
+
+
+def choose_language(settings: "Settings") -> str:
+    """The language that is replayed, or the system's; where that is spoken, what is typed at the terminal.
+
+    Raises `UsageError` where nobody can be asked.
+    """
+    if (replayed := _replayed(settings)) is not None:
+        return replayed.name
+    suggestion, own, model = suggestion_for(settings), system_language(), settings.translate.model
+    if own is not None and own.name == suggestion:
+        log_event(
+            "language_chosen",
+            f"captions in {suggestion}, your system's language; --to chooses another",
+            level=NOTICE if sys.stderr.isatty() else logging.INFO,
+        )
+        return suggestion
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(UNNAMED)
+    from msgspec.structs import replace
+
+    while True:
+        typed = _typed(f"Captions in which language? (Enter: {suggestion}) ") or suggestion
+        try:
+            directions = replace(settings.translate, to=typed).directions
+        except UsageError as error:
+            print(error, file=sys.stderr)
+            continue
+        unknown = [one for one in directions if one.translates and not _can_translate(model, one)]
+        if not unknown:
+            return typed
+        print(f"the model does not translate {unknown[0]}; choose another language", file=sys.stderr)
+
+
+def _usual(spoken: Language) -> Language:
+    """A language whose model comes with surtitle."""
+    return language("Portuguese") if spoken == ENGLISH else ENGLISH
+
+
+def _can_translate(model: str, direction: Direction) -> bool:
+    """Whether the model of this name translates a direction; true if its name does not tell."""
+    if model in (DEFAULT, "firefox"):
+        from connectors.models.firefox import has_firefox
+
+        halves = Direction(direction.source, ENGLISH), Direction(ENGLISH, direction.target)
+        return all(has_firefox(half) for half in halves if half.translates)
+    from connectors.models.catalog import catalog
+
+    return model not in catalog() or catalog()[model].translates(direction)
+
+
+def _replayed(settings: "Settings") -> Language | None:
+    """The language of translations or captions that are replayed; None if there is something to translate.
+
+    Files that do not tell it are replayed as if it were the usual one, on every machine alike.
+    """
+    from flows.pages.reading import language_of
+    from operators.events import Caption, Translation
+
+    for path, kind in ((settings.input.translations, Translation), (settings.input.captions, Caption)):
+        if path is not None:
+            # What is wrong with the first line is said when all are read.
+            with suppress(InputError):
+                return language_of(Path(path), kind) or _usual(language(settings.translate.source))
+    return None
+
+
+def _typed(question: str) -> str:
+    """What is typed after a question. Raises `UsageError` at the end of input."""
+    try:
+        print(question, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.buffer.readline()
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        raise
+    if not line:
+        print(file=sys.stderr)
+        raise UsageError(UNNAMED)
+    return line.decode(errors="replace").strip()

@@ -1,0 +1,44 @@
+"""Settings that a command line gives: they override those of a file."""
+
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from operators.errors import UsageError
+
+#: Settings by stage and key.
+Overrides = dict[str, dict[str, Any]]
+#: What is said where neither a command nor a file names a language of captions.
+UNNAMED = (
+    "no language of captions is named; give --to, such as --to Portuguese, or `to` under [translate] in the "
+    "settings"
+)
+
+
+def assigned(texts: Iterable[str]) -> Overrides:
+    """The settings in texts such as ``translate.beam=2``.
+
+    A value is TOML, or else a text, so that a name needs no quotes. Repeated lists are concatenated. Raises
+    `UsageError` for a text without key or value.
+    """
+    overrides: Overrides = {}
+    for text in texts:
+        key, equals, typed = text.partition("=")
+        try:
+            table: Any = tomllib.loads(f"{key}={equals and 0}")
+        except tomllib.TOMLDecodeError:
+            table = {}
+        if not any(isinstance(one, dict) for one in table.values()):
+            raise UsageError(f"--set {text}: give a setting and its value, as in translate.beam=2")
+        try:
+            value = tomllib.loads(f"value = {typed}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = typed
+        into: Any = overrides
+        while isinstance(next(iter(table.values())), dict):
+            ((name, table),) = table.items()
+            into = into.setdefault(name, {})
+        (name,) = table
+        before = into.get(name)
+        into[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
+    return overrides
