@@ -49,6 +49,7 @@ HEARD = (
     "doctor/test_checks.py",
     "flows/test_live.py",
     "/test_page_commands.py",
+    "cli/test_language.py",
     "microphone/test_recording.py",
 )
 

@@ -106,7 +106,7 @@ LONG = (" live --captions-only", " live --to German,French,Japanese", " doctor")
 RUN = [
     pytest.param(one, id=one, marks=pytest.mark.long if any(part in one for part in LONG) else [])
     for one in dict.fromkeys(one for page in FIRST for one in commands(page))
-    if not one.startswith("make")
+    if not one.startswith(("make", "uvx"))  # which tests/package runs
 ]
 
 

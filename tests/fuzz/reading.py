@@ -18,6 +18,7 @@ from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.schema import InputSettings, OutputSettings, Settings
+from flows.settings.translate import TranslateSettings
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.glossary import times_said
@@ -98,7 +99,8 @@ def check_replay(data: bytes, folder: Path) -> None:
     files: dict[str, Any] = {one: str(folder / f"out.{one}") for one in ("log", "captions", "srt", "vtt")}
     given: dict[str, Any] = {f"{kind.__name__.lower()}s": str(path)}
     output = OutputSettings(terminal=False, **files)
-    settings = Settings(input=InputSettings(skip_bad=True, **given), output=output)
+    translate = TranslateSettings(to="German")
+    settings = Settings(input=InputSettings(skip_bad=True, **given), translate=translate, output=output)
     parts = make_parts(settings)
     flow = build(parts)
     with held_outputs(settings, parts.outputs):

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -78,12 +79,18 @@ def built(pattern: str) -> Path:
     return package
 
 
-def runs(python: str) -> bool:
-    """Whether it is here; a launcher of versions that are not installed may be."""
-    return shutil.which(python) is not None and not subprocess.run([python, "-c", ""], check=False).returncode
+def interpreter(minor: int) -> str | None:
+    """A Python 3.``minor``, of the path or of pyenv; a launcher of one that is not installed may be there."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    named = [shutil.which(f"python3.{minor}"), *map(str, sorted(versions.glob(f"3.{minor}.*/bin/python3")))]
+    return next((one for one in named if one and _runs(one)), None)
 
 
-PYTHONS = [python for python in ("python3.11", "python3.12") if runs(python)]
+def _runs(python: str) -> bool:
+    return subprocess.run([python, "-c", ""], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+PYTHONS = [python for python in map(interpreter, (11, 12)) if python]
 BUILT = [*((python, "surtitle-*.whl") for python in PYTHONS), (PYTHONS[0], "surtitle-*.tar.gz")]
 
 
@@ -149,6 +156,18 @@ def test_the_demo_captions_its_speech_with_what_came_along(installed: Installati
     done = installed.surtitle("demo")
     assert (done.returncode, done.stderr) == (0, "")
     assert "sabedoria" in done.stdout, "the age of wisdom"
+
+
+def test_uvx_runs_the_readmes_first_command(tmp_path: Path) -> None:
+    (line,) = (one for one in (ROOT / "README.md").read_text().splitlines() if one.startswith("uvx "))
+    shutil.copy(built("surtitle-*.whl"), tmp_path)
+    uv = Path(sys.executable).with_name("uv")
+    # uvx is `uv tool run`; the tool is kept nowhere.
+    command = [str(uv), "--no-config", "tool", "run", "--system-certs", "--isolated", *line.split()[1:]]
+    environment = os.environ | {"UV_CACHE_DIR": str(tmp_path / "cache"), "UV_PYTHON": sys.executable}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "sabedoria" in done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,8 @@ OTHER = "\0"
 def test_of_two_updates_the_second_shows_the_masked_text_and_each_word_that_stands(
     first: tuple[str, ...], second: tuple[str, ...], mask_k: int, is_stable: bool
 ) -> None:
-    assume(not regex.match(r"[\p{M}\u200d]", "".join(first)))  # no text begins with what joins a letter
+    # No text begins with what joins a letter before it.
+    assume("".join(first)[:1] not in tuple("\u0301🏽\u200d्"))
     masked = caption(translation(second, is_stable=is_stable), mask_k, OTHER).shown
     before = caption(translation(first), mask_k).shown
     if not before and not masked:
