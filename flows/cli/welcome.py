@@ -1,10 +1,15 @@
 """What `surtitle` alone says: what one can do here, as commands to copy."""
 
+import json
 import os
 import shlex
 import shutil
 import sys
+from contextlib import suppress
+from importlib.metadata import distribution
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from flows.cli.language import suggested_language
 from flows.running.loading import loading
@@ -34,15 +39,29 @@ surtitle translates live speech into captions that hardly flicker. Try it:
 
 def command() -> str:
     """How this program is called from here."""
-    parts = Path(sys.prefix).parts
+    parts, origin = Path(sys.prefix).parts, _origin()
     # Those that run it without installing it.
     if any(one.startswith("archive-v") for one in parts):
-        return "uvx surtitle"
+        return f"uvx --from {origin} surtitle" if origin else "uvx surtitle"
     if "pipx" in parts and "venvs" not in parts:
-        return "pipx run surtitle"
+        return f"pipx run --spec {origin} surtitle" if origin else "pipx run surtitle"
     own = Path(sys.argv[0])
-    near = os.path.relpath(own)
     found = shutil.which("surtitle")
-    if own.name != "surtitle" or near.startswith(os.pardir) or (found and Path(found).samefile(own)):
+    if own.name != "surtitle" or (found and Path(found).samefile(own)):
         return "surtitle"
-    return near
+    try:
+        return str(own.absolute().relative_to(Path.cwd()))
+    except ValueError:  # elsewhere, where it may be an alias for
+        return "surtitle"
+
+
+def _origin() -> str | None:
+    """The file or folder that this was installed from, for a shell; None if that was an index (PEP 610)."""
+    url = urlsplit(json.loads(distribution("surtitle").read_text("direct_url.json") or "{}").get("url", ""))
+    if url.scheme != "file":
+        return None
+    path = url2pathname(url.path)
+    with suppress(ValueError):
+        # Without the point it would be the name of a package.
+        path = os.path.join(os.curdir, Path(path).relative_to(Path.cwd()))  # noqa: PTH118
+    return shlex.quote(path)

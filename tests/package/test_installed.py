@@ -168,6 +168,8 @@ def test_uvx_runs_the_readmes_first_command(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "sabedoria" in done.stdout
+    again = line.rpartition(" ")[0]
+    assert f"{again} live --to Portuguese" in done.stdout
 
 
 @pytest.fixture(scope="module")
