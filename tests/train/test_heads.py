@@ -87,7 +87,7 @@ def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None
     pairs, heads = tmp_path / "talk.tsv", tmp_path / "heads.gguf"
     pairs.write_text("".join(f"{text}\t{text[::-1]}\n" for text in WORDS))
     printed = run(
-        "model", "heads", path, "--pairs", pairs, "-o", heads, "--heads", 2, "--prompts", 60,
+        "model", "heads", path, "--to", "German", "--pairs", pairs, "-o", heads, "--heads", 2, "--prompts", 60,
         "--epochs", 300,
     )  # fmt: skip
     assert "heads.gguf" in printed
@@ -99,7 +99,7 @@ def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None
     assert len(read_heads(heads, path)) == 2
     (tmp_path / "text.txt").write_text("the cat is red\n")
     run(
-        "bench", tmp_path / "text.txt", "--model", path,
+        "bench", tmp_path / "text.txt", "--to", "German", "--model", path,
         "--vary", "method=ssbd,heads", "--vary", f"heads={heads}",
         "--set", "translate.threads=1", "--repeat", 1, "--vary", "block=2", "--json", tmp_path / "bench.json",
     )  # fmt: skip

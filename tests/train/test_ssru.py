@@ -102,6 +102,7 @@ def test_a_base_that_cannot_be_tuned_is_refused(
     shutil.copytree(folder, tmp_path / "model")
     write_model(tmp_path / "tiny.gguf", pieces({}))
     (tmp_path / "talk.tsv").write_text("a\tb\n")
-    given = ["model", "heads", model, "--pairs", "talk.tsv", "-o", "heads.gguf", "--tune-base", tuned]
+    files = ["--pairs", "talk.tsv", "-o", "heads.gguf", "--tune-base", tuned]
+    given = ["model", "heads", model, "--to", "German", *files]
     with chdir(tmp_path):
         assert says in str(CliRunner().invoke(app, given).exception)
