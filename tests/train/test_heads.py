@@ -87,8 +87,8 @@ def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None
     pairs, heads = tmp_path / "talk.tsv", tmp_path / "heads.gguf"
     pairs.write_text("".join(f"{text}\t{text[::-1]}\n" for text in WORDS))
     printed = run(
-        "model", "heads", path, "--to", "German", "--pairs", pairs, "-o", heads, "--heads", 2, "--prompts", 60,
-        "--epochs", 300,
+        "model", "heads", path, "--to", "German", "--pairs", pairs, "-o", heads, "--heads", 2,
+        "--prompts", 60, "--epochs", 300,
     )  # fmt: skip
     assert "heads.gguf" in printed
     record = json.loads((tmp_path / "heads.gguf.json").read_text())
