@@ -122,6 +122,9 @@ def test_a_command_of_the_first_pages_runs(
             if " live " in command:
                 virtual_microphone.wait_for_listener()
                 virtual_microphone.play(folder / "talk.wav")
+                # It listens while it loads models, and an interrupt would end that.
+                assert process.stdout is not None
+                process.stdout.readline()
                 process.send_signal(signal.SIGINT)
             _, stderr = process.communicate(timeout=240)
         finally:
