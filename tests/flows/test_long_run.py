@@ -54,7 +54,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     settings = tmp_path / "surtitle.toml"
     settings.write_text(
         f'[input]\npartials = "{tmp_path}/partials.jsonl"\n[translate]\nto = "German"\n'
-        '[web]\nenabled = true\nport = 0\n'
+        "[web]\nenabled = true\nport = 0\n"
         f'[output]\nterminal = false\nlog = "{tmp_path}/log.jsonl"\ncaptions = "{tmp_path}/captions.jsonl"\n'
         f'srt = "{tmp_path}/talk.srt"\nvtt = "{tmp_path}/talk.vtt"\n'
     )
