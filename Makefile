@@ -1,5 +1,5 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter, CMAKE_ARGS=… adds options for llama.cpp; see docs/start.md.
+# make PYTHON=… names the interpreter, CMAKE_ARGS=… adds options for llama.cpp; see docs/packages.md.
 
 .DEFAULT_GOAL := help
 # What was compiled once is not compiled again by each process, also where images are built without it.
