@@ -1,5 +1,6 @@
 """Reads the output of another process, without waiting longer than one wants to."""
 
+import os
 from contextlib import suppress
 from queue import Empty, Queue
 from threading import Thread
@@ -43,6 +44,7 @@ class PipeReader:
     def _read(self) -> None:
         # A closed pipe is a ValueError.
         with self._pipe as pipe, suppress(OSError, ValueError):
-            while (block := pipe.read(_BLOCK_BYTES)) and not self._is_over:
+            # What is there: a file object would wait for a whole block, which is a second of sound.
+            while (block := os.read(pipe.fileno(), _BLOCK_BYTES)) and not self._is_over:
                 self._blocks.put(block)
         self._blocks.put(b"")

@@ -71,7 +71,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
 
 
 def _whole(path: Path) -> Path:
-    """The same; raises `InputError` if it is no complete GGUF file."""
+    """Return ``path``; raises `InputError` if it is no complete GGUF file."""
     from connectors.models.gguf import read_gguf  # which loads llama.cpp
 
     read_gguf(path)
