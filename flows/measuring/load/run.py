@@ -33,6 +33,7 @@ from flows.measuring.load.rooms import (
     row_of,
     table,
 )
+from flows.measuring.load.server import speak_to_server
 from flows.measuring.results import Results, files_of, publish, running, sign
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.running.dataflow import run
@@ -97,8 +98,6 @@ def generate_load(
 
 
 def _to_server(overrides: Overrides, recording: Path, server: str, stop: Flag) -> Speak:
-    from flows.measuring.load.server import speak_to_server
-
     to = overrides.get("translate", {}).get("to")
     languages = tuple(words("--to", to)) if to else ()
     token = os.environ.get(TOKEN_VARIABLE)
