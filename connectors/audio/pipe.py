@@ -1,7 +1,7 @@
 """Reads the output of another process, without waiting longer than one wants to."""
 
-import os
 from contextlib import suppress
+from io import BufferedReader
 from queue import Empty, Queue
 from threading import Thread
 from typing import IO
@@ -16,6 +16,7 @@ class PipeReader:
     """
 
     def __init__(self, pipe: IO[bytes]) -> None:
+        assert isinstance(pipe, BufferedReader)
         self._pipe = pipe
         self._blocks = Queue[bytes](2)
         self._rest = b""
@@ -44,7 +45,8 @@ class PipeReader:
     def _read(self) -> None:
         # A closed pipe is a ValueError.
         with self._pipe as pipe, suppress(OSError, ValueError):
-            # What is there: a file object would wait for a whole block, which is a second of sound.
-            while (block := os.read(pipe.fileno(), _BLOCK_BYTES)) and not self._is_over:
+            # What is there: `read` would wait for a whole block, a second of sound. A descriptor that
+            # another thread closes may belong to another file by then, so it is not read itself.
+            while (block := pipe.read1(_BLOCK_BYTES)) and not self._is_over:
                 self._blocks.put(block)
         self._blocks.put(b"")
