@@ -52,8 +52,8 @@ def parted(channel: str) -> tuple[str, str]:
     return (stream, code) if separator else (channel, "")
 
 
-#: ISO 639 code of the language of a caption, where its stream is captioned in several.
-CaptionLanguage = Annotated[str, msgspec.Meta(max_length=20)] | msgspec.UnsetType
+#: Code of a language: ISO 639, perhaps with a script or region.
+LanguageCode = Annotated[str, msgspec.Meta(max_length=20)] | msgspec.UnsetType
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
@@ -79,7 +79,9 @@ class SegmentEvent(Event, frozen=True, kw_only=True):
     #: True for the last update of the segment; exactly one per segment.
     is_final: bool
     #: Language of the captions, where their stream has captions in several; absent otherwise.
-    language: CaptionLanguage = msgspec.UNSET
+    language: LanguageCode = msgspec.UNSET
+    #: Language of the speech, where a stream is spoken in several; absent otherwise.
+    spoken: LanguageCode = msgspec.UNSET
 
     @property
     def channel(self) -> str:
@@ -145,7 +147,7 @@ class Partial(SegmentEvent, frozen=True, kw_only=True, omit_defaults=True):
     #: True if the recogniser has ended all segments of the sentence: it may go on, but no word is revised.
     is_stable: bool = False
     # Partials from elsewhere may say by ``language`` what is spoken.
-    language: CaptionLanguage = msgspec.field(name="caption_language", default=msgspec.UNSET)
+    language: LanguageCode = msgspec.field(name="caption_language", default=msgspec.UNSET)
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +267,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
         return self.shown + self.withheld
 
 
-_MOMENT = ("stream", "segment", "revision", "is_final", "language", "start_s", "end_s", "arrival_s")
+_MOMENT = ("stream", "segment", "revision", "is_final", "language", "spoken", "start_s", "end_s", "arrival_s")
 
 
 # Events do not inherit these fields, because msgspec writes inherited ones first, and files keep the field

@@ -82,9 +82,9 @@ def make_parts(
     resources = make_resources(settings, watching.observe, languages)
     given = make_input(settings, watching.observe, resources.stop, process, rooms)
     if given.event_type is AudioChunk:
-        spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
+        spoken = [settings.translate.direction.source] if rooms is None else rooms.spoken
         for one in spoken:
-            check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
+            check_recognizer(settings.recognize, spoken=(one,), is_live=settings.is_live)
     places, admission = settings.translate.rooms, None
     # The server admits the rooms of its speakers itself, and streams that are not live wait for the model.
     if places is not None and settings.is_live and rooms is None:

@@ -144,13 +144,13 @@ class RunResources:
             settings = finals_of(settings)
         if self._settings.input.rooms:
             # The other rooms do not wait for this one.
-            spoken = self._languages.direction(stream).source.name
-            is_first = spoken == self._settings.translate.direction.source.name
+            spoken = self._languages.direction(stream).source
+            is_first = spoken == self._settings.translate.direction.source
             words = self._expected if is_first else frozenset()
-            return make_recognizer(settings, spoken=spoken, observe=observe, words=words)
-        spoken = self._settings.translate.source
+            return make_recognizer(settings, spoken=(spoken,), observe=observe, words=words)
+        usual = self._settings.translate.direction.source
         with self._loading():
-            return make_recognizer(settings, spoken=spoken, observe=observe, words=self._expected)
+            return make_recognizer(settings, spoken=(usual,), observe=observe, words=self._expected)
 
     @cached_property
     def _expected(self) -> Set[str]:

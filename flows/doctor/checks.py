@@ -187,8 +187,8 @@ def recognizer(settings: Settings) -> list[Finding]:
     from flows.engine.recognition import check_recognizer, make_recognizer
 
     wanted, spoken = settings.recognize, language(settings.translate.source)
-    check_recognizer(wanted, spoken=spoken.name, is_live=True)
-    make_recognizer(wanted, spoken=spoken.name, observe=unobserved).close()
+    check_recognizer(wanted, spoken=(spoken,), is_live=True)
+    make_recognizer(wanted, spoken=(spoken,), observe=unobserved).close()
     return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {spoken.name}")]
 
 

@@ -14,6 +14,7 @@ from flows.engine.translation import Engine
 from flows.settings.translate import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.events import AudioChunk
+from operators.languages import ENGLISH
 from operators.recognizers.moonshine import bundled_recording
 from operators.recognizers.part import USUAL, unobserved
 from operators.recognizers.protocol import Hypothesis
@@ -63,7 +64,7 @@ def _speech() -> bytes:
 
 
 def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:
-    recognizer = make_recognizer(USUAL, observe=unobserved)
+    recognizer = make_recognizer(USUAL, spoken=(ENGLISH,), observe=unobserved)
     found: list[Hypothesis] = []
     size = int(_CHUNK_S * _BYTES_PER_SECOND)
     began = perf_counter()

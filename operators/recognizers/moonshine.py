@@ -23,12 +23,13 @@ from operators.decoding.repetition import TOKENS, TWICE, repetition
 from operators.decoding.speech import SpeechMethod, WindowResult, doubt_of, hear
 from operators.errors import InputError, UsageError, unreadable
 from operators.events import SAMPLE_RATE
-from operators.languages import Language, language
+from operators.languages import ENGLISH, Language
 from operators.recognizers.part import (
     USUAL,
     Observe,
     RecognizerPart,
     RecognizerSettings,
+    Spoken,
     check_folder,
     check_published,
     unobserved,
@@ -273,7 +274,7 @@ class MoonshineRecognizer(WindowedRecognizer):
 
 
 def moonshine_recognizer(
-    settings: RecognizerSettings = USUAL, spoken: Language | None = None, observe: Observe = unobserved
+    settings: RecognizerSettings = USUAL, spoken: Spoken = (), observe: Observe = unobserved
 ) -> MoonshineRecognizer:
     """A recogniser of one stream; without a model's folder, with the installed English model.
 
@@ -281,7 +282,7 @@ def moonshine_recognizer(
     """
     folder = Path(settings.model) if settings.model else bundled_model()
     model = load_model(str(folder.absolute()), settings.usual_threads)
-    return MoonshineRecognizer(model, settings, spoken, observe)
+    return MoonshineRecognizer(model, settings, spoken[0] if spoken else None, observe)
 
 
 def bundled_model() -> Path:
@@ -304,13 +305,13 @@ def _assets() -> Path:
     return Path(package.origin).parent / "assets"
 
 
-def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> None:
+def _check(settings: RecognizerSettings, spoken: Spoken, is_live: bool) -> None:
     if settings.model is not None:
         check_published(settings, spoken, is_live)
-    elif spoken != language("English"):
+    elif spoken != (ENGLISH,):
         raise UsageError(
             "the default recogniser knows English only; choose --recognizer whisper, azure or vosk for "
-            f"{spoken.name}, or name a Moonshine model of that language with --speech-model"
+            f"{spoken[0].name}, or name a Moonshine model of that language with --speech-model"
         )
 
 

@@ -21,6 +21,8 @@ from operators.recognizers.protocol import Recognizer
 MAX_INTERVAL_S = 10.0
 #: A larger jump in the audio is not due to rounding.
 MIN_GAP_S = 0.05
+#: The languages that may be spoken, the usual one first; empty if the recogniser is to find any.
+Spoken = tuple[Language, ...]
 #: Called with a recogniser's events, on any thread.
 Observe = Callable[[RecognizerChanged | SpeechCut], None]
 
@@ -66,14 +68,16 @@ class RecognizerPart(NamedTuple):
 
     name: str
     #: Makes it for one stream, and imports what only it needs. A process loads a model once.
-    make: Callable[[RecognizerSettings, Language, Observe], Recognizer]
+    make: Callable[[RecognizerSettings, Spoken, Observe], Recognizer]
     #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
-    check: Callable[[RecognizerSettings, Language, bool], None] = lambda *_asked: None
+    check: Callable[[RecognizerSettings, Spoken, bool], None] = lambda *_asked: None
     extra: Extra | None = None
     #: Whether it decodes growing windows, so that ``bench`` can measure it.
     is_windowed: bool = False
     #: Whether rooms may be in different languages.
     is_multilingual: bool = False
+    #: Whether it finds out which of several languages is spoken; the others get exactly one.
+    finds_language: bool = False
 
 
 RECOGNIZERS = Parts(
@@ -106,14 +110,14 @@ def check_folder(folder: Path, files: Iterable[str], what: str) -> None:
         raise InputError(f"{folder}: it holds no {', '.join(missing)}; name the folder of {what}")
 
 
-def check_published(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> None:
+def check_published(settings: RecognizerSettings, spoken: Spoken, _is_live: bool) -> None:
     """Raise `UsageError` if no model is named, or one of another language by the name of its folder."""
     folder = named_model(settings)
     name = _NAME.search(folder.name)
     code = "" if name is None else name[1].lower()
     code = _COUNTRIES.get(code, code)
-    if is_language(code) and (named := language(code)) != spoken:
+    if is_language(code) and (named := language(code)) != spoken[0]:
         raise UsageError(
-            f"{folder}: by its name, this model recognises {named.name}, and {spoken.name} is to be spoken; "
-            "name another one with --speech-model, or the language with --from"
+            f"{folder}: by its name, this model recognises {named.name}, and {spoken[0].name} is to be "
+            "spoken; name another one with --speech-model, or the language with --from"
         )

@@ -28,6 +28,9 @@ class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
     end_s: float
     #: True for a final of which nothing is shown, because its text is probably invented.
     is_doubtful: bool = False
+    #: Code of the segment's language, of a recogniser that finds it; empty for the only one that is spoken.
+    #: It does not change within a segment.
+    language: str = ""
 
 
 class Recognizer(Protocol):
@@ -144,6 +147,7 @@ class PartialNumbering:
             start_s=hypothesis.start_s,
             end_s=max(hypothesis.start_s, min(hypothesis.end_s, self.heard_s)),
             arrival_s=arrival_s,
+            spoken=hypothesis.language or msgspec.UNSET,
         )
         if last is None:
             self._next_segment += 1

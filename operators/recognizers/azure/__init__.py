@@ -12,7 +12,7 @@ from operators.addresses import parts_of
 from operators.errors import UsageError
 from operators.extras import Extra
 from operators.languages import Language, is_language, language
-from operators.recognizers.part import Observe, RecognizerPart, RecognizerSettings
+from operators.recognizers.part import Observe, RecognizerPart, RecognizerSettings, Spoken
 from operators.recognizers.protocol import Recognizer
 from operators.secret import Secret, sendable
 
@@ -128,17 +128,17 @@ def locale(settings: AzureSettings, spoken: Language) -> str:
     return tag or LOCALES[spoken.code]
 
 
-def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> None:
+def _check(settings: RecognizerSettings, spoken: Spoken, is_live: bool) -> None:
     service(settings.own)
-    locale(settings.own, spoken)
+    locale(settings.own, spoken[0])
     if not is_live:
         raise UsageError("Azure accepts audio only at the pace of speech: add --realtime")
 
 
-def _make(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
+def _make(settings: RecognizerSettings, spoken: Spoken, observe: Observe) -> Recognizer:
     from operators.recognizers.azure.recognizer import AzureRecognizer
 
-    return AzureRecognizer(settings.own, observe, spoken)
+    return AzureRecognizer(settings.own, observe, spoken[0])
 
 
 part = RecognizerPart(

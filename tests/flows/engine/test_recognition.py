@@ -29,8 +29,8 @@ def azure(**own: Any) -> RecognizeSettings:
 def test_azure_is_asked_for_the_spoken_language(spoken: str, own: str | None, asked: str) -> None:
     with running() as server:
         settings = azure(host=server.url, language=own)
-        check_recognizer(settings, spoken=spoken, is_live=True)
-        recognizer = make_recognizer(settings, spoken=spoken, observe=lambda _changed: None)
+        check_recognizer(settings, spoken=(language(spoken),), is_live=True)
+        recognizer = make_recognizer(settings, spoken=(language(spoken),), observe=lambda _changed: None)
         for chunk in chunks(say([1])):
             recognizer.accept(chunk)
         query = parse_qs(urlsplit(server.wait_for_session(1).path).query)
@@ -61,13 +61,13 @@ def test_a_recogniser_of_another_language_is_refused(engine: str, folder: Path |
     settings = RecognizeSettings(engine=engine, model=None if folder is None else str(folder))
 
     with pytest.raises(UsageError, match=sentence):
-        check_recognizer(settings, spoken="FR-ca", is_live=True)
+        check_recognizer(settings, spoken=(language("FR-ca"),), is_live=True)
 
 
 def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> None:
     settings = azure(host="ws://localhost:5000", language="en-US")
     with pytest.raises(UsageError, match=r"azure\.language is en-US, and German is to be spoken; leave"):
-        check_recognizer(settings, spoken="German", is_live=True)
+        check_recognizer(settings, spoken=(language("German"),), is_live=True)
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> Non
 )
 def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> None:
     settings = RecognizeSettings(engine=engine, model=name)
-    check_recognizer(settings, spoken="French", is_live=False)
+    check_recognizer(settings, spoken=(language("French"),), is_live=False)
