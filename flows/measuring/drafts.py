@@ -17,6 +17,8 @@ from timeit import repeat
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
+from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
+from operators.recognizers.whisper.recognizer import RULES, speech_task
 
 from connectors.files.distinct import check_distinct
 from flows.engine.translation import open_engine
@@ -52,8 +54,6 @@ from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
 from operators.prompts.prompt import Prompt
-from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
-from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed import Samples, Segmenter, silero
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.respelled import Respelled, Spelling, spelled

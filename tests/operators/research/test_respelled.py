@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from operators.recognizers.whisper.folder import BytePairs
 
 from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter
@@ -13,7 +14,6 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Logits
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
-from operators.recognizers.whisper.folder import BytePairs
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.respelled import Respelled
 from operators.research.trajectory import Memory, RememberedSession, Round, record
