@@ -16,7 +16,7 @@ from connectors.rooms.room import Room, RoomLimits
 from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, parted
-from operators.languages import Direction, Language, direction_to, language
+from operators.languages import Direction, Language, direction_among, language
 
 # Number of rooms that have left whose languages are remembered.
 _MAX_PAST = 1000
@@ -164,10 +164,10 @@ class RoomRegistry:
         room = self._known.get(stream)
         return self.directions[:1] if room is None else room.directions
 
-    def direction(self, channel: str) -> Direction:
+    def direction(self, channel: str, spoken: str = "") -> Direction:
         """The direction of a channel: that of a room, or of one of its caption languages."""
         stream, code = parted(channel)
-        return direction_to(code, self.directions_of(stream))
+        return direction_among(self.directions_of(stream), spoken, code)
 
     def began_s(self, stream: str) -> float:
         """When a room was opened, on the clock of all streams; 0 if there is no such room."""

@@ -35,16 +35,18 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
 
 def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     """The languages of a stream, for the protocol: once for each language of captions."""
-    published = dict.fromkeys([*(to for _, to in directions), directions[0].source])
+    spoken, written = (list(dict.fromkeys(each)) for each in zip(*directions, strict=True))
+    # What was said can be read as it was, too, unless it is in several languages.
+    published = dict.fromkeys([*written, *(spoken if len(spoken) == 1 else [])])
     choices = [Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.is_rtl]) for one in published]
     return [
         Languages(
-            source=source.code,
+            source=",".join(one.code for one in spoken),
             target=target.code,
             target_dir=_DIRS[target.is_rtl],
-            choices=choices if len(directions) > 1 else msgspec.UNSET,
+            choices=choices if len(written) > 1 else msgspec.UNSET,
         )
-        for source, target in directions
+        for target in written
     ]
 
 

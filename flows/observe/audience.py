@@ -48,7 +48,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
     if settings.recovery.folder is not None:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
     given = settings.rooms
-    spoken = given.spoken or (settings.translate.source,)
+    spoken = given.spoken or settings.translate.sources
     translate = settings.translate
     written = given.written or (() if translate.captions_only else translate.targets)
     engine = settings.recognize.engine

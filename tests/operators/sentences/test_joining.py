@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from operators.events import Partial
 from operators.languages import Language, language
-from operators.sentences.joining import MAX_OPEN, USUAL, Bounds, Sentences, SentencesState, ended, mend
+from operators.sentences.joining import (
+    MAX_OPEN,
+    USUAL,
+    Bounds,
+    Sentences,
+    SentencesState,
+    SpokenRules,
+    ended,
+    mend,
+)
 from operators.sentences.seam import BoundaryScorer, BoundaryScores
 from operators.stages.snapshots import pack, unpack
 
@@ -63,7 +72,9 @@ def test_no_letter_is_lost_in_any_text(before: str, after: str, mark: str, keeps
 def joiner(
     state: SentencesState | None = None, bounds: Bounds = USUAL, scorer: BoundaryScorer | None = None
 ) -> Sentences:
-    return Sentences(state or SentencesState("talk"), ENGLISH, scorer, bounds=bounds)
+    return Sentences(
+        state or SentencesState("talk"), lambda _spoken: SpokenRules(ENGLISH, scorer), bounds=bounds
+    )
 
 
 def says(

@@ -181,7 +181,7 @@ def test_a_stream_that_waits_moves_up_with_a_final_and_leaves_once() -> None:
 
 def started(served: Scheduler) -> ThreadService:
     model = model_of(served)
-    return ThreadService([model], lambda _channel: model)
+    return ThreadService([model], lambda _update: model)
 
 
 class BlockingStore(ToyStore):
@@ -264,7 +264,7 @@ def place(channel: str) -> int:
 def routed(*stores: ToyStore) -> tuple[list[ModelQueue], ThreadService]:
     """A model for streams whose names end with an even number and one for the others, on a thread."""
     models = [model_of(scheduler(1, 16, store), method) for store, method in zip(stores, TWO, strict=True)]
-    return models, ThreadService(models, lambda channel: models[place(channel)])
+    return models, ThreadService(models, lambda update: models[place(update.channel)])
 
 
 def passes(*talk: Partial) -> tuple[list[int], list[str]]:
@@ -308,7 +308,7 @@ def test_the_caller_gets_what_is_due_at_once_and_a_partial_in_each_later_turn(
     talk: list[Partial], method: str
 ) -> None:
     model, streams = alone(method), Streams()
-    service = DirectService(lambda _channel: model)
+    service = DirectService(lambda _update: model)
     streams.submit(service, *talk)
     got = streams.responses()
     assert [one.partial for one in got] == [one for one in talk if one.is_final]
