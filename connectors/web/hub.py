@@ -37,7 +37,7 @@ class _Stream:
         #: The transcript, if there are several languages and none of them is the only spoken one.
         self.original: StreamLog | None = None
         spoken = self.log.language.source
-        if len(self.logs) > 1 and spoken not in self.logs and "," not in spoken:
+        if len(self.logs) > 1 and spoken and spoken not in self.logs:
             original = msgspec.structs.replace(self.log.language, target=spoken, target_dir="auto")
             self.original = self.logs[spoken] = StreamLog(secrets.token_hex(4), original, bounds)
         self.clients: set[Client] = set()

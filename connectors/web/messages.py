@@ -24,8 +24,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Languages(msgspec.Struct, frozen=True, kw_only=True):
-    """The spoken language, the caption language (ISO 639-1), and its direction ``ltr`` or ``rtl``."""
+    """The languages of the speech and of the captions (ISO 639-1), and the direction of the latter."""
 
+    #: Empty if several are spoken.
     source: str
     target: str
     target_dir: str = "ltr"
@@ -41,7 +42,7 @@ def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     choices = [Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.is_rtl]) for one in published]
     return [
         Languages(
-            source=",".join(one.code for one in spoken),
+            source=spoken[0].code if len(spoken) == 1 else "",
             target=target.code,
             target_dir=_DIRS[target.is_rtl],
             choices=choices if len(written) > 1 else msgspec.UNSET,
@@ -60,6 +61,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     final: bool = False
     start_s: float = 0.0
     end_s: float = 0.0
+    #: Its language, if several are spoken.
+    spoken: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="snapshot"):
@@ -82,6 +85,7 @@ class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
     final: bool
     start_s: float
     end_s: float
+    spoken: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="figures"):

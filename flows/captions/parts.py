@@ -86,7 +86,9 @@ def make_parts(
     resources = make_resources(settings, watching.observe, languages)
     given = make_input(settings, watching.observe, resources.stop, process, rooms)
     if given.event_type is AudioChunk:
-        spoken = [settings.translate.spoken] if rooms is None else [(one,) for one in rooms.spoken]
+        spoken = [settings.translate.spoken]
+        if rooms is not None:
+            spoken = [*((one,) for one in rooms.spoken), *([rooms.spoken] if rooms.mixes else [])]
         for one in spoken:
             check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
     places, admission = settings.translate.rooms, None

@@ -146,10 +146,10 @@ class RunResources:
             settings = finals_of(settings)
         if self._settings.input.rooms:
             # The other rooms do not wait for this one.
-            spoken = self._languages.direction(stream).source
-            is_first = spoken == self._settings.translate.direction.source
+            spoken = tuple(dict.fromkeys(one.source for one in self._languages.directions_of(stream)))
+            is_first = self._settings.translate.direction.source in spoken
             words = self._expected if is_first else frozenset()
-            return make_recognizer(settings, spoken=(spoken,), observe=observe, words=words)
+            return make_recognizer(settings, spoken=spoken, observe=observe, words=words)
         with self._loading():
             return make_recognizer(
                 settings, spoken=self._settings.translate.spoken, observe=observe, words=self._expected

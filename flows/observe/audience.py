@@ -60,7 +60,10 @@ def room_registry(settings: Settings) -> RoomRegistry:
         )
     limits = RoomLimits(rooms=settings.translate.rooms or ROOMS)
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
-    return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
+    return RoomRegistry(
+        limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys,
+        mixes=RECOGNIZERS[engine].finds_language,
+    )  # fmt: skip
 
 
 #: Environment variable with the token.

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState
-from operators.events import Partial, Translation, moment_of
+from operators.events import Partial, Translation, channel_of, moment_of
 from operators.model_errors import ErrorKind
 from operators.serving.service import Response, Service, StreamQueue, remember
 from operators.stages.snapshots import Silence, pack, unpack
@@ -173,7 +173,8 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         # The languages of a stream share the model. But what is passed on waits for nothing, and of a meeting
         # in several languages each channel has its own share of them.
         is_apart = partial.spoken or not output.effort.passes
-        server = partial.channel if is_apart else partial.stream
+        # Under a name of its own: what shows the channel is another server.
+        server = channel_of(partial.stream, f"{partial.language or ''} made") if is_apart else partial.stream
         ready_s = self._clock.done(server, partial.arrival_s, total_s)
         return Translation(
             **moment_of(partial),

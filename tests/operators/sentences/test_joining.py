@@ -295,3 +295,30 @@ def test_a_run_that_was_killed_goes_on_from_its_snapshot(
     heard += [one for partial in partials[cut:] for one in resumed.hear(partial)] + resumed.end()
     assert heard == wanted
     assert msgspec.to_builtins(resumed.state) == msgspec.to_builtins(whole.state)
+
+
+def test_a_sentence_ends_where_another_language_is_spoken_and_is_joined_by_the_rules_of_its_own() -> None:
+    told = list[str]()
+
+    def rules(code: str) -> SpokenRules:
+        told.append(code)
+        return SpokenRules(language(code or "en"))
+
+    sentences, heard = Sentences(SentencesState("talk"), rules), list[Partial]()
+    for segment, (spoken, text) in enumerate(
+        [("en", "Good morning and"), ("pt", "Bom dia,"), ("pt", "todos os presentes."), ("en", "Thank you.")]
+    ):
+        at_s = float(segment)
+        heard += sentences.hear(
+            Partial(
+                stream="talk", segment=segment, revision=0, is_final=True, text=text, start_s=at_s,
+                end_s=at_s + 0.8, arrival_s=at_s + 0.9, spoken=spoken,
+            )
+        )  # fmt: skip
+    finals = [(one.spoken, one.text) for one in [*heard, *sentences.end()] if one.is_final]
+    assert finals == [
+        ("en", "Good morning and"),
+        ("pt", "Bom dia, todos os presentes."),
+        ("en", "Thank you."),
+    ]
+    assert set(told) == {"en", "pt"}

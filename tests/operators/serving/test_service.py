@@ -9,6 +9,7 @@ from time import sleep
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from operators.decoding.forward import Logits
 from operators.events import Partial
@@ -37,6 +38,7 @@ from tests.operators.serving.toys import (
     partial,
     scheduler,
     talks,
+    texts,
 )
 from tests.toy import ToyStore
 
@@ -298,6 +300,22 @@ def test_finals_of_any_model_come_first_and_do_not_hold_up_another_model_for_eve
     finals = [partial("a b c d", stream=f"{number}-1", is_final=True) for number in range(120)]
     ended = passes(partial("a b c", stream="a0"), *finals)[1]
     assert 0 < ended.index("a0") < len(finals)
+
+
+@given(st.lists(st.tuples(st.booleans(), texts), min_size=1, max_size=12))
+def test_a_stream_keeps_its_order_when_its_speaker_changes_between_the_languages_of_two_models(
+    talk: list[tuple[bool, str]],
+) -> None:
+    models = [model_of(scheduler(1, 16, ToyStore(2)), method) for method in TWO]
+    service, streams = ThreadService(models, lambda update: models[update.spoken == "fr"]), Streams()
+    said = [
+        replace(partial(text, segment=segment, is_final=True), spoken=("de", "fr")[is_other])
+        for segment, (is_other, text) in enumerate(talk)
+    ]
+    streams.submit(service, *said)
+    ended = [one.partial for one in streams.wait(len(said))]
+    service.stop()
+    assert ended == said
 
 
 # In the thread of the caller
