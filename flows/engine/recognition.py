@@ -70,7 +70,8 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
         part.check(settings, spoken, is_live)
     elif wrong := [one for one in spoken if not named.recognises(one)]:
         raise UsageError(
-            f"--speech-model: {named.name} does not recognise {wrong[0].name}; `surtitle models --speech` lists others"
+            f"--speech-model: {named.name} does not recognise {wrong[0].name}; "
+            "`surtitle models --speech` lists others"
         )
     elif len(spoken) != 1 and len(named.codes) == 1:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Of several languages, or any: Whisper finds that of each utterance; English goes to Moonshine, which is faster.
+"""Of several languages, or any: Whisper finds that of each utterance; English goes to Moonshine, as it is faster.
 
 Of a single language, the run takes Moonshine or Whisper itself.
 """

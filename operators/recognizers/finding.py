@@ -1,7 +1,8 @@
 """Which language an utterance is in, decided once from what a model says of its windows.
 
-The log probabilities of the utterance's windows are added up. Among the expected languages the likeliest wins; the
-language of the utterance before has an advantage, as people change languages less often than models do.
+The log probabilities of the utterance's windows are added up. Among the expected languages the likeliest
+wins; the language of the utterance before has an advantage, as people change languages less often than
+models do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,14 +10,14 @@ from math import log
 
 from operators.languages import Language, is_language
 
-#: Seconds of voice before which nothing is decided, and after which it is, unless the utterance ends.
-FIRST_S, LATEST_S = 1.0, 2.0
+#: Seconds of voice before which a model guesses, and after which it is decided whatever the lead.
+FIRST_S, LATEST_S = 0.9, 2.0
 #: Nats by which a language has to be ahead of the next one to be decided on before that.
 _CLEAR = 2.0
 #: Nats that the language of the utterance before is ahead.
 _ADVANTAGE = 1.0
-#: An unexpected language is meant if its mean probability is at least the first, and that of all expected ones
-#: together below the second.
+#: An unexpected language is meant if its mean probability is at least the first, and that of all expected
+#: ones together below the second.
 _MEANT, _UNLIKELY = 0.7, 0.2
 #: A language that is taken for another one, where that one is expected.
 _SAME = {"nn": "no", "no": "nn", "yue": "zh"}
@@ -42,13 +43,11 @@ class LanguageFinder:
         After a decision, the next window is that of another utterance.
 
         Args:
-            probabilities: Of each language by its code, for a window.
+            probabilities: Of each language by its code, for a window of at least `FIRST_S`, or the last.
             voiced_s: Seconds of voice in the window.
             is_last: Whether it is the last one of the utterance.
         """
         self._windows.append(self._known(probabilities))
-        if voiced_s < FIRST_S and not is_last:
-            return None
         code, lead, is_expected = self._likeliest()
         if not is_last and voiced_s < LATEST_S and not (is_expected and lead >= _CLEAR):
             return None

@@ -1,8 +1,8 @@
 """Whisper (Radford et al. 2022) in CTranslate2, by faster-whisper: partials lean towards the last hypothesis.
 
-CTranslate2 decodes forced tokens one by one, so a draft saves no time here; it steadies the text. `align` judges it in
-one pass, and what stands is the prefix of the next hypothesis. If nobody speaks, or the model is lost, Whisper writes
-common subtitle phrases or repeats itself: its own three signs of that are checked (section 4.5).
+CTranslate2 decodes forced tokens one by one, so a draft saves no time here; it steadies the text. One pass
+judges it, and what stands is the prefix of the next hypothesis. If nobody speaks, or the model is lost,
+Whisper writes common subtitle phrases or repeats itself: its own three signs of that are checked (section 4.5).
 """
 
 import zlib
@@ -27,7 +27,7 @@ from operators.languages import ENGLISH, Language, language
 from operators.model_errors import ErrorKind, ModelError
 from operators.notifications import RecognizerChanged
 from operators.recognizers.drafting import DraftingTranscriber
-from operators.recognizers.finding import LanguageFinder
+from operators.recognizers.finding import FIRST_S, LanguageFinder
 from operators.recognizers.part import (
     USUAL,
     Observe,
@@ -49,8 +49,9 @@ from operators.recognizers.windowed import (
 )
 from operators.text import BYTE_OF_LETTER
 
-#: The model was trained on 30 s; two of these are the silence after the speech. It recognises short utterances
-#: worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this one 4.3 %.
+#: The model was trained on 30 s; two of these are the silence after the speech. It recognises short
+#: utterances worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this
+#: one 4.3 %.
 WHISPER_RULES = SegmentRules(pause_s=0.448, long_s=15.0, longest_s=28.0)
 #: Whisper's codes where they are others than ours.
 _CODES = {"fil": "tl", "jv": "jw"}
@@ -60,8 +61,8 @@ _PAUSE_S, _APPENDED = 2.0, 250
 _LONGEST_S = 30.0
 #: Encoder states of a second, and samples of one.
 _STATES_PER_S, _STRIDE = 50, 320
-#: Tokens allowed for any transcript, additional ones per second of speech, and the limit of Whisper's own decoding.
-#: Text in a script that Whisper spells byte by byte takes some ten tokens a second.
+#: Tokens allowed for any transcript, additional ones per second of speech, and the limit of Whisper's own
+#: decoding. Text in a script that Whisper spells byte by byte takes some ten tokens a second.
 _MIN_TOKENS, _TOKENS_PER_S, _MAX_TOKENS = 16, 20.0, 224
 #: Hypotheses that are followed for a final.
 _BEAM = 5
@@ -138,9 +139,9 @@ class WhisperModel:
     def encode(self, samples: Samples) -> States:
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, at most 28 s.
 
-        The model was trained on 30 s and expects them. Encoding all of the silence after the speech would take most of
-        an update's time, so two seconds of it are encoded with the speech, and the states of some more, encoded once,
-        are appended; without them the model finds no end.
+        The model was trained on 30 s and expects them. Encoding all of the silence after the speech would
+        take most of an update's time, so two seconds of it are encoded with the speech, and the states of
+        some more, encoded once, are appended; without them the model finds no end.
 
         Raises `ModelError` if CTranslate2 fails.
         """
@@ -294,8 +295,8 @@ class WhisperTranscriber(DraftingTranscriber):
             if self._pace.is_news:
                 self._observe(
                     RecognizerChanged(
-                        "recognising takes longer here than speaking, so captions come in larger steps: choose a smaller "
-                        "model with --speech-model, or give it more cores"
+                        "recognising takes longer here than speaking, so captions come in larger steps: "
+                        "choose a smaller model with --speech-model, or give it more cores"
                     )
                 )
             return self._shown
@@ -322,7 +323,7 @@ class WhisperTranscriber(DraftingTranscriber):
     def _still_said(self, encoded: States, draft: Sequence[int], bias: float) -> Sequence[int]:
         """The beginning of the last hypothesis that the bias towards it keeps.
 
-        Adding the share beta of all probability to a token of probability P makes it the likeliest one for certain
+        Given the share beta of all probability, a token of probability P is the likeliest one for certain
         where P (1 - beta) + beta >= (1 - P) (1 - beta).
         """
         least = (0.5 - bias) / (1 - bias) if bias < 0.5 else 0.0
@@ -335,7 +336,8 @@ class WhisperTranscriber(DraftingTranscriber):
         limit = min(_MAX_TOKENS, _MIN_TOKENS + round(_TOKENS_PER_S * encoded.speech_s))
         prompt = [*self._start, self._tokenizer.no_timestamps]
         began = perf_counter()
-        result = self._model.generate(encoded, [*prompt, *kept], limit, **how)
+        # The library takes what is kept for the prompt, behind which no transcript may end at once.
+        result = self._model.generate(encoded, [*prompt, *kept], limit, suppress_blank=not kept, **how)
         took_s = perf_counter() - began
         tokens = tuple(result.sequences_ids[0])
         rows = result.logits[0] if result.logits else ()
@@ -445,6 +447,8 @@ class FindingTranscriber(Transcriber):
             self._segment, self._chosen, self.language = window.segment, None, ""
         if self._chosen is None:
             voiced_s = len(window.samples) / SAMPLE_RATE - RULES.before_s
+            if voiced_s < FIRST_S and not window.is_final:
+                return ""
             found = self._model.languages(self._model.encode(window.samples))
             code = self._finder.hear(found, voiced_s, is_last=window.is_final)
             if code is None:
@@ -484,7 +488,7 @@ def whisper_recognizer(
 
 
 def check_whisper(settings: RecognizerSettings, spoken: Spoken, _is_live: bool) -> None:
-    """Raise `InputError` for a folder that holds no such model, `UsageError` for a language that it lacks."""
+    """Raise `InputError` for a folder that holds no such model, `UsageError` for a language it lacks."""
     folder = named_model(settings)
     _check_folder(folder)
     for one in spoken or (None,):

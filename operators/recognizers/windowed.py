@@ -212,7 +212,7 @@ def _hops(seconds: float) -> int:
 
 
 class Transcriber(ABC):
-    """Makes text of the windows of one stream; what it needs of an utterance's last window it keeps itself."""
+    """Makes text of the windows of one stream, and keeps what it needs of an utterance's earlier ones."""
 
     #: Code of the language of the last window, where several may be spoken. It stays within an utterance.
     language: str = ""
@@ -222,7 +222,7 @@ class Transcriber(ABC):
         """When an utterance is over."""
         return RULES
 
-    def expect(self, words: Set[str]) -> None:
+    def expect(self, words: Set[str]) -> None:  # noqa: B027 - not all can
         """Lean towards these words where they are names; called before any sound."""
 
     @abstractmethod
