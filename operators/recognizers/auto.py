@@ -1,6 +1,6 @@
-"""Of several languages, or any: Whisper finds that of each utterance; English goes to Moonshine, as it is faster.
+"""Of several languages, Whisper finds that of each utterance; English goes to Moonshine, which is faster.
 
-Of a single language, the run takes Moonshine or Whisper itself.
+If a single one is spoken, the run takes Moonshine or Whisper itself.
 """
 
 from operators.extras import EXTRAS

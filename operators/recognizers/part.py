@@ -33,8 +33,8 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     #: The speech engine: moonshine, whisper, vosk, azure, or MODULE:NAME for one of your own; auto: moonshine
     #: for English, whisper for other languages, and to find what is spoken.
     engine: str = "auto"
-    #: The speech model: a name of `surtitle models --speech`, or a folder; absent for moonshine's English one,
-    #: and for Whisper base.
+    #: The speech model: a name of `surtitle models --speech`, or a folder; absent for moonshine's English
+    #: one, and for Whisper base.
     model: str | None = None
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, Meta(ge=0.1, le=MAX_INTERVAL_S)] = 0.5

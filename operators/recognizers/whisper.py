@@ -2,7 +2,8 @@
 
 CTranslate2 decodes forced tokens one by one, so a draft saves no time here; it steadies the text. One pass
 judges it, and what stands is the prefix of the next hypothesis. If nobody speaks, or the model is lost,
-Whisper writes common subtitle phrases or repeats itself: its own three signs of that are checked (section 4.5).
+Whisper writes common subtitle phrases or repeats itself: its own three signs of that are checked
+(section 4.5).
 """
 
 import zlib
@@ -498,6 +499,6 @@ def check_whisper(settings: RecognizerSettings, spoken: Spoken, _is_live: bool) 
 
 
 part = RecognizerPart(
-    "whisper", whisper_recognizer, check=check_whisper, extra=EXTRAS["whisper"], is_windowed=True, is_multilingual=True,
-    finds_language=True,
+    "whisper", whisper_recognizer, check=check_whisper, extra=EXTRAS["whisper"], is_windowed=True,
+    is_multilingual=True, finds_language=True,
 )  # fmt: skip

@@ -35,6 +35,7 @@ NEED_AN_EXTRA = {
         "azure.toml",
     ],
     "vosk": ["file", "talk.wav", "--to", "de", "--recognizer", "vosk", "--speech-model", "."],
+    "whisper": ["file", "talk.wav", "--from", "pt", "--captions-only"],
     "media": ["file", "talk.mp4", "--to", "de"],
     "train": ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf", "--to", "de"],
 }
