@@ -149,11 +149,11 @@ class RunResources:
             spoken = tuple(dict.fromkeys(one.source for one in self._languages.directions_of(stream)))
             is_first = self._settings.translate.direction.source in spoken
             words = self._expected if is_first else frozenset()
-            return make_recognizer(settings, spoken=spoken, observe=observe, words=words)
+            return make_recognizer(settings, spoken=spoken, observe=observe, words=words, is_live=True)
         with self._loading():
             return make_recognizer(
                 settings, spoken=self._settings.translate.spoken, observe=observe, words=self._expected,
-                progress=self._progress,
+                is_live=self._settings.is_live, progress=self._progress,
             )  # fmt: skip
 
     @cached_property

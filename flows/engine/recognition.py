@@ -99,6 +99,7 @@ def make_recognizer(
     spoken: Spoken,
     observe: Observe,
     words: Set[str] = frozenset(),
+    is_live: bool = False,
     progress: Progress = silent,
 ) -> Recognizer:
     """A recogniser for one stream.
@@ -107,6 +108,7 @@ def make_recognizer(
         spoken: The languages that may be spoken; none for any.
         observe: Called with the recogniser's events, on any thread.
         words: Words that get a bias, if the recogniser supports that.
+        is_live: Whether sound comes at the pace of speech, so that hypotheses may not lag.
         progress: Called while a model is downloaded.
     """
     settings = chosen(settings, spoken)
@@ -115,4 +117,6 @@ def make_recognizer(
     made = RECOGNIZERS[settings.engine].make(settings, spoken, observe)
     if words and isinstance(made, WindowedRecognizer):
         made.transcriber.expect(words)
+    if is_live and isinstance(made, WindowedRecognizer):
+        made.transcriber.keep_up()
     return made

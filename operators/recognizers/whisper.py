@@ -267,7 +267,7 @@ class WhisperTranscriber(DraftingTranscriber):
         super().__init__(settings, observe)
         self._model = model
         self._words = ""
-        self._pace = Pace()
+        self._pace: Pace | None = None
         self.speak(code)
 
     def speak(self, code: str) -> None:
@@ -290,18 +290,22 @@ class WhisperTranscriber(DraftingTranscriber):
         self.speak(self._code)
 
     @override
+    def keep_up(self) -> None:
+        self._pace = Pace()
+
+    @override
     def transcribe(self, window: Window) -> str | None:
-        is_behind = self._pace.is_behind(window.end / SAMPLE_RATE)
-        if is_behind and not window.is_final:
-            if self._pace.is_news:
-                self._observe(
-                    RecognizerChanged(
-                        "recognising takes longer here than speaking, so captions come in larger steps: "
-                        "choose a smaller model with --speech-model, or give it more cores"
-                    )
+        pace = self._pace
+        if pace is None or not pace.is_behind(window.end / SAMPLE_RATE) or window.is_final:
+            return super().transcribe(window)
+        if pace.is_news:
+            self._observe(
+                RecognizerChanged(
+                    "recognising takes longer here than speaking, so captions come in larger steps: "
+                    "choose a smaller model with --speech-model, or give it more cores"
                 )
-            return self._shown
-        return super().transcribe(window)
+            )
+        return self._shown
 
     @override
     def encode(self, samples: Samples) -> States:
@@ -441,6 +445,10 @@ class FindingTranscriber(Transcriber):
     def expect(self, words: Set[str]) -> None:
         for one in (self._usual, *self._own.values()):
             one.expect(words)
+
+    @override
+    def keep_up(self) -> None:
+        self._usual.keep_up()
 
     @override
     def transcribe(self, window: Window) -> str | None:

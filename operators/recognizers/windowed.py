@@ -225,6 +225,9 @@ class Transcriber(ABC):
     def expect(self, words: Set[str]) -> None:  # noqa: B027 - not all can
         """Lean towards these words where they are names; called before any sound."""
 
+    def keep_up(self) -> None:  # noqa: B027 - some always do
+        """Leave updates out rather than lag behind sound that comes as it is spoken; called before any."""
+
     @abstractmethod
     def transcribe(self, window: Window) -> str | None:
         """The text of a window; None for a doubtful final, of which nothing is to be shown.

@@ -18,7 +18,7 @@ from operators.recognizers.moonshine import moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
-from operators.recognizers.whisper import Pace, whisper_recognizer
+from operators.recognizers.whisper import whisper_recognizer
 from tests.operators.recognizers.speaking import chunks, pcm, silence, whisper_base
 from tests.program import ROOT
 
@@ -37,12 +37,6 @@ ENGINES: dict[str, Callable[[], Recognizer]] = {
 def speech() -> bytes:
     """Two segments: silence before, so that not everything begins at 0, and a pause between sentences."""
     return silence(0.7) + pcm("beckett.wav", 3.3) + silence(1.5) + pcm("beckett.wav", 2.0)
-
-
-@pytest.fixture(autouse=True)
-def _in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a slow machine Whisper leaves updates out."""
-    monkeypatch.setattr(Pace, "is_behind", lambda *_given: False)
 
 
 @pytest.fixture(params=ENGINES)

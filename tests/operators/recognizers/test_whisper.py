@@ -188,6 +188,7 @@ def test_only_finals_are_recognised_while_it_lags_and_that_is_told_once(
 ) -> None:
     told: list[Event] = []
     said = transcriber(told)
+    said.keep_up()
     monkeypatch.setattr(Pace, "is_behind", lambda *_given: True)
     speech = samples(seconds=2.0)
     assert [said.transcribe(window(speech)) for _ in range(2)] == ["", ""]
