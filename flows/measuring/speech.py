@@ -149,7 +149,7 @@ def _trial(
     encoder_s = 0.0
     for number, window in enumerate(windows):
         began = perf_counter()
-        encoded = engine.encode(window.samples)
+        encoded = engine.encode(window)
         encoder_s += perf_counter() - began
         first = number % len(ways)
         for way in [*ways[first:], *ways[:first]]:

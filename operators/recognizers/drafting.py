@@ -15,7 +15,7 @@ from operators.decoding.speech import SpeechMethod, WindowResult, steady_text
 from operators.events import SAMPLE_RATE
 from operators.notifications import SpeechCut
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
-from operators.recognizers.windowed import Samples, Transcriber, Window
+from operators.recognizers.windowed import Transcriber, Window
 
 _log = logging.getLogger(__name__)
 _has_warned = Event()
@@ -43,7 +43,7 @@ class DraftingTranscriber(Transcriber):
         self._stopped = 0
 
     @abstractmethod
-    def encode(self, samples: Samples) -> Any:
+    def encode(self, window: Window) -> Any:
         """The encoder's states of a window; their ``again()`` gives a copy without any decoder pass."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class DraftingTranscriber(Transcriber):
         if window.is_final:
             # Even if it fails, nothing of it remains for the next utterance.
             self._draft, self._shown, self._stopped = (), "", 0
-        heard = self.decode(self.method, self.encode(window.samples), draft, window, stopped)
+        heard = self.decode(self.method, self.encode(window), draft, window, stopped)
         if not heard.is_credible:
             return shown
         if window.is_final:

@@ -237,8 +237,8 @@ class MoonshineTranscriber(DraftingTranscriber):
         self._bias = NameBias(words, self._model.tokenizer.pieces)
 
     @override
-    def encode(self, samples: Samples) -> Any:
-        return self._model.encode(samples)
+    def encode(self, window: Window) -> Any:
+        return self._model.encode(window.samples)
 
     @override
     def decode(
