@@ -18,13 +18,12 @@ from operators.recognizers.part import RecognizerSettings, Spoken, unobserved
 from operators.recognizers.protocol import Hypothesis
 from operators.recognizers.whisper import (
     Pace,
-    WhisperModel,
     WhisperTranscriber,
     check_whisper,
     compression,
-    load_model,
     whisper_recognizer,
 )
+from operators.recognizers.whisper_model import WhisperModel, load_model
 from operators.recognizers.windowed import Samples, Window
 from tests.operators.recognizers.speaking import chunks, pcm, samples, silence, whisper_base
 from tests.operators.recognizers.test_protocol import by_segment, hear
