@@ -207,7 +207,7 @@ def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _
         models: list[WhisperModel] = [load_model(str(one.absolute()), threads) for one in (folder, draft)]
         vocabularies = (models[0].files.vocabulary, models[1].files.vocabulary)
         encoders = [
-            partial(model.encode, prompt=vocabulary.prompt(translate.direction.source))
+            partial(model.encode, prompt=vocabulary.prompt(translate.spoken[0]))
             for model, vocabulary in zip(models, vocabularies, strict=True)
         ]
         clips, chosen = read_clips(job.sources), job.chosen
