@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 from connectors.models.speech import BASE, SpeechModel, speech_models
-from flows.doctor.speed import DISTURBED, Speed, measure_recognizer
+from flows.doctor.speed import DISTURBED, Speed, measure
 from flows.running.progress import ProgressLine
+from flows.settings.translate import TranslateSettings
 from operators.errors import UsageError, nearest, printable
 from operators.extras import missing
 from operators.languages import language
@@ -79,7 +80,7 @@ def _of_base() -> Speed | None:
     extra = RECOGNIZERS[base.engine].extra
     if not base.is_here or (extra is not None and missing(extra)):
         return None
-    return measure_recognizer(msgspec.structs.replace(USUAL, engine=base.engine, model=BASE))
+    return measure(None, TranslateSettings(), msgspec.structs.replace(USUAL, engine=base.engine, model=BASE))
 
 
 def _listed(one: SpeechModel, base_pace: float | None) -> Listed:

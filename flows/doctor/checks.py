@@ -24,7 +24,7 @@ from operators.errors import SurtitleError, UsageError
 from operators.extras import EXTRAS, Extra, installing, missing
 from operators.languages import Direction
 from operators.notifications import Progress
-from operators.recognizers.part import RECOGNIZERS, unobserved
+from operators.recognizers.part import RECOGNIZERS, USUAL, RecognizerSettings, unobserved
 from operators.sound import peak_dbfs
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _models(
     # The speed of a run needs the first language's model.
     if not is_quick and len(engines) == len(wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
-        yield check("speed", lambda: judge(measure(engine, own), len(wanted)))
+        yield check("speed", lambda: judge(measure(engine, own, _measured(settings)), len(wanted)))
 
 
 def processor() -> list[Finding]:
@@ -195,6 +195,16 @@ def recognizer(settings: Settings) -> list[Finding]:
     make_recognizer(wanted, spoken=spoken, observe=unobserved).close()
     languages = ", ".join(one.name for one in spoken) or "whatever language is spoken"
     return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {languages}")]
+
+
+def _measured(settings: Settings) -> RecognizerSettings:
+    """Whisper where it is needed and here: it is slower than the others by far."""
+    from flows.engine.recognition import chosen, named_model
+
+    wanted = chosen(settings.recognize, settings.translate.spoken)
+    named = named_model(wanted)
+    is_here = named is None or (named.is_here and not missing(EXTRAS["whisper"]))
+    return replace(wanted, engine="whisper") if wanted.engine in ("auto", "whisper") and is_here else USUAL
 
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.

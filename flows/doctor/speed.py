@@ -16,7 +16,7 @@ from operators.decoding.translator import SegmentState
 from operators.events import AudioChunk
 from operators.languages import ENGLISH
 from operators.recognizers.moonshine import bundled_recording
-from operators.recognizers.part import USUAL, RecognizerSettings, unobserved
+from operators.recognizers.part import RecognizerSettings, unobserved
 from operators.recognizers.protocol import Hypothesis
 
 #: Seconds of the recording, and of its chunks: those of a microphone.
@@ -45,11 +45,11 @@ class Speed(NamedTuple):
     advice: str = ""
 
 
-def measure(engine: Engine | None, settings: TranslateSettings) -> Speed:
-    """Without an engine, measure the recogniser alone."""
+def measure(engine: Engine | None, settings: TranslateSettings, recognizer: RecognizerSettings) -> Speed:
+    """Without an engine, measure the recogniser alone, whose model is here."""
     speech = _speech()
     began, others = perf_counter(), others_s()
-    hypotheses, recognized_s = _recognize(speech)
+    hypotheses, recognized_s = _recognize(speech, recognizer)
     updates, translated_s, phrase = None, 0.0, ""
     if engine is not None:
         updates, translated_s = _translate(engine, settings, hypotheses)
@@ -63,16 +63,7 @@ def _speech() -> bytes:
     return b"".join(open_audio(bundled_recording()).blocks())[: int(_SPEECH_S * _BYTES_PER_SECOND)]
 
 
-def measure_recognizer(settings: RecognizerSettings) -> Speed:
-    """Measure a recogniser alone, with a model that is here."""
-    speech = _speech()
-    others = others_s()
-    took_s = _recognize(speech, settings)[1]
-    share = (others_s() - others) / took_s / usable_cores()
-    return Speed(took_s * _BYTES_PER_SECOND / len(speech), others=share)
-
-
-def _recognize(speech: bytes, settings: RecognizerSettings = USUAL) -> tuple[list[Hypothesis], float]:
+def _recognize(speech: bytes, settings: RecognizerSettings) -> tuple[list[Hypothesis], float]:
     recognizer = make_recognizer(settings, spoken=(ENGLISH,), observe=unobserved)
     found: list[Hypothesis] = []
     size = int(_CHUNK_S * _BYTES_PER_SECOND)

@@ -1,4 +1,4 @@
-"""A Whisper model in CTranslate2, by faster-whisper: states of short windows, and what is decoded from them."""
+"""A Whisper model in CTranslate2, by faster-whisper: states of windows, and what is decoded from them."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
