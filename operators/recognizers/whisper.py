@@ -64,6 +64,8 @@ _BEAM = 5
 _NO_SPEECH, _DOUBTFUL = 0.6, -1.0
 #: A transcript with a higher compression ratio repeats itself, and is decoded again without repeated phrases.
 _COMPRESSION, _PHRASE = 2.4, 4
+#: Tokens at the end of a hypothesis that are about the newest sound.
+_RECENT = 8
 #: Tokens of expected names: each update evaluates them anew.
 _EXPECTED = 60
 #: Seconds that hypotheses may lag behind what is heard.
@@ -150,10 +152,14 @@ class WhisperTranscriber(DraftingTranscriber):
 
         Given the share beta of all probability, a token of probability P is the likeliest one where
         P (1 - beta) + beta is at least that of the best other one, which is taken to have half of the rest.
+        A quarter of that is enough for tokens that earlier windows had, about which new sound says little.
         """
         least = (1 - 3 * bias) / (3 * (1 - bias)) if bias < 1 else 0.0
         found = self._model.probabilities(encoded, self._start, draft)
-        kept = sum(1 for _ in takewhile(lambda one: one >= least, found))
+        old = len(found) - _RECENT
+        kept = sum(
+            1 for _ in takewhile(lambda at: found[at] >= least / (4 if at < old else 1), range(len(found)))
+        )
         # A short beginning may be what led astray.
         return draft[:kept] if 2 * kept >= len(draft) else ()
 
