@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from flows.engine.recognition import check_recognizer, make_recognizer
+from flows.engine.recognition import check_recognizer, chosen, make_recognizer
 from flows.settings.loading import load_settings
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
@@ -91,3 +91,23 @@ def test_a_recogniser_of_one_language_is_not_given_several_or_none() -> None:
 def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> None:
     settings = RecognizeSettings(engine=engine, model=name)
     check_recognizer(settings, spoken=(language("French"),), is_live=False)
+
+
+@pytest.mark.parametrize(
+    ("spoken", "model", "engine", "runs"),
+    [
+        ("English", None, "moonshine", None),  # nothing more has to be installed
+        ("English", "small", "whisper", "small"),
+        ("Portuguese", None, "whisper", "base"),
+        ("Portuguese", str(bundled_model()), "moonshine", str(bundled_model())),
+        ("English,Portuguese", None, "auto", "base"),
+        ("English,Portuguese", "small", "auto", "small"),
+        ("", None, "auto", "base"),
+    ],
+)
+def test_auto_takes_what_is_best_for_the_language(
+    spoken: str, model: str | None, engine: str, runs: str | None
+) -> None:
+    languages = tuple(language(one) for one in spoken.split(",") if one)
+    found = chosen(RecognizeSettings(model=model), languages)
+    assert (found.engine, found.model) == (engine, runs)
