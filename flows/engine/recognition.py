@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from operators.errors import UsageError
 from operators.extras import require_extra
 from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings, Spoken
-from operators.recognizers.protocol import Recognizer
-from operators.recognizers.windowed import WindowedRecognizer
+from operators.recognizers.protocol import Recognizer, TakesWords
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: bool) -> None:
@@ -47,6 +46,6 @@ def make_recognizer(
         words: Words that get a bias, if the recogniser supports that.
     """
     made = RECOGNIZERS[settings.engine].make(settings, spoken, observe)
-    if words and isinstance(made, WindowedRecognizer):
+    if words and isinstance(made, TakesWords):
         made.expect(words)
     return made

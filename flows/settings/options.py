@@ -71,7 +71,7 @@ FinalsOnly = Annotated[
 Recognizer = Annotated[
     Text,
     typer.Option(
-        help="Speech recogniser: moonshine, whisper, vosk, azure, or MODULE:NAME for your own.",
+        help="Speech recogniser: moonshine, whisper, sherpa, vosk, azure, or MODULE:NAME for your own.",
         show_default="moonshine",
     ),
 ]

@@ -310,8 +310,8 @@ def _check(settings: RecognizerSettings, spoken: Spoken, is_live: bool) -> None:
         check_published(settings, spoken, is_live)
     elif spoken != (ENGLISH,):
         raise UsageError(
-            "the default recogniser knows English only; choose --recognizer whisper, azure or vosk for "
-            f"{spoken[0].name}, or name a Moonshine model of that language with --speech-model"
+            "the default recogniser knows English only; choose --recognizer whisper, sherpa, vosk or azure "
+            f"for {spoken[0].name}, or name a Moonshine model of that language with --speech-model"
         )
 
 

@@ -52,6 +52,11 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
         ("moonshine", None, "the default recogniser knows English only; choose --recognizer .* for French"),
         ("moonshine", bundled_model(), "tiny-en: by its name, this model recognises English, and French is"),
         ("vosk", Path("vosk-model-small-cn-0.22"), "this model recognises Chinese, and French is to be"),
+        (
+            "sherpa",
+            Path("sherpa-onnx-streaming-zipformer-de-kroko-2025-08-06"),
+            "recognises German, and French is",
+        ),
         ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
         ("whisper", TINY_EN, "this Whisper model knows English only; name a multilingual one for French"),
         ("whisper", None, "whisper comes without a model: name the folder of one with --speech-model"),
@@ -71,7 +76,14 @@ def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> Non
 
 
 @pytest.mark.parametrize(
-    ("engine", "name"), [("moonshine", "tiny-fr"), ("moonshine", "mine"), ("vosk", "vosk-model-fr-0.22")]
+    ("engine", "name"),
+    [
+        ("moonshine", "tiny-fr"),
+        ("moonshine", "mine"),
+        ("vosk", "vosk-model-fr-0.22"),
+        ("sherpa", "sherpa-onnx-streaming-zipformer-fr-2023-04-14"),
+        ("sherpa", "streaming-zipformer-en-fr-2025-01-01"),
+    ],
 )
 def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> None:
     settings = RecognizeSettings(engine=engine, model=name)
