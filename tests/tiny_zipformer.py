@@ -11,12 +11,13 @@ from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from sentencepiece.sentencepiece_model_pb2 import ModelProto
+from sentencepiece import sentencepiece_model_pb2
 
 from operators.events import SAMPLE_RATE
 
@@ -86,11 +87,48 @@ def written_once() -> Path:
 
 def write_names(folder: Path) -> Path:
     """Write the SentencePiece model of its tokens, by which it can be told names."""
-    model = ModelProto()
+    model: Any = sentencepiece_model_pb2
+    model = model.ModelProto()
     model.trainer_spec.model_type = model.trainer_spec.UNIGRAM
     for token in TOKENS:
         model.pieces.add(piece=token, score=-1.0, type=2 if token == "<unk>" else 1)
     (folder / "bpe.model").write_bytes(model.SerializeToString())
+    return folder
+
+
+def pack(folder: Path, file: Path, header: bytes = b'{"free": true, "type": "zipformer2"}') -> Path:
+    """Write a transducer as one file, as Kroko publishes them."""
+    names = ("encoder.int8.onnx", "decoder.onnx", "joiner.int8.onnx", "tokens.txt")
+    blocks = [header, *((folder / name).read_bytes() for name in names)]
+    file.write_bytes(b"".join(len(block).to_bytes(4, "little") + block for block in blocks))
+    return file
+
+
+def write_punctuation(folder: Path) -> Path:
+    """Write a punctuation model beside it, for which each word has a capital and a comma."""
+    place = folder / "tiny-punct-en"
+    place.mkdir()
+    (place / "bpe.vocab").write_text("".join(f"{piece}\t-1\n" for piece in ("<unk>", *"▁ONEFURT")), "utf-8")
+    # In the order of nothing, upper case, capital, mixed, and of nothing, comma, full stop, question mark.
+    shares = {"case": np.eye(4, dtype=np.float32)[2:3], "mark": np.eye(4, dtype=np.float32)[1:2]}
+    _save(
+        place / "model.onnx",
+        [
+            # Two of a sentence's labels are of its ends.
+            helper.make_node("Sub", ["label_lens", "two"], ["words"]),
+            helper.make_node("Cast", ["words"], ["long"], to=TensorProto.INT64),
+            helper.make_node("Concat", ["long", "one"], ["shape"], axis=0),
+            *(helper.make_node("Tile", [name, "shape"], [f"{name}s"]) for name in shares),
+        ],
+        [
+            _value("token_ids", TensorProto.INT32, ["N", 200]),
+            _value("valid_ids", TensorProto.INT32, ["N", 200]),
+            _value("label_lens", TensorProto.INT32, ["N"]),
+        ],
+        [_value(f"{name}s", TensorProto.FLOAT, ["words", 4]) for name in shares],
+        {**shares, "two": np.array([2], dtype=np.int32), "one": np.array([1])},
+        {"COMMA": 1, "PERIOD": 2, "QUESTION": 3, "UPPER": 1, "CAP": 2, "MIX_CASE": 3},
+    )
     return folder
 
 

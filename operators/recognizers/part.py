@@ -89,7 +89,7 @@ RECOGNIZERS = Parts(
 # Moonshine's are called ``tiny-ko`` or ``moonshine-tiny-ko``, Vosk's ``vosk-model-small-de-0.15``, zipformers
 # ``sherpa-onnx-streaming-zipformer-fr-2023-04-14`` and ``…-de-kroko-2025-08-06``; ``…-zh-en-…`` knows both.
 _NAME = re.compile(
-    r"(?:^|[-_])(?:(?:tiny|base|vosk-model(?:-small|-big)?)-([a-z]{2})(?:[-_]|$)"
+    r"(?:^|[-_])(?:(?:tiny|base|kroko|vosk-model(?:-small|-big)?)-([a-z]{2})(?:[-_]|$)"
     r"|zipformer(?:-small)?-([a-z]{2})(?:-kroko)?(?:-\d|$))",
     re.IGNORECASE,
 )

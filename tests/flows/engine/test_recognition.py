@@ -57,6 +57,11 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
             Path("sherpa-onnx-streaming-zipformer-de-kroko-2025-08-06"),
             "recognises German, and French is",
         ),
+        (
+            "sherpa",
+            Path("Kroko-PT-Community-64-L-Streaming-001.data"),
+            "recognises Portuguese, and French is",
+        ),
         ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
         ("whisper", TINY_EN, "this Whisper model knows English only; name a multilingual one for French"),
         ("whisper", None, "whisper comes without a model: name the folder of one with --speech-model"),

@@ -17,7 +17,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.sherpa import SherpaRecognizer
+from operators.recognizers.sherpa.recognizer import SherpaRecognizer
 from operators.recognizers.vosk import VoskRecognizer
 from operators.recognizers.whisper.recognizer import whisper_recognizer
 from tests.operators.recognizers.speaking import chunks, pcm, silence

@@ -12,9 +12,18 @@ import pytest
 
 from operators.errors import InputError
 from operators.recognizers.protocol import Hypothesis
-from operators.recognizers.sherpa import SherpaRecognizer
+from operators.recognizers.sherpa.recognizer import SherpaRecognizer
 from tests.operators.recognizers.speaking import chunks, silence
-from tests.tiny_zipformer import TOKENS, tone, write_ctc, write_names, write_transducer, written_once
+from tests.tiny_zipformer import (
+    TOKENS,
+    pack,
+    tone,
+    write_ctc,
+    write_names,
+    write_punctuation,
+    write_transducer,
+    written_once,
+)
 
 SPEECH = (
     silence(1.0) + tone("▁ONE", 0.5) + tone("▁FOUR", 0.3) + tone("TEEN", 0.3) + silence(2.0)
@@ -68,6 +77,25 @@ def test_expected_names_are_heard_where_a_model_has_the_pieces_to_spell_them(tmp
     unspelt.expect({"Fourteen"})
     assert heard(named, unclear)[-1].text == "fourteen"
     assert {heard(one, unclear)[-1].text for one in (other, unnamed, unspelt)} == {"teen"}
+
+
+def test_a_punctuation_model_in_the_folder_adds_marks_and_capitals(tmp_path: Path) -> None:
+    model = write_punctuation(write_transducer(tmp_path / "model"))
+    said = heard(SherpaRecognizer(model_path=model))
+    assert [one.text for one in said[:3]] == ["One,", "One, Fourteen,", "One, Fourteen,"]
+
+
+def test_a_model_of_kroko_is_one_file(tmp_path: Path) -> None:
+    file = pack(written_once(), tmp_path / "Kroko-EN-Community.data")
+    assert heard(SherpaRecognizer(model_path=file)) == heard(SherpaRecognizer(model_path=written_once()))
+
+    encrypted = pack(written_once(), tmp_path / "Kroko-EN-Pro.data", b'{"free": false}')
+    with pytest.raises(InputError, match="it is encrypted"):
+        SherpaRecognizer(model_path=encrypted)
+    for cut in (2, 100, file.stat().st_size - 1):
+        (tmp_path / "cut.data").write_bytes(file.read_bytes()[:cut])
+        with pytest.raises(InputError, match="no model of Kroko, or cut off"):
+            SherpaRecognizer(model_path=tmp_path / "cut.data")
 
 
 def changed(key: str, value: str) -> Callable[[Path], None]:

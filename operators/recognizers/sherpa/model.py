@@ -1,37 +1,30 @@
-"""sherpa-onnx: streaming zipformers, which hear each stretch of sound once, for their models' languages.
+"""A model's folder as sherpa-onnx loads it: what is in it, whether it can be used, and what goes with it.
 
-It is an extra (``surtitle[sherpa]``), imported when the first recogniser is made. A model is a folder as
-k2-fsa and Kroko publish them: a transducer (``encoder*.onnx``, ``decoder*.onnx``, ``joiner*.onnx``) or a
-zipformer2 of connectionist temporal classification (``model*.onnx``), and ``tokens.txt``. With ``bpe.model``
-beside them it leans towards names. A folder ``punct…`` in it, with a punctuation model of sherpa-onnx, adds
-marks to models that write none.
+A model is a folder as k2-fsa and Kroko publish them: a transducer (``encoder*.onnx``, ``decoder*.onnx``,
+``joiner*.onnx``) or a zipformer2 of connectionist temporal classification (``model*.onnx``), and
+``tokens.txt``; or one of the files ``Kroko-….data``, which hold these. With ``bpe.model`` beside them it
+leans towards names. A folder ``…punct…`` in it, with a punctuation model of sherpa-onnx, adds marks to models
+that write none.
 """
 
 import os
 import re
+import struct
 import subprocess
 import sys
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
-from typing_extensions import override
 
 from operators.errors import InputError
-from operators.events import SAMPLE_RATE, AudioChunk
-from operators.extras import Extra
-from operators.recognizers.part import (
-    MIN_GAP_S,
-    USUAL,
-    RecognizerPart,
-    check_folder,
-    check_published,
-    named_model,
-)
-from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.events import SAMPLE_RATE
+from operators.recognizers.part import check_folder
 from operators.text import cleaned
 
 # A segment ends after this much silence behind words; the stage `sentences` joins what belongs together. Rows
@@ -39,15 +32,11 @@ from operators.text import cleaned
 _PAUSE_S = 0.6
 # One that is longer ends anywhere.
 _MAX_SEGMENT_S = 30.0
-# The sound goes to the engine in pieces of this length, however it is cut into chunks.
-_PIECE_S = 0.1
-# A token's time is that at which it was written, early in its sound.
-_TOKEN_S = 0.2
 _TRANSDUCER = ("encoder", "decoder", "joiner")
 _HAN = re.compile("[\u3400-\u9fff]")
 
 
-class _Model(NamedTuple):
+class Model(NamedTuple):
     """A model of a process, shared by its streams."""
 
     folder: str
@@ -63,136 +52,15 @@ class _Model(NamedTuple):
         return self.engine.create_stream(names) if names else self.engine.create_stream()
 
 
-class SherpaRecognizer(Recognizer):
-    """Recognises one stream. Models are loaded once per process, and shared.
-
-    Raises `InputError` if the folder holds no streaming model that sherpa-onnx can load.
-    """
-
-    def __init__(
-        self,
-        *,
-        model_path: str | Path,
-        update_interval_s: float = USUAL.update_interval_s,
-        threads: int = 1,
-    ) -> None:
-        self._model = _load(str(Path(model_path).resolve()), threads)
-        self._update_interval_s = update_interval_s
-        self._names = ""
-        self._stream: Any = None
-        self._pending = b""
-        #: Time of the stream's first sample, and the end of the audio that it got.
-        self._base_s = self._heard_s = 0.0
-        self._segment = 0
-        #: The open segment's last hypothesis, and what the model wrote for it.
-        self._open: Hypothesis | None = None
-        self._raw = ""
-
-    def expect(self, words: Set[str]) -> None:
-        """Lean towards these words; called before any sound."""
-        self._names = "/".join(sorted(filter(None, map(self._model.spelt, words))))
-
-    @override
-    def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
-        hypotheses: list[Hypothesis] = []
-        expected_s = self._heard_s + len(self._pending) / (2 * SAMPLE_RATE)
-        if self._stream is None or abs(chunk.start_s - expected_s) > MIN_GAP_S:
-            hypotheses += self.finish()
-            self._stream = self._model.stream(self._names)
-            self._base_s = self._heard_s = chunk.start_s
-        self._pending += chunk.pcm
-        size = 2 * round(_PIECE_S * SAMPLE_RATE)
-        while len(self._pending) >= size:
-            piece, self._pending = self._pending[:size], self._pending[size:]
-            hypotheses += self._hear(piece)
-        return hypotheses
-
-    @override
-    def finish(self) -> Sequence[Hypothesis]:
-        if self._stream is None:
-            return []
-        hypotheses = self._hear(self._pending)
-        hypotheses += self._decoded(np.zeros(self._model.window, dtype=np.float32))
-        hypotheses += self._update(is_final=True)
-        self.close()
-        return hypotheses
-
-    @override
-    def close(self) -> None:
-        self._stream = None
-        self._pending = b""
-
-    def _hear(self, piece: bytes) -> list[Hypothesis]:
-        self._heard_s += len(piece) / (2 * SAMPLE_RATE)
-        return self._decoded(np.frombuffer(piece, dtype="<i2").astype(np.float32) / 32768)
-
-    def _decoded(self, samples: np.ndarray[Any, np.dtype[np.float32]]) -> list[Hypothesis]:
-        engine, hypotheses = self._model.engine, []
-        self._stream.accept_waveform(SAMPLE_RATE, samples)
-        while engine.is_ready(self._stream):
-            engine.decode_stream(self._stream)
-            is_over = engine.is_endpoint(self._stream)
-            hypotheses += self._update(is_final=is_over)
-            if is_over:
-                engine.reset(self._stream)
-        return hypotheses
-
-    def _update(self, *, is_final: bool) -> list[Hypothesis]:
-        """The open segment's hypothesis, if there is something to say."""
-        result = self._result()
-        last, raw = self._open, result.text.strip()
-        if not is_final:
-            is_early = last is not None and self._heard_s < last.end_s + self._update_interval_s - 1e-6
-            if not raw or raw == self._raw or is_early:
-                return []
-        elif not raw and last is None:
-            return []
-        times = [self._base_s + result.start_time + time for time in result.timestamps]
-        start_s = last.start_s if last else times[0] if times else self._heard_s
-        # A segment's end is known with its final, and may be before what was heard for it.
-        end_s = max(last.end_s if last else 0.0, times[-1] + _TOKEN_S if times else 0.0)
-        end_s = min(end_s, self._heard_s) if is_final else self._heard_s
-        hypothesis = Hypothesis(
-            segment=self._segment,
-            text=self._model.written(raw, is_final),
-            is_final=is_final,
-            start_s=min(start_s, end_s),
-            end_s=end_s,
-        )
-        self._open, self._raw = (None, "") if is_final else (hypothesis, raw)
-        self._segment += is_final
-        return [hypothesis]
-
-    def _result(self) -> Any:
-        try:
-            return self._model.engine.get_result_all(self._stream)
-        except (IndexError, UnicodeDecodeError) as error:
-            raise InputError(
-                f"{self._model.folder}: the model writes a token that is not in tokens.txt; take the file "
-                "that was published with it"
-            ) from error
-
-
-part = RecognizerPart(
-    "sherpa",
-    lambda settings, *_others: SherpaRecognizer(
-        model_path=named_model(settings),
-        update_interval_s=settings.update_interval_s,
-        threads=settings.usual_threads,
-    ),
-    check=check_published,
-    extra=Extra("sherpa", "streaming recognition by sherpa-onnx", ("sherpa_onnx",)),
-)
-
-
 @cache
-def _load(path: str, threads: int) -> _Model:
-    folder = Path(path)
-    _check_files(folder)
-    window = _tried(folder, threads)
-    tokens = _tokens(folder)
-    written, letters = _writer(folder), "".join(tokens)
-    has_upper, has_lower = any(map(str.isupper, letters)), any(map(str.islower, letters))
+def load(path: str, threads: int) -> Model:
+    with _unpacked(Path(path)) as folder:
+        _check_files(folder)
+        window = _tried(folder, threads, path)
+        tokens = _tokens(folder)
+        written, letters = _writer(folder), "".join(tokens)
+        has_upper, has_lower = any(map(str.isupper, letters)), any(map(str.islower, letters))
+        spells, engine = _speller(folder, tokens), _engine(folder, threads)
 
     def shown(text: str, is_final: bool) -> str:
         return written(text if has_lower else text.lower(), is_final)
@@ -200,9 +68,40 @@ def _load(path: str, threads: int) -> _Model:
     def in_case(word: str) -> str:
         return word.upper() if not has_lower else word if has_upper else word.lower()
 
-    spells = _speller(folder, tokens)
-    engine = _engine(folder, threads)
-    return _Model(path, engine, window, shown, lambda word: word if spells(word := in_case(word)) else None)
+    return Model(path, engine, window, shown, lambda word: word if spells(word := in_case(word)) else None)
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """The folder of a model, also of Kroko's single files, while it is loaded."""
+    if path.suffix != ".data" or not path.is_file():
+        yield path
+        return
+    content = memoryview(path.read_bytes())
+    names = (*(f"{role}.onnx" for role in _TRANSDUCER), "tokens.txt")
+    try:
+        # A header in JSON, and four files, each behind its length.
+        header, *files = _blocks(content, 1 + len(names))
+        is_free = msgspec.json.decode(header).get("free") is not False
+    except (struct.error, ValueError, AttributeError, msgspec.DecodeError) as error:
+        raise InputError(f"{path}: it is no model of Kroko, or cut off; download it again") from error
+    if not is_free:
+        raise InputError(
+            f"{path}: it is encrypted, for Kroko's own program; take one of the community models"
+        )
+    with TemporaryDirectory(prefix="surtitle-") as place:
+        for name, file in zip(names, files, strict=True):
+            (Path(place) / name).write_bytes(file)
+        yield Path(place)
+
+
+def _blocks(content: memoryview, number: int) -> Iterator[memoryview]:
+    for _ in range(number):
+        (size,) = struct.unpack_from("<I", content)
+        block, content = content[4 : 4 + size], content[4 + size :]
+        if len(block) < size:
+            raise ValueError("cut off")
+        yield block
 
 
 def _check_files(folder: Path) -> None:
@@ -312,7 +211,7 @@ def _writer(folder: Path) -> Callable[[str, bool], str]:
     """Adds marks, by the punctuation model in the folder if there is one."""
     import sherpa_onnx
 
-    file = min(folder.glob("punct*/model*.onnx"), default=None)
+    file = min(folder.glob("*punct*/model*.onnx"), default=None)
     if file is None:
         return lambda text, _is_final: text
     vocabulary = file.parent / "bpe.vocab"
@@ -326,13 +225,13 @@ def _writer(folder: Path) -> Callable[[str, bool], str]:
     return lambda text, is_final: whole.add_punctuation(text) if is_final else text
 
 
-def _tried(folder: Path, threads: int) -> int:
+def _tried(folder: Path, threads: int, path: str) -> int:
     """The number of samples that the model hears at once.
 
     The library ends the process, or worse, for many a file that is not what it should be, so another process
     tries first. Raises `InputError` if that fails.
     """
-    code = "from operators.recognizers.sherpa import try_model; try_model()"
+    code = "from operators.recognizers.sherpa.model import try_model; try_model()"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, str(folder), str(threads)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -346,7 +245,7 @@ def _tried(folder: Path, threads: int) -> int:
         # Behind the place in the library's source.
         said = re.sub(r"^\S+:\d+ |^\w*Error: ", "", said)[:200]
         raise InputError(
-            f"{folder}: the speech model cannot be loaded ({said or 'it ends the program'}); check that its "
+            f"{path}: the speech model cannot be loaded ({said or 'it ends the program'}); check that its "
             "files are whole, and of one streaming zipformer"
         ) from None
 
