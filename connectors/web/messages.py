@@ -36,12 +36,14 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
 def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     """The languages of a stream, for the protocol: once for each language of captions."""
     published = dict.fromkeys([*(to for _, to in directions), directions[0].source])
-    choices = [Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.is_rtl]) for one in published]
+    choices = [
+        Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.script.is_rtl]) for one in published
+    ]
     return [
         Languages(
             source=source.code,
             target=target.code,
-            target_dir=_DIRS[target.is_rtl],
+            target_dir=_DIRS[target.script.is_rtl],
             choices=choices if len(directions) > 1 else msgspec.UNSET,
         )
         for source, target in directions

@@ -71,7 +71,7 @@ def make_parts(
     targets = [one.target for one in settings.translate.directions]
     # As wide as the languages need.
     screen = open_screen(
-        max(one.columns for one in targets),
+        max(one.script.columns for one in targets),
         languages=[one.code for one in targets] if len(targets) > 1 else (),
         is_logged=settings.messages.format == "json",
     )

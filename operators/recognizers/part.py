@@ -121,7 +121,7 @@ def check_published(settings: RecognizerSettings, spoken: Spoken, _is_live: bool
     name = _NAME.search(folder.name)
     code = "" if name is None else (name[1] or name[2]).lower()
     code = _COUNTRIES.get(code, code)
-    if is_language(code) and (named := language(code)) != spoken[0]:
+    if is_language(code) and (named := language(code)) != spoken[0].general:
         raise UsageError(
             f"{folder}: by its name, this model recognises {named.name}, and {spoken[0].name} is to be "
             "spoken; name another one with --speech-model, or the language with --from"

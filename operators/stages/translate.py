@@ -15,6 +15,7 @@ from typing_extensions import override
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState
 from operators.events import Partial, Translation, moment_of
+from operators.languages import UNSPACED
 from operators.model_errors import ErrorKind
 from operators.serving.service import Response, Service, StreamQueue, remember
 from operators.stages.snapshots import Silence, pack, unpack
@@ -23,7 +24,7 @@ from operators.text import cleaned
 _log = logging.getLogger(__name__)
 
 # A word with the white space before it; in scripts without spaces, a character.
-_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_UNSPACED = f"[{UNSPACED}]"
 _PIECE = regex.compile(rf"\s*(?:{_UNSPACED}|(?:(?!{_UNSPACED})\S)+)|\s+\Z")
 
 # Maximum number of pending updates of a stream that keeps up with live speech, and of another one. Then the

@@ -40,10 +40,14 @@ def test_azure_is_asked_for_the_spoken_language(spoken: str, own: str | None, as
 
 def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
     asked = {one: locale(AzureSettings(), one) for one in LANGUAGES if one.code in LOCALES}
-    assert all(language(tag) == one for one, tag in asked.items())
+    assert all(language(tag).general == one for one, tag in asked.items())
     assert len(asked) > 70
     with pytest.raises(UsageError, match="Azure's recogniser does not know Tibetan"):
         locale(AzureSettings(), language("Tibetan"))
+    portuguese, european = language("pt"), language("pt-PT")
+    assert locale(AzureSettings(), european) == locale(AzureSettings(language="pt-PT"), portuguese) == "pt-PT"
+    with pytest.raises(UsageError, match="azure.language is pt-BR, and European Portuguese is to be spoken"):
+        locale(AzureSettings(language="pt-BR"), european)
 
 
 @pytest.mark.parametrize(
