@@ -196,11 +196,14 @@ class Direction(NamedTuple):
         return f"{self.source.name} to {self.target.name}"
 
 
-def direction_to(code: str, directions: Sequence[Direction]) -> Direction:
-    """The one of ``directions``, which have one source, to the language with this code.
+def direction_among(directions: Sequence[Direction], spoken: str, written: str) -> Direction:
+    """The direction from the language with the code ``spoken`` to the one with the code ``written``.
 
-    The first one without a code. A file of captions may name a language that is none of them.
+    Without a code, or with one of no language, that of the first of ``directions``. A recogniser may find a
+    language, and a file of captions may name one, that is in none of them.
     """
     first = directions[0]
-    known = next((one for one in directions if one.target.code == code), None)
-    return known or (Direction(first.source, language(code)) if is_language(code) else first)
+    return Direction(
+        language(spoken) if is_language(spoken) else first.source,
+        language(written) if is_language(written) else first.target,
+    )

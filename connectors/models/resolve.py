@@ -116,15 +116,19 @@ def firefox_model(direction: Direction) -> str:
     return FIREFOX if ENGLISH in direction else f"{FIREFOX}+{FIREFOX}"
 
 
+def halves(direction: Direction) -> list[Direction]:
+    """The directions of the models of Firefox that translate a direction: one, or two over English."""
+    return [half for _, (half,) in steps(firefox_model(direction), [direction])]
+
+
 #: What this process failed to download, and has logged.
 _failed = set[tuple[Direction, str]]()
 
 
 def default_model(direction: Direction) -> str:
     """What ``default`` means for a direction: Firefox's models if they are here, else a language model."""
-    name = firefox_model(direction)
-    are_here = all(is_firefox_here(half) for _, (half,) in steps(name, [direction]))
-    return name if are_here else language_model("default", direction)
+    are_here = all(is_firefox_here(half) for half in halves(direction))
+    return firefox_model(direction) if are_here else language_model("default", direction)
 
 
 def fetch_default(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> None:
@@ -134,10 +138,9 @@ def fetch_default(direction: Direction, progress: Progress = silent, *, registry
     """
     if (direction, registry) in _failed:
         return
-    halves = [half for _, (half,) in steps(firefox_model(direction), [direction])]
     try:
         # A direction without a model comes first: the other would be downloaded for nothing.
-        for half in sorted(halves, key=has_firefox):
+        for half in sorted(halves(direction), key=has_firefox):
             firefox_folder(half, progress, registry=registry)
     except (InputError, OutputError, UsageError) as error:
         meant = language_model("default", direction)

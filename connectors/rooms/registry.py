@@ -16,7 +16,7 @@ from connectors.rooms.room import Room, RoomLimits
 from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, parted
-from operators.languages import Direction, Language, direction_to, language
+from operators.languages import Direction, Language, direction_among, is_language, language
 
 # Number of rooms that have left whose languages are remembered.
 _MAX_PAST = 1000
@@ -36,13 +36,16 @@ class RoomRegistry:
         written: tuple[Language, ...],
         now: Callable[[], float] = monotonic,
         keys: RoomKeys | None = None,
+        *,
+        mixes: bool = False,
     ) -> None:
         """Offer rooms in any of the ``spoken`` languages, with captions in any of the ``written`` ones.
 
-        Without ``written`` ones, captions are in the language that is spoken. A room whose key is among
-        ``keys`` can be opened again.
+        If it ``mixes``, a room may be in several of the spoken ones. Without ``written`` ones, captions are
+        in the language that is spoken. A room whose key is among ``keys`` can be opened again.
         """
         self.limits, self.spoken, self.written, self.keys = limits, spoken, written, keys
+        self.mixes = mixes and len(spoken) > 1
         self._now, self._began_s = now, now()
         #: The time on the stream of each room.
         self.clock = LagClock(self.now)
@@ -69,7 +72,7 @@ class RoomRegistry:
     # For the server.
 
     def open(self, name: str, source: str | None, target: str | None, key: str | None = None) -> Room:
-        """Open a room; ``target`` may name several languages, with commas between them.
+        """Open a room; ``source`` and ``target`` may name several languages, with commas between them.
 
         With the ``key`` of an earlier room, it has the name and the secrets of that one.
 
@@ -86,11 +89,12 @@ class RoomRegistry:
         if not name:
             raise UsageError("the room has no name; give it one")
         spoken = _offered(source, self.spoken, "spoken")
-        wanted: list[str | None] = [None] if target is None else [*target.split(",")]
-        written = [_offered(one, self.written or (spoken,), "written") for one in wanted]
-        if len(set(written)) < len(written):
-            raise UsageError(f"{target!r} names a language twice; name each once")
-        directions = tuple(Direction(spoken, one) for one in written)
+        if len(spoken) > 1 and not self.mixes:
+            raise UsageError(
+                f"{source!r} are {len(spoken)} languages; name the one that is spoken in the room"
+            )
+        written = _offered(target, self.written or (spoken[0],), "written")
+        directions = tuple(Direction(one, to) for one in spoken for to in written)
         with self._lock:
             if self._is_closed:
                 raise RoomsFullError("this server is about to end; try again later")
@@ -164,10 +168,10 @@ class RoomRegistry:
         room = self._known.get(stream)
         return self.directions[:1] if room is None else room.directions
 
-    def direction(self, channel: str) -> Direction:
+    def direction(self, channel: str, spoken: str = "") -> Direction:
         """The direction of a channel: that of a room, or of one of its caption languages."""
         stream, code = parted(channel)
-        return direction_to(code, self.directions_of(stream))
+        return direction_among(self.directions_of(stream), spoken, code)
 
     def began_s(self, stream: str) -> float:
         """When a room was opened, on the clock of all streams; 0 if there is no such room."""
@@ -175,16 +179,19 @@ class RoomRegistry:
         return 0.0 if room is None else room.began_s
 
 
-def _offered(wanted: str | None, offered: tuple[Language, ...], how: str) -> Language:
+def _offered(wanted: str | None, offered: tuple[Language, ...], how: str) -> list[Language]:
     if wanted is None:
-        return offered[0]
-    # Not the sentence of `language`, which lists more languages than are offered here.
-    names = {name: one for one in offered for name in (one.name.lower(), one.code)}
-    try:
-        return names[language(wanted).code]
-    except (KeyError, UsageError):
-        choices = ", ".join(one.name for one in offered)
-        raise UsageError(f"{wanted!r} cannot be {how} here; choose from {choices}") from None
+        return [offered[0]]
+    found = []
+    for name in wanted.split(","):
+        # Not the sentence of `language`, which lists more languages than are offered here.
+        if not is_language(name) or (one := language(name)) not in offered:
+            choices = ", ".join(one.name for one in offered)
+            raise UsageError(f"{name!r} cannot be {how} here; choose from {choices}")
+        found.append(one)
+    if len(set(found)) < len(found):
+        raise UsageError(f"{wanted!r} names a language twice; name each once")
+    return found
 
 
 _FETCH_S = 0.02

@@ -61,6 +61,8 @@ class Room:
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
         self.directions = directions
+        # Of captions.
+        self._languages = len({one.target for one in directions})
         #: When it was opened, on the clock of its stream.
         self.began_s = now()
         #: With the key one speaks; with the view, which follows from it, one reads.
@@ -91,7 +93,7 @@ class Room:
     @property
     def is_over(self) -> bool:
         """Whether each sentence has its final in each language, and no more will come."""
-        return self.sentences is not None and self.finals >= self.sentences * len(self.directions)
+        return self.sentences is not None and self.finals >= self.sentences * self._languages
 
     def accept(self, pcm: bytes, came_s: float) -> bool:
         """Take sound that came at ``came_s``; False if there is no space for it yet."""

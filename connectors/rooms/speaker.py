@@ -75,6 +75,7 @@ class RoomSpeakers:
         offered = {
             "from": [_language_fields(one) for one in rooms.spoken],
             "to": [_language_fields(one) for one in rooms.written],
+            "mixes": rooms.mixes,
             "free": max(0, rooms.limits.rooms - len(rooms)),
             "kept": rooms.keys is not None,
         }

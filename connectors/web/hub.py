@@ -34,9 +34,10 @@ class _Stream:
         self.logs = {one.target: StreamLog(secrets.token_hex(4), one, bounds) for one in languages}
         #: That of the first language.
         self.log = next(iter(self.logs.values()))
-        #: The transcript, if there are several languages and none of them is the spoken one.
+        #: The transcript, if there are several languages and none of them is the only spoken one.
         self.original: StreamLog | None = None
-        if len(self.logs) > 1 and (spoken := self.log.language.source) not in self.logs:
+        spoken = self.log.language.source
+        if len(self.logs) > 1 and spoken and spoken not in self.logs:
             original = msgspec.structs.replace(self.log.language, target=spoken, target_dir="auto")
             self.original = self.logs[spoken] = StreamLog(secrets.token_hex(4), original, bounds)
         self.clients: set[Client] = set()

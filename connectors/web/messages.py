@@ -24,8 +24,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Languages(msgspec.Struct, frozen=True, kw_only=True):
-    """The spoken language, the caption language (ISO 639-1), and its direction ``ltr`` or ``rtl``."""
+    """The languages of the speech and of the captions (ISO 639-1), and the direction of the latter."""
 
+    #: Empty if several are spoken.
     source: str
     target: str
     target_dir: str = "ltr"
@@ -35,18 +36,18 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
 
 def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     """The languages of a stream, for the protocol: once for each language of captions."""
-    published = dict.fromkeys([*(to for _, to in directions), directions[0].source])
-    choices = [
-        Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.script.is_rtl]) for one in published
-    ]
+    spoken, written = (list(dict.fromkeys(each)) for each in zip(*directions, strict=True))
+    # What was said can be read as it was, too, unless it is in several languages.
+    published = dict.fromkeys([*written, *(spoken if len(spoken) == 1 else [])])
+    choices = [Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.script.is_rtl]) for one in published]
     return [
         Languages(
-            source=source.code,
+            source=spoken[0].code if len(spoken) == 1 else "",
             target=target.code,
             target_dir=_DIRS[target.script.is_rtl],
-            choices=choices if len(directions) > 1 else msgspec.UNSET,
+            choices=choices if len(written) > 1 else msgspec.UNSET,
         )
-        for source, target in directions
+        for target in written
     ]
 
 
@@ -60,6 +61,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     final: bool = False
     start_s: float = 0.0
     end_s: float = 0.0
+    #: Its language, if several are spoken.
+    spoken: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="snapshot"):
@@ -82,6 +85,7 @@ class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
     final: bool
     start_s: float
     end_s: float
+    spoken: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="figures"):

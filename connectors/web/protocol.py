@@ -45,8 +45,6 @@ class StreamLog:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
         self.language = language
-        # Otherwise the source would say the same as the text.
-        self._translates = language.source != language.target
         self._bounds = bounds or Bounds()
         #: Number of the newest message.
         self.position = 0
@@ -70,7 +68,9 @@ class StreamLog:
         before = known or Segment(segment=caption.segment)
         self.segments += known is None
         # Cleaned as for a terminal, so that both show the same. Also, a lone surrogate could not be encoded.
-        text, source = cleaned(caption.shown), cleaned(caption.source) if self._translates else ""
+        text, source = cleaned(caption.shown), cleaned(caption.source)
+        if (caption.spoken or self.language.source) == self.language.target:
+            source = ""  # it would say the same
         after = Segment(
             segment=caption.segment,
             text=text,
@@ -79,6 +79,7 @@ class StreamLog:
             final=caption.is_final,
             start_s=caption.start_s,
             end_s=caption.end_s,
+            spoken=caption.spoken,
         )
         self._segments[caption.segment] = after
         if len(self._segments) > self._bounds.segments:
@@ -98,6 +99,7 @@ class StreamLog:
             final=after.final,
             start_s=after.start_s,
             end_s=after.end_s,
+            spoken=after.spoken,
         )
         self._say(update)
 

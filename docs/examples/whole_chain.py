@@ -20,7 +20,6 @@ from operators import (
     VirtualClock,
     display,
     join_sentences,
-    language,
     measure,
     moonshine_recognizer,
     recognize,
@@ -35,7 +34,7 @@ SETTINGS = TranslateSettings(source="English", to="German")
 def service() -> DirectService:
     """What translates in this process; its model is loaded when the first stream begins."""
     translator = open_engine(SETTINGS).translator(SETTINGS)
-    return DirectService(lambda _stream: translator)
+    return DirectService(lambda _update: translator)
 
 
 def flow(audio: Path, log: Path) -> Dataflow:
@@ -43,7 +42,7 @@ def flow(audio: Path, log: Path) -> Dataflow:
     made, clock = Dataflow("whole-chain"), VirtualClock()
     chunks = op.input("audio", made, AudioFileSource(audio, stream="talk"))
     partials = recognize("recognize", chunks, lambda _stream: moonshine_recognizer())
-    spoken = join_sentences("sentences", partials, lambda state: Sentences(state, language("English")))
+    spoken = join_sentences("sentences", partials, Sentences)
     translations = translate("translate", spoken, service, clock)
     captions = display("display", translations, mask_k=3)
     seen = show("show", captions, open_screen().draw, clock)

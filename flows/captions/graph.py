@@ -1,6 +1,6 @@
 """The graph of the captions flow, from audio to erasure records; a replay can begin behind any stage."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from flows.captions.kafka import once, read
 from flows.captions.parts import Parts
 from flows.captions.taps import subtitles, tap
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
+from operators.languages import Direction
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.notifications import (
     CaptionShown,
@@ -32,7 +33,7 @@ from operators.stages.measure import measure
 from operators.stages.recognize import Pause, listen
 from operators.stages.sentences import join_sentences
 from operators.stages.show import show
-from operators.stages.translate import translate, untranslated
+from operators.stages.translate import translate
 
 E = TypeVar("E", bound=Event)
 
@@ -134,16 +135,13 @@ def _due(partials: Stream[Partial], parts: Parts) -> tuple[Stream[Partial], Stre
 
 
 def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    """Each sentence in each language; unchanged in the spoken one."""
+    """Each sentence in each language; unchanged in the one in which it was spoken."""
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
-    languages = parts.languages
-    if parts.settings.translate.corrects or all(one.translates for one in languages.directions):
-        made = _translated(partials, parts)
-    else:
-        foreign = op.branch("languages", partials, lambda one: languages.direction(one.channel).translates)
-        passed = op.map("pass-through", foreign.falses, lambda one: untranslated(one, parts.given.clock))
-        made = op.merge("all-languages", _translated(foreign.trues, parts), passed)
+    made = translate(
+        "translate", partials, parts.resources.service, parts.given.clock, keep_up=parts.settings.keeps_up,
+        note=parts.observers.messages.model_answered,
+    )  # fmt: skip
     # A replay translates everything it reads. Therefore superseded updates are not recorded.
     saved = op.filter_map("translated", made, _partial_of(parts)) if parts.settings.keeps_up else spoken
     tap(saved, "sentences", parts)
@@ -153,11 +151,11 @@ def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
 def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
     """Each sentence once for each language of its stream."""
     languages = parts.languages
-    if len(languages.directions) == 1:
+    if len(_written(languages.directions)) == 1:
         return partials
 
     def each(partial: Partial) -> list[Partial]:
-        codes = [one.target.code for one in languages.directions_of(partial.stream)]
+        codes = _written(languages.directions_of(partial.stream))
         return [replace(partial, language=code) for code in codes] if len(codes) > 1 else [partial]
 
     split = op.flat_map("in-languages", partials, each)
@@ -168,11 +166,9 @@ def _in_languages(partials: Stream[Partial], parts: Parts) -> Stream[Partial]:
     return op.key_rm("unkey-languages", op.stateful_map("where-shown", keyed, lambda _, one: (None, one)))
 
 
-def _translated(partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    return translate(
-        "translate", partials, parts.resources.service, parts.given.clock, keep_up=parts.settings.keeps_up,
-        note=parts.observers.messages.model_answered,
-    )  # fmt: skip
+def _written(directions: Iterable[Direction]) -> list[str]:
+    """The codes of the languages of captions."""
+    return list(dict.fromkeys(one.target.code for one in directions))
 
 
 def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
@@ -191,7 +187,7 @@ def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
 
 def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
     """Drop replayed events in other languages; an event without a language is in the first one."""
-    codes = [one.target.code for one in parts.languages.directions]
+    codes = _written(parts.languages.directions)
     if len(codes) > 1:
         events = op.map("name", events, lambda one: one if one.language else replace(one, language=codes[0]))
 
@@ -205,10 +201,13 @@ def _in_wanted_languages(events: Stream[Any], parts: Parts) -> Stream[Any]:
 
 
 def _displayed(translations: Stream[Translation], parts: Parts) -> Stream[Caption]:
-    settings, direction = parts.settings.display, parts.languages.direction
+    settings, translate, direction = (
+        parts.settings.display, parts.settings.translate, parts.languages.direction,
+    )  # fmt: skip
 
-    def mask_k(channel: str) -> int:
-        return settings.withheld(by_model=bool(parts.settings.translate.by_model([direction(channel)])))
+    def mask_k(event: Translation) -> int:
+        own = direction(event.channel, event.spoken or "")
+        return settings.withheld(by_model=bool(translate.by_model([own])))
 
     return display("display", translations, mask_k, settings.mask)
 

@@ -146,7 +146,7 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
         observe=observe,
         choice=TrackChoice(
             track if track.isdecimal() or not track else language(track).base,
-            language(settings.translate.source).base,
+            language(settings.translate.sources[0]).base,
         ),
     )
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from connectors.files.watch import OutputWatch
 from connectors.messages import log_event
 from connectors.terminal import Screen, open_screen
@@ -12,6 +14,7 @@ from connectors.terminology import read_glossary
 from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.resources import MakeResources, RunResources, StreamLanguages, TalkLanguages
+from flows.engine.choice import with_expected
 from flows.engine.recognition import check_recognizer
 from flows.observe.run_observers import Observer, RunObservers
 from flows.running.dataflow import Process, this_process
@@ -65,10 +68,11 @@ def make_parts(
         InputError: for a recording or a speech model that cannot be read.
     """
     given_input(settings)
+    settings = replace(settings, translate=with_expected(settings.translate))
     process = this_process(settings)
     if process.has_files:
         check_files(settings, reading)
-    targets = [one.target for one in settings.translate.directions]
+    targets = settings.translate.written
     # As wide as the languages need.
     screen = open_screen(
         max(one.script.columns for one in targets),
@@ -82,9 +86,11 @@ def make_parts(
     resources = make_resources(settings, watching.observe, languages)
     given = make_input(settings, watching.observe, resources.stop, process, rooms)
     if given.event_type is AudioChunk:
-        spoken = [settings.translate.direction.source] if rooms is None else rooms.spoken
+        spoken = [settings.translate.spoken]
+        if rooms is not None:
+            spoken = [*((one,) for one in rooms.spoken), *([rooms.spoken] if rooms.mixes else [])]
         for one in spoken:
-            check_recognizer(settings.recognize, spoken=(one,), is_live=settings.is_live)
+            check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
     places, admission = settings.translate.rooms, None
     # The server admits the rooms of its speakers itself, and streams that are not live wait for the model.
     if places is not None and settings.is_live and rooms is None:

@@ -4,11 +4,11 @@ import atexit
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -20,19 +20,18 @@ from flows.settings.schema import Settings
 from flows.settings.terminology import parted as parted_files
 from operators.decoding.drive import Decoder
 from operators.decoding.translator import SegmentTranslator
-from operators.events import parted
-from operators.languages import ENGLISH, Direction, direction_to
+from operators.decoding.verbatim import Verbatim
+from operators.events import Partial, parted
+from operators.languages import ENGLISH, Direction, Language, direction_among, language
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observe
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Recognizer
-from operators.sentences.joining import Bounds, Sentences, SentencesState
+from operators.sentences.joining import Bounds, Sentences, SentencesState, SpokenRules
 from operators.sentences.numbers import digits
 from operators.sentences.seam import BoundaryScorer
 from operators.serving.service import BATCH, BatchService, DirectService, ModelQueue, Service, ThreadService
 from operators.stages.sentences import MakeSentences
-
-Made = TypeVar("Made")
 
 
 class StreamLanguages(Protocol):
@@ -47,8 +46,8 @@ class StreamLanguages(Protocol):
         """At least one."""
         ...
 
-    def direction(self, channel: str, /) -> Direction:
-        """The direction of a stream, or of one of its languages (`channel_of`)."""
+    def direction(self, channel: str, spoken: str = "", /) -> Direction:
+        """From the ``spoken`` language to that of a channel (`channel_of`); by default, the usual ones."""
         ...
 
 
@@ -61,9 +60,9 @@ class TalkLanguages:
     def directions_of(self, stream: str) -> tuple[Direction, ...]:  # noqa: ARG002 - as of `StreamLanguages`
         return self.directions
 
-    def direction(self, channel: str) -> Direction:
-        """The direction of the channel's language; by default the first one."""
-        return direction_to(parted(channel)[1], self.directions)
+    def direction(self, channel: str, spoken: str = "") -> Direction:
+        """As of `StreamLanguages`."""
+        return direction_among(self.directions, spoken, parted(channel)[1])
 
 
 class RunResources:
@@ -88,6 +87,7 @@ class RunResources:
         self._languages: StreamLanguages = usual if languages is None else languages
         self._lock = Lock()
         self._service: Service | None = None
+        self._verbatim = cache(self._made_verbatim)
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
         # Of English, or None without one; empty until it is loaded.
         self._scorers: list[BoundaryScorer | None] = [] if earlier is None else earlier._scorers
@@ -124,7 +124,9 @@ class RunResources:
     def service(self) -> Service:
         """Loaded on first use."""
         with self._lock:
-            if self._service is None:
+            if self._service is None and not self._directions:
+                self._service = DirectService(partial(self._translator, {}))
+            elif self._service is None:
                 with self._opened() as engines:
                     self._service = self._serve(engines)
             return self._service
@@ -144,13 +146,14 @@ class RunResources:
             settings = finals_of(settings)
         if self._settings.input.rooms:
             # The other rooms do not wait for this one.
-            spoken = self._languages.direction(stream).source
-            is_first = spoken == self._settings.translate.direction.source
+            spoken = tuple(dict.fromkeys(one.source for one in self._languages.directions_of(stream)))
+            is_first = self._settings.translate.direction.source in spoken
             words = self._expected if is_first else frozenset()
-            return make_recognizer(settings, spoken=(spoken,), observe=observe, words=words)
-        usual = self._settings.translate.direction.source
+            return make_recognizer(settings, spoken=spoken, observe=observe, words=words)
         with self._loading():
-            return make_recognizer(settings, spoken=(usual,), observe=observe, words=self._expected)
+            return make_recognizer(
+                settings, spoken=self._settings.translate.spoken, observe=observe, words=self._expected
+            )
 
     @cached_property
     def _expected(self) -> Set[str]:
@@ -165,11 +168,13 @@ class RunResources:
             return None
         bounds = Bounds(settings.pause_s)
 
-        def make(state: SentencesState) -> Sentences:
-            spoken = languages.direction(state.stream).source
+        def rules(spoken: Language) -> SpokenRules:
             scorer = self._boundary_scorer() if settings.method == "auto" and spoken == ENGLISH else None
-            spell = partial(digits, language=spoken) if settings.digits else str
-            return Sentences(state, spoken, scorer, bounds=bounds, spell=spell)
+            return SpokenRules(spoken, scorer, partial(digits, language=spoken) if settings.digits else str)
+
+        def make(state: SentencesState) -> Sentences:
+            usual = languages.direction(state.stream).source
+            return Sentences(state, lambda code: rules(language(code) if code else usual), bounds=bounds)
 
         return make
 
@@ -194,15 +199,22 @@ class RunResources:
         settings = self._settings
         if not (settings.translates_together or settings.translate.is_shared):
             each = [self._translators(engine, engine.sequential_decoder()) for engine in engines]
-            return DirectService(self._by_language({code: one for own in each for code, one in own.items()}))
+            known = {code: one for own in each for code, one in own.items()}
+            return DirectService(lambda update: self._translator(known, update))
         models = dict[str, ModelQueue]()
         for engine in engines:
             scheduler = engine.scheduler(is_hurried=not settings.translates_together)
             own = self._translators(engine, scheduler)
-            models |= dict.fromkeys(own, ModelQueue(scheduler, self._by_language(own)))
+            models |= dict.fromkeys(own, ModelQueue(scheduler, partial(self._translator, own)))
+        # What is shown as it was spoken takes no time, so that any of them can pass it on.
+        usual = next(iter(models.values()))
+
+        def of(update: Partial) -> ModelQueue:
+            return models.get(self._direction(update).code, usual)
+
         if settings.translates_together:
-            return BatchService(self._by_language(models))
-        service = ThreadService(list(dict.fromkeys(models.values())), self._by_language(models))
+            return BatchService(of)
+        service = ThreadService(list(dict.fromkeys(models.values())), of)
         # The program must not end in the middle of a pass.
         atexit.register(service.stop)
         return service
@@ -215,9 +227,21 @@ class RunResources:
             if one.code in engine.prompts
         }
 
-    def _by_language(self, made: Mapping[str, Made]) -> Callable[[str], Made]:
-        """Selects by the direction of a stream, or of one of its languages."""
-        return lambda channel: made[self._languages.direction(channel).code]
+    def _direction(self, update: Partial) -> Direction:
+        return self._languages.direction(update.channel, update.spoken or "")
+
+    def _translator(self, known: Mapping[str, SegmentTranslator], update: Partial) -> SegmentTranslator:
+        """That of the update's direction; where no model makes its captions, they are what was spoken."""
+        direction = self._direction(update)
+        return known.get(direction.code) or self._verbatim(direction)
+
+    def _made_verbatim(self, direction: Direction) -> Verbatim:
+        is_expected = (
+            not direction.translates
+            or direction in self._languages.directions
+            or self._settings.translate.captions_only
+        )
+        return Verbatim("" if is_expected else direction.source.own or direction.source.name)
 
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:

@@ -145,10 +145,8 @@ def _report_begin(settings: Settings, *, is_resumed: bool) -> None:
     given = given_input(settings)
     sources = {"audio": settings.input.recordings, "kafka": [settings.input.kafka.topic]}
     source = sources.get(given) or [getattr(settings.input, given)]
-    spoken, translates = (
-        settings.translate.source,
-        any(one.translates for one in settings.translate.directions),
-    )
+    translates = any(one.translates for one in settings.translate.directions)
+    spoken = ", ".join(one.name for one in settings.translate.spoken) or "any language"
     languages = f"{spoken} to {', '.join(settings.translate.targets)}" if translates else spoken
     log_event(
         "run_started", f"captions from {given}, {languages}", level=logging.INFO,

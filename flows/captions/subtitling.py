@@ -22,7 +22,7 @@ from flows.running.interrupts import interrupt_sets
 from flows.running.progress import ProgressLine
 from flows.settings.schema import RecoverySettings, Settings
 from operators.errors import DamagedInputError, InputError, OutputError, UsageError, printable
-from operators.languages import Language, language
+from operators.languages import Language
 from operators.notifications import Observe, Progress
 from operators.subtitles.writer import Shown
 
@@ -177,11 +177,11 @@ def _beside(recording: str, suffix: str, folder: Path | None) -> Path:
 
 
 def _texts(settings: Settings, *, speech: bool) -> Iterator[_Text]:
-    spoken, shown = language(settings.translate.source), settings.output.subtitles
+    first, shown = settings.translate.direction, settings.output.subtitles
+    spoken, written = first.source, settings.translate.written
     if shown != "source":
-        for direction in settings.translate.directions:
-            target = direction.target
-            is_both = shown == "both" and direction.translates and len(settings.translate.targets) == 1
+        for target in written:
+            is_both = shown == "both" and first.translates and len(written) == 1
             yield _Text(shown, f"{spoken.code}-{target.code}" if is_both else target.code, target)
     if shown == "source" or (speech and all(one.translates for one in settings.translate.directions)):
         yield _Text("source", spoken.code, spoken)

@@ -28,8 +28,8 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
     for one, address in parts.settings.output.addresses():
         if one.of == step:
-            several = parts.settings.translate.targets[1:]
-            code = parts.settings.translate.direction.target.code if several and one.in_one_language else ""
+            written = parts.settings.translate.written
+            code = written[0].code if written[1:] and one.in_one_language else ""
             keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
             op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
     publish(events, step, parts)
@@ -65,7 +65,8 @@ def _shown(one: SinkPart, parts: Parts) -> Shown:
 
 
 def _translates(parts: Parts, code: str) -> bool:
-    return parts.languages.direction(channel_of("", code)).translates
+    directions = parts.languages.directions
+    return any(one.translates for one in directions if not code or one.target.code == code)
 
 
 def _with_key(event: Event) -> tuple[str, Event]:

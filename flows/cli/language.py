@@ -28,7 +28,7 @@ def suggested_language(spoken: Language = ENGLISH, model: str = DEFAULT) -> Lang
 
 
 def suggestion_for(settings: "Settings") -> str:
-    return suggested_language(language(settings.translate.source), settings.translate.model).name
+    return suggested_language(language(settings.translate.sources[0]), settings.translate.model).name
 
 
 def choose_language(settings: "Settings") -> str:
@@ -92,7 +92,7 @@ def _replayed(settings: "Settings") -> Language | None:
         if path is not None:
             # What is wrong with the first line is said when all are read.
             with suppress(InputError):
-                return language_of(Path(path), kind) or _usual(language(settings.translate.source))
+                return language_of(Path(path), kind) or _usual(language(settings.translate.sources[0]))
     return None
 
 

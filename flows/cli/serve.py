@@ -95,7 +95,7 @@ def _completed(wanted: "Settings") -> "TranslateSettings":
     translate = replace(
         wanted.translate,
         rooms=wanted.translate.rooms or ROOMS,
-        source=spoken[0] if spoken else wanted.translate.source,
+        source=spoken or wanted.translate.source,
         to=written[0] if written else wanted.translate.to,
     )
-    return replace(translate, to=translate.source) if translate.captions_only else translate
+    return replace(translate, to=translate.sources[0]) if translate.captions_only else translate

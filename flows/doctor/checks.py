@@ -22,7 +22,7 @@ from flows.settings.schema import Settings
 from flows.settings.translate import TranslateSettings
 from operators.errors import SurtitleError, UsageError
 from operators.extras import EXTRAS, Extra, installing, missing
-from operators.languages import Direction, language
+from operators.languages import Direction
 from operators.notifications import Progress
 from operators.recognizers.part import RECOGNIZERS, unobserved
 from operators.sound import peak_dbfs
@@ -186,10 +186,11 @@ def recognizer(settings: Settings) -> list[Finding]:
     """Raises `SurtitleError` if it cannot be used."""
     from flows.engine.recognition import check_recognizer, make_recognizer
 
-    wanted, spoken = settings.recognize, language(settings.translate.source)
-    check_recognizer(wanted, spoken=(spoken,), is_live=True)
-    make_recognizer(wanted, spoken=(spoken,), observe=unobserved).close()
-    return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {spoken.name}")]
+    wanted, spoken = settings.recognize, settings.translate.spoken
+    check_recognizer(wanted, spoken=spoken, is_live=True)
+    make_recognizer(wanted, spoken=spoken, observe=unobserved).close()
+    named = ", ".join(one.name for one in spoken) or "whatever language is spoken"
+    return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {named}")]
 
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from connectors.models.catalog import BESIDES_MB, FLOWS_MS, NamedModel, catalog, languages_of
-from connectors.models.firefox import FIREFOX
-from connectors.models.resolve import default_model, fetch_default, firefox_model, language_model
-from flows.settings.translate import TranslateSettings
+from connectors.models.firefox import FIREFOX, is_firefox_here
+from connectors.models.resolve import default_model, fetch_default, firefox_model, halves, language_model
+from flows.settings.translate import AUTO, TranslateSettings, names_of
 from operators.decoding.pass_cost import PassCosts
-from operators.languages import Direction
+from operators.languages import ENGLISH, LANGUAGES, Direction, Language
 from operators.notifications import Progress
 
 
@@ -23,6 +24,26 @@ def fetch_chosen(settings: TranslateSettings, directions: Sequence[Direction], p
     if settings.model == "default" and not settings.needs_language_model:
         for one in filter(lambda one: one.translates, directions):
             fetch_default(one, progress, registry=settings.registry)
+
+
+def with_expected(settings: TranslateSettings) -> TranslateSettings:
+    """The settings of a run that is to find any language: it expects those that it can translate.
+
+    They are English, the languages of the captions, and those whose models are on this machine; speech in
+    any other is shown as it is.
+    """
+    if not settings.finds_language or settings.captions_only or set(names_of(settings.source)) != {AUTO}:
+        return settings
+    written = settings.written
+
+    def is_expected(spoken: Language) -> bool:
+        directions = [one for to in written if (one := Direction(spoken, to)).translates]
+        if settings.model not in ("default", FIREFOX) or settings.needs_language_model:
+            return spoken == ENGLISH or spoken in written
+        return all(is_firefox_here(half) for one in directions for half in halves(one))
+
+    expected = [ENGLISH, *(one for one in LANGUAGES if one != ENGLISH and is_expected(one))]
+    return replace(settings, source=(AUTO, *(one.name for one in expected)))
 
 
 def chosen_model(settings: TranslateSettings, direction: Direction) -> str:

@@ -146,7 +146,7 @@ def bench(
             from flows.measuring.speech import bench_speech
 
         settings = load_settings(None, overrides)
-        bench_speech(job, settings.recognize, settings.translate.source, grid)
+        bench_speech(job, settings.recognize, settings.translate.spoken[0], grid)
         return
     if sources and len(sources) > 1:
         raise UsageError("one text can be measured at a time; give one file")

@@ -49,7 +49,6 @@ from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError, UsageError
-from operators.languages import language
 from operators.models.pass_times import measure_costs
 from operators.prompts.prompt import Prompt
 from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
@@ -208,7 +207,7 @@ def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _
         models: list[WhisperModel] = [load_model(str(one.absolute()), threads) for one in (folder, draft)]
         vocabularies = (models[0].files.vocabulary, models[1].files.vocabulary)
         encoders = [
-            partial(model.encode, prompt=vocabulary.prompt(language(translate.source)))
+            partial(model.encode, prompt=vocabulary.prompt(translate.spoken[0]))
             for model, vocabulary in zip(models, vocabularies, strict=True)
         ]
         clips, chosen = read_clips(job.sources), job.chosen

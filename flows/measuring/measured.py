@@ -7,7 +7,6 @@ from flows.measuring.plan import DisplayMask, Plan, variant_of
 from flows.measuring.results import Row
 from flows.measuring.scores import SegmentTrial
 from flows.pages.table import Table
-from operators.languages import language
 
 
 class MeasuredRun(NamedTuple):
@@ -31,7 +30,7 @@ class MeasuredRun(NamedTuple):
     def pair(self) -> str:
         """The languages' codes."""
         first = self.plan.variants[0]
-        return f"{language(first.source).code}→{language(first.target).code}"
+        return f"{first.direction.source.code}→{first.direction.target.code}"
 
     @property
     def translators(self) -> Sequence[Row]:

@@ -104,7 +104,7 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
         "draft_model": None if engine.draft is None else _identify(engine.draft.path),
         "heads": None if asked.heads is None else _identify(Path(asked.heads).expanduser()),
         "glossary": None if terms is None else f"{terms.name}|{sha256_of(terms.expanduser())[:12]}",
-        "prompt": f"{asked.source}-{asked.target}|"
+        "prompt": f"{asked.direction.source.name}-{asked.target}|"
         + _digest([prompt.head, prompt.lead, prompt.tail, prompt.unfinished_tail]),
         "threads": context.threads,
         "cells": context.cells,

@@ -19,7 +19,7 @@ from flows.pages.table import Column, Table, tabulated
 from operators.decoding.speech import SpeechMethod, steady_text
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
-from operators.languages import language
+from operators.languages import Language
 from operators.metrics.erasure import erasure
 from operators.metrics.wer import spoken_words, word_error_rate
 from operators.recognizers.moonshine import bundled_model
@@ -51,11 +51,11 @@ class RecordingTrial(NamedTuple):
     encoder_s: float
 
 
-def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: str, grid: Grid) -> None:
+def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: Language, grid: Grid) -> None:
     """Measure a recogniser on recordings, and publish the rows.
 
     Args:
-        spoken: Name or code of the spoken language.
+        spoken: The spoken language.
         grid: Values of ``bias`` and ``certainty``.
     """
     windowed = [one.name for one in RECOGNIZERS.values() if one.is_windowed]
@@ -71,9 +71,9 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: str, grid:
     for bias in grid.get("bias", (0.0, USUAL.bias)):
         methods += [SpeechMethod(bias=bias, stop_below=least) for least in (0.0, *filter(None, certainties))]
     settings = replace(settings, threads=settings.usual_threads)
-    check_recognizer(settings, spoken=(language(spoken),), is_live=False)
+    check_recognizer(settings, spoken=(spoken,), is_live=False)
     with running() as runner:
-        recognizer = make_recognizer(settings, spoken=(language(spoken),), observe=unobserved)
+        recognizer = make_recognizer(settings, spoken=(spoken,), observe=unobserved)
         assert isinstance(recognizer, WindowedRecognizer), "it says so"
         trials = [
             _trial(recognizer, samples(clip), methods, certainties, settings.update_interval_s)

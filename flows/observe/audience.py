@@ -48,7 +48,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
     if settings.recovery.folder is not None:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
     given = settings.rooms
-    spoken = given.spoken or (settings.translate.source,)
+    spoken = given.spoken or settings.translate.sources
     translate = settings.translate
     written = given.written or (() if translate.captions_only else translate.targets)
     engine = settings.recognize.engine
@@ -60,7 +60,10 @@ def room_registry(settings: Settings) -> RoomRegistry:
         )
     limits = RoomLimits(rooms=settings.translate.rooms or ROOMS)
     keys = None if given.keys is None else RoomKeys(Path(given.keys))
-    return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys)
+    return RoomRegistry(
+        limits, tuple(map(language, spoken)), tuple(map(language, written)), keys=keys,
+        mixes=RECOGNIZERS[engine].finds_language,
+    )  # fmt: skip
 
 
 #: Environment variable with the token.

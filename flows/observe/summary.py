@@ -43,7 +43,7 @@ class SoundLevels:
             return f"{what} is so quiet, {peak}, that {missing}; {self._remedy(_louder(Path(what)))}"
         if updates:
             return None
-        spoken = language(self._settings.translate.source).name
+        spoken = " or ".join(language(one).name for one in self._settings.translate.sources)
         return f"nothing was recognised in {what}; check that somebody speaks there, in {spoken} (--from)"
 
     def _remedy(self, of_recording: str) -> str:

@@ -163,7 +163,7 @@ def load(
         )
     settings = _in_one_language(settings)
     with _named(place("translate.from")):
-        language(settings.translate.source)
+        _check_named(settings.translate.sources)
     settings = _with_language(settings, choose)
     for key, names in _languages(settings):
         with _named(place(key)):
@@ -171,7 +171,9 @@ def load(
                 language(name)
     targets, rooms = _targets(settings), settings.rooms.written
     with _named(place("translate.to")):
-        _check_targets(targets, takes_several=takes_several)
+        if targets[1:] and not takes_several:
+            raise UsageError(f"{', '.join(targets)} are {len(targets)} languages; name one here")
+        _check_named(targets)
     written = [language(name) for name in (*targets, *rooms)]
     with _named(place("translate.glossary")):
         check_files(settings.translate.glossary, written, is_of_first=bool(rooms))
@@ -238,7 +240,9 @@ def _in_one_language(settings: Settings) -> Settings:
     if not translate.captions_only:
         return settings
     return replace(
-        settings, translate=replace(translate, to=translate.source), rooms=replace(settings.rooms, written=())
+        settings,
+        translate=replace(translate, to=translate.sources[0]),
+        rooms=replace(settings.rooms, written=()),
     )
 
 
@@ -289,10 +293,8 @@ def _targets(settings: Settings) -> tuple[str, ...]:
     return () if settings.translate.to is None else settings.translate.targets
 
 
-def _check_targets(targets: Sequence[str], *, takes_several: bool) -> None:
-    if targets[1:] and not takes_several:
-        raise UsageError(f"{', '.join(targets)} are {len(targets)} languages; name one here")
-    known = [language(one) for one in targets]
+def _check_named(names: Sequence[str]) -> None:
+    known = [language(one) for one in names]
     for one in known:
         if known.count(one) > 1:
             raise UsageError(f"{one.name} is named twice; name each language once")

@@ -40,7 +40,10 @@ To = Annotated[
         "--to", help="Language of the captions; or several: German,French.", show_default="the system's"
     ),
 ]
-From = Annotated[Text, typer.Option("--from", help="Language of the speech.", show_default="English")]
+From = Annotated[
+    Text,
+    typer.Option("--from", help="Languages of the speech; auto finds them.", show_default="English"),
+]
 RoomsTo = Annotated[
     Texts, typer.Option("--to", help="Languages that rooms may be captioned in.", show_default=False)
 ]

@@ -278,8 +278,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def files(self) -> list[tuple[SinkPart, Path]]:
         """As of the output, with one file for each caption language."""
-        several = self.translate.directions
-        codes = [one.target.code for one in several] if several[1:] else []
+        several = self.translate.written
+        codes = [one.code for one in several] if several[1:] else []
         return [of_one for sink, path in self.output.files() for of_one in sink.of_each(path, codes)]
 
     @property

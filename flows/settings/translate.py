@@ -14,7 +14,7 @@ from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.translator import GUARDS, Guard
 from operators.errors import UsageError
-from operators.languages import Direction
+from operators.languages import Direction, Language, language
 from operators.prompts.template import BY_MODEL, CORRECT
 from operators.prompts.template import NAMES as TEMPLATE_NAMES
 
@@ -40,6 +40,9 @@ JACOBI = METHOD_NAMES[2:5]
 _GUARD = f"({'|'.join(Guard)})"
 _GUARDS = rf"^(all|none|{_GUARD}(\+{_GUARD})*)$"
 
+#: The name of whatever language is spoken.
+AUTO = "auto"
+
 #: Width of the beam search with a model trained on unfinished text (docs/decoding.md).
 BEAM = 4
 
@@ -47,8 +50,9 @@ BEAM = 4
 class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
-    #: Language of the speech, by name or code.
-    source: str = msgspec.field(name="from", default="English")
+    #: Language of the speech, by name or code; or several, of which each sentence has one, in a list or with
+    #: commas between: English,Portuguese. auto: whatever is spoken.
+    source: str | tuple[str, ...] = msgspec.field(name="from", default="English")
     #: Language of the captions, by name or code; or several, in a list or with commas between: German,French.
     #: `live`, `file`, `replay` and `subtitle` take the system's language, or ask; others need it said.
     to: str | tuple[str, ...] | None = None
@@ -152,8 +156,24 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
         """All languages of the captions. Raises `UsageError` if none is named."""
         if self.to is None:
             raise UsageError(UNNAMED)
-        names = self.to.split(",") if isinstance(self.to, str) else ",".join(self.to).split(",")
-        return tuple(name.strip() for name in names if name.strip()) or ("",)
+        return names_of(self.to) or ("",)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All languages that are expected; without any, English."""
+        named = names_of(self.source)
+        expected = tuple(one for one in named if one != AUTO)
+        return expected or (("English",) if named else ("",))
+
+    @property
+    def finds_language(self) -> bool:
+        """Whether other languages may be spoken, too."""
+        return AUTO in names_of(self.source)
+
+    @property
+    def spoken(self) -> tuple[Language, ...]:
+        """What the recogniser is to expect; nothing if it is to find any language."""
+        return () if self.finds_language else tuple(map(language, self.sources))
 
     @property
     def target(self) -> str:
@@ -162,13 +182,21 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def direction(self) -> Direction:
-        """The source and the first target language. Raises `UsageError` for an unknown language."""
-        return Direction.of(self.source, self.target)
+        """The first direction that is translated, if any. Raises `UsageError` for an unknown language."""
+        directions = self.directions
+        return next((one for one in directions if one.translates), directions[0])
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """The source and each of the target languages; raises the same."""
-        return tuple(Direction.of(self.source, one) for one in self.targets)
+        """Each of the source languages with each of the target languages; raises the same."""
+        if self.captions_only:
+            return (Direction.of(self.sources[0], self.target),)
+        return tuple(Direction.of(one, to) for one in self.sources for to in self.targets)
+
+    @property
+    def written(self) -> tuple[Language, ...]:
+        """The languages of the captions; raises the same."""
+        return tuple(map(language, self.targets))
 
     @property
     def corrects(self) -> bool:
@@ -224,3 +252,9 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self, *, knows_unfinished: bool = False) -> acceptance.Rules:
         """The acceptance rules for a model that was or was not trained on unfinished text."""
         return acceptance.suited_rules(self.accept, self.bias, self.final_bias, knows_unfinished)
+
+
+def names_of(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Names of languages, in a list or with commas between."""
+    names = given if isinstance(given, str) else ",".join(given)
+    return tuple(name.strip() for name in names.split(",") if name.strip())

@@ -7,6 +7,7 @@ is shown as one that goes on. A final is never taken back.
 """
 
 from collections.abc import Callable
+from functools import cache
 from math import inf
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ import msgspec
 import regex
 
 from operators.events import Partial
-from operators.languages import Language
+from operators.languages import ENGLISH, Language
+from operators.languages import language as language_of
 from operators.sentences.seam import Boundary, BoundaryScorer, Verdict, by_rules, decide, has_own_capitals
 from operators.sentences.words import COMMAS, Spellings, parted, small_words, without_inner_stops
 
@@ -88,6 +90,21 @@ class Bounds(NamedTuple):
 USUAL = Bounds()
 
 
+class SpokenRules(NamedTuple):
+    """What joins the sentences of one language."""
+
+    language: Language
+    #: Used where the rules are unsure; None to use the rules alone.
+    scorer: BoundaryScorer | None = None
+    #: Gives the text of a sentence as it is passed on, for instance with its numbers as digits.
+    spell: Callable[[str], str] = str
+
+
+def usual_rules(code: str) -> SpokenRules:
+    """The rules of a language alone; without a code, of English."""
+    return SpokenRules(language_of(code) if code else ENGLISH)
+
+
 class Piece(msgspec.Struct, array_like=True):
     segment: int
     text: str
@@ -109,6 +126,8 @@ class OpenSentence(msgspec.Struct, array_like=True):
     revision: int = 0
     #: The text of its last update.
     text: str = ""
+    #: Code of its language, where a stream is spoken in several.
+    spoken: str = ""
 
     @property
     def waits(self) -> bool:
@@ -144,27 +163,21 @@ class Sentences:
     A sentence has the number of its first segment, so numbers rise but have gaps.
 
     Args:
-        language: The language of the speech.
-        scorer: Used where the rules are unsure; None to use the rules alone.
-        bounds: When sentences end in any case.
-        spell: Gives the text of a sentence as it is passed on, for instance with its numbers as digits.
         state: That of a new stream or of an earlier run.
+        rules: Those of a language, by its code; of the usual one without a code.
+        bounds: When sentences end in any case.
     """
 
     def __init__(
         self,
         state: SentencesState,
-        language: Language,
-        scorer: BoundaryScorer | None = None,
+        rules: Callable[[str], SpokenRules] = usual_rules,
         *,
         bounds: Bounds = USUAL,
-        spell: Callable[[str], str] = str,
     ) -> None:
         self.state = state
-        self._language = language
-        self._boundary_scorer = scorer
+        self._rules = cache(rules)
         self._bounds = bounds
-        self._spell = spell
 
     @property
     def due_s(self) -> float | None:
@@ -183,7 +196,7 @@ class Sentences:
         state.arrival_s = max(state.arrival_s, partial.arrival_s)
         if partial.is_final:
             state.spellings.learn(partial.text)
-        while sentence.pieces and (count := self._settled(sentence.pieces)) is not None:
+        while sentence.pieces and (count := self._settled(sentence)) is not None:
             done.append(self._final(sentence, count))
         # The first word or two behind a pause wait until it is certain whose they are: shown too early, they
         # would have to be taken back.
@@ -213,17 +226,18 @@ class Sentences:
                     known.start_s, known.end_s = partial.start_s, partial.end_s
                     return done, sentence
         piece = Piece(partial.segment, text, partial.start_s, partial.end_s, partial.is_final)
+        spoken = partial.spoken or ""
         last = state.open[-1] if state.open else None
         if last is not None and last.waits:
             # Lower numbers than before are those of another recording or recogniser.
-            is_other = piece.segment < last.pieces[-1].segment
+            is_other = piece.segment < last.pieces[-1].segment or spoken != last.spoken
             is_long = self._length(last.pieces, last.text) >= _TOO_LONG
             if not (is_other or is_long or piece.start_s - last.end_s >= self._bounds.pause_s):
                 last.pieces.append(piece)
                 return done, last
             done += self.end(partial.arrival_s)
         del state.open[: -MAX_OPEN + 1]
-        state.open.append(OpenSentence([piece]))
+        state.open.append(OpenSentence([piece], spoken=spoken))
         return done, state.open[-1]
 
     def _length(self, pieces: list[Piece], text: str) -> float:
@@ -231,45 +245,38 @@ class Sentences:
         spoken_s = pieces[-1].end_s - pieces[0].start_s
         return max(len(text.split()) / self._bounds.words, spoken_s / self._bounds.speech_s)
 
-    def _settled(self, pieces: list[Piece]) -> int | None:
+    def _settled(self, sentence: OpenSentence) -> int | None:
         """The number of pieces of the sentence that has ended; None if that is not certain of any."""
+        pieces, rules = sentence.pieces, self._rules(sentence.spoken)
         for at in range(1, len(pieces) + 1):
             if not pieces[at - 1].is_final:
                 return None
             if at < len(pieces) and pieces[at].is_joined:
                 continue
-            text = self._joined(pieces[:at])
+            text = _joined(pieces[:at], rules.language)
             if at == len(pieces):
                 # Without a next segment, the rules decide.
-                is_over = not text or by_rules(Boundary(text, "", 0.0, self._language)) is Verdict.ENDS
+                is_over = not text or by_rules(Boundary(text, "", 0.0, rules.language)) is Verdict.ENDS
                 return at if is_over else None
-            if self._ends(text, pieces[:at], pieces[at]):
+            if self._ends(text, pieces[:at], pieces[at], rules):
                 return at
         return None
 
-    def _ends(self, text: str, before: list[Piece], after: Piece) -> bool:
+    def _ends(self, text: str, before: list[Piece], after: Piece, rules: SpokenRules) -> bool:
         """Whether a sentence ends behind some pieces; if not, note how to join the next one."""
         pause_s = max(0.0, after.start_s - before[-1].end_s)
         is_long = self._length(before, text) >= 1.0
-        boundary = Boundary(text, after.text, pause_s, self._language, after.is_final, is_long)
-        decision = decide(boundary, self._boundary_scorer, self.state.spellings)
+        boundary = Boundary(text, after.text, pause_s, rules.language, after.is_final, is_long)
+        decision = decide(boundary, rules.scorer, self.state.spellings)
         after.mark, after.keeps_capital = decision.mark, decision.keeps_capital
         after.is_joined = decision.verdict is Verdict.GOES_ON
         return decision.verdict is Verdict.ENDS
 
-    def _joined(self, pieces: list[Piece]) -> str:
-        text = ""
-        for piece in pieces:
-            if piece.text:
-                text = mend(
-                    text, piece.text, self._language, mark=piece.mark, keeps_capital=piece.keeps_capital
-                )
-        return text
-
     def _final(self, sentence: OpenSentence, count: int) -> Partial:
         """The final of the first pieces of a sentence; the others are another one."""
         state, pieces = self.state, sentence.pieces
-        text = self._spell(ended(self._joined(pieces[:count])))
+        rules = self._rules(sentence.spoken)
+        text = rules.spell(ended(_joined(pieces[:count], rules.language)))
         final = self._partial(sentence, pieces[:count], text, is_final=True)
         sentence.pieces, sentence.revision, sentence.text = pieces[count:], 0, ""
         if not sentence.pieces:
@@ -282,8 +289,9 @@ class Sentences:
 
         A full stop alone is no change: the final decides whether it stays.
         """
-        text = self._joined(sentence.pieces)
-        text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)
+        rules = self._rules(sentence.spoken)
+        text = _joined(sentence.pieces, rules.language)
+        text = rules.spell(text.rstrip(_STOPS) if sentence.waits else text)
         if text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0:
             if not sentence.waits:
                 return []
@@ -308,4 +316,13 @@ class Sentences:
             arrival_s=self.state.arrival_s,
             is_sentence=True,
             is_stable=sentence.waits and not is_final,
+            spoken=sentence.spoken or msgspec.UNSET,
         )
+
+
+def _joined(pieces: list[Piece], language: Language) -> str:
+    text = ""
+    for piece in pieces:
+        if piece.text:
+            text = mend(text, piece.text, language, mark=piece.mark, keeps_capital=piece.keeps_capital)
+    return text

@@ -147,6 +147,10 @@ class FairQueue:
         elif stream not in self._finals:
             self._others.setdefault(stream)
 
+    def leave(self, stream: StreamQueue) -> None:
+        self._finals.pop(stream, None)
+        self._others.pop(stream, None)
+
     def next(self) -> StreamQueue:
         """Remove and return the next stream; there must be one."""
         is_final = self.has_final and not (self._others and self._in_a_row >= PATIENCE)
@@ -182,8 +186,8 @@ class DirectService(Service):
 
     poll = timedelta(0)
 
-    def __init__(self, of: Callable[[str], SegmentTranslator]) -> None:
-        """``of`` gives the translator of a channel, that is, of a stream or one of its languages."""
+    def __init__(self, of: Callable[[Partial], SegmentTranslator]) -> None:
+        """``of`` gives the translator of an update, by its languages."""
         self._of = of
 
     @override
@@ -210,7 +214,7 @@ class DirectService(Service):
     def _translate(self, stream: StreamQueue) -> None:
         began_s = perf_counter()
         partial = stream.take().partial
-        translator, key = self._of(partial.channel), partial.key
+        translator, key = self._of(partial), partial.key
         before = stream.states.get(partial.segment, SegmentState())
         state, output = translator.update(
             key, before, partial.text, is_final=partial.is_final, is_stable=partial.is_stable
@@ -233,12 +237,12 @@ class ModelQueue:
     def __init__(
         self,
         scheduler: Scheduler,
-        of: Callable[[str], SegmentTranslator],
+        of: Callable[[Partial], SegmentTranslator],
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         """Take over ``scheduler``, which nothing else may use: the decoder of all translators of ``of``.
 
-        ``of`` gives the translator of a channel.
+        ``of`` gives the translator of an update.
         """
         self._scheduler = scheduler
         self._of = of
@@ -249,6 +253,8 @@ class ModelQueue:
         self._working: dict[ScheduledJob, _ActiveUpdate] = {}
         #: Passes of other models for which it has waited since its last update ended.
         self.left_out = 0
+        #: Called with a stream whose update has ended and that has more; another model may be next.
+        self.onward: Callable[[StreamQueue], None] = self.join
 
     @property
     def is_idle(self) -> bool:
@@ -270,8 +276,20 @@ class ModelQueue:
 
     def put(self, stream: StreamQueue, partial: Partial) -> None:
         stream.put(partial, self._clock())
-        if stream not in self._busy:
+        self.join(stream)
+
+    def join(self, stream: StreamQueue) -> None:
+        """Serve the next update of a stream, as soon as its update in progress has ended."""
+        if not self.is_busy(stream):
             self._waiting.join(stream)
+
+    def leave(self, stream: StreamQueue) -> None:
+        """No longer serve the next update of a stream."""
+        self._waiting.leave(stream)
+
+    def is_busy(self, stream: StreamQueue) -> bool:
+        """Whether an update of a stream is in progress."""
+        return stream in self._busy
 
     def step(self) -> None:
         """Begin what there is room for, and make the next pass."""
@@ -284,7 +302,7 @@ class ModelQueue:
         self._busy.add(stream)
         waiting, began_s = stream.take(), perf_counter()
         partial = waiting.partial
-        updating = self._of(partial.channel).updating(
+        updating = self._of(partial).updating(
             partial.key, stream.states.get(partial.segment, SegmentState()), partial.text,
             is_final=partial.is_final, is_stable=partial.is_stable,
         )  # fmt: skip
@@ -302,7 +320,7 @@ class ModelQueue:
     def _end(self, work: _ActiveUpdate, state: SegmentState, output: Output) -> None:
         stream, partial, seconds = work.stream, work.waiting.partial, perf_counter() - work.began_s
         if partial.is_final:
-            self._of(partial.channel).release(partial.key, state)
+            self._of(partial).release(partial.key, state)
         if partial.language:
             # The languages of a stream have one clock, so each takes only its share of the passes.
             seconds = min(seconds, output.effort.model_s)
@@ -310,7 +328,7 @@ class ModelQueue:
         self.left_out = 0
         self._busy.remove(stream)
         if stream:
-            self._waiting.join(stream)
+            self.onward(stream)
 
 
 def _answer(updating: Updating, job: ScheduledJob) -> DecodeRequest:
@@ -322,8 +340,8 @@ def _answer(updating: Updating, job: ScheduledJob) -> DecodeRequest:
 class BatchService(Service):
     """Translates finals that nobody waits for in the thread of the caller, `BATCH` of a stream at a time."""
 
-    def __init__(self, of: Callable[[str], ModelQueue]) -> None:
-        """``of`` gives the model of a channel. Nothing else may use the models."""
+    def __init__(self, of: Callable[[Partial], ModelQueue]) -> None:
+        """``of`` gives the model of an update. Nothing else may use the models."""
         self._of = of
         self._lock = Lock()
 
@@ -343,13 +361,16 @@ class BatchService(Service):
         began_s = perf_counter()
         responses: list[list[Any]] = [[] for _ in range(count)]
         with self._lock:
+            models = set[ModelQueue]()
             for each in responses:
                 partial = stream.take().partial
-                model = self._of(partial.channel)
+                model = self._of(partial)
                 # Sentences do not build on each other, so each is served as a stream of its own.
                 model.put(StreamQueue({}, each.append, keep_up=False), partial)
-            while not model.is_idle:
-                model.step()
+                models.add(model)
+            for model in models:
+                while not model.is_idle:
+                    model.step()
         share_s = (perf_counter() - began_s) / count
         for (response,) in responses:
             stream.respond(response._replace(seconds=share_s))
@@ -367,13 +388,15 @@ class ThreadService(Service):
     poll = timedelta(milliseconds=1)
     is_concurrent = True
 
-    def __init__(self, models: Sequence[ModelQueue], of: Callable[[str], ModelQueue]) -> None:
+    def __init__(self, models: Sequence[ModelQueue], of: Callable[[Partial], ModelQueue]) -> None:
         """Begin the thread; nothing else may use the models from now on.
 
-        ``of`` gives the one of ``models`` that translates a channel, which stays the same.
+        ``of`` gives the one of ``models`` that translates an update.
         """
         self._models = models
         self._of = of
+        for model in models:
+            model.onward = self._join
         # What to do next, or None to end the thread.
         self._inbox: SimpleQueue[tuple[StreamQueue, Partial] | None] = SimpleQueue()
         self._defect: Exception | None = None
@@ -413,8 +436,20 @@ class ThreadService(Service):
                 if submitted is None:
                     return
                 stream, partial = submitted
-                self._of(partial.channel).put(stream, partial)
+                stream.put(partial, perf_counter())
+                self._join(stream)
             self._next_model().step()
+
+    def _join(self, stream: StreamQueue) -> None:
+        """Give a stream to the model of its next update: the speaker may have changed the language."""
+        if any(model.is_busy(stream) for model in self._models):
+            return
+        assert stream.first is not None, "an update waits"
+        own = self._of(stream.first.partial)
+        for model in self._models:
+            if model is not own:
+                model.leave(stream)
+        own.join(stream)
 
     def _next_model(self) -> ModelQueue:
         waiting = [model for model in self._models if not model.is_idle]

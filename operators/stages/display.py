@@ -26,7 +26,7 @@ from operators.stages.snapshots import StreamLogic, unpack
 def display(
     step_id: str,
     up: Stream[Translation],
-    mask_k: int | Callable[[str], int],
+    mask_k: int | Callable[[Translation], int],
     rule: MaskRule = "steady",
 ) -> Stream[Caption]:
     """Decide which part of each translation the viewer sees.
@@ -35,8 +35,7 @@ def display(
 
     Args:
         up: Translations of any number of streams.
-        mask_k: Tokens to withhold from an unfinished translation; or gives them for a stream (or for a
-            language of it).
+        mask_k: Tokens to withhold from an unfinished translation; or gives them for one.
         rule: What exactly is withheld.
 
     Example:
@@ -54,10 +53,10 @@ def display(
         >>> shown[0].shown, shown[0].withheld
         ('Es war', ' gut')
     """
-    of_stream = mask_k if callable(mask_k) else lambda _stream: mask_k
+    masked = mask_k if callable(mask_k) else lambda _translation: mask_k
 
     def build(resume: bytes | None) -> _Stream:
-        return _Stream(of_stream, rule, DisplayState() if resume is None else unpack(resume, DisplayState))
+        return _Stream(masked, rule, DisplayState() if resume is None else unpack(resume, DisplayState))
 
     keyed: KeyedStream[Translation] = op.key_on("key", up, lambda translation: translation.channel)
     return op.key_rm("unkey", op.stateful_batch("mask", keyed, build))
@@ -70,7 +69,7 @@ class DisplayState(msgspec.Struct, array_like=True):
 
 
 class _Stream(StreamLogic[Translation, Caption, DisplayState]):
-    def __init__(self, mask_k: Callable[[str], int], rule: MaskRule, state: DisplayState) -> None:
+    def __init__(self, mask_k: Callable[[Translation], int], rule: MaskRule, state: DisplayState) -> None:
         super().__init__(state)
         self._mask_k = mask_k
         self._rule = rule
@@ -79,7 +78,7 @@ class _Stream(StreamLogic[Translation, Caption, DisplayState]):
     def take(self, event: Translation) -> list[Caption]:
         shown = self.state.open
         before = shown.pop(event.segment, "")
-        made = caption(event, self._mask_k(event.channel), before, self._rule)
+        made = caption(event, self._mask_k(event), before, self._rule)
         if not made.is_final:
             shown[made.segment] = made.shown
             if len(shown) > MAX_OPEN:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from queue import SimpleQueue
 
 import msgspec
-import regex
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 from bytewax.operators import KeyedStream, StatefulBatchLogic
@@ -14,18 +13,13 @@ from typing_extensions import override
 
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState
-from operators.events import Partial, Translation, moment_of
-from operators.languages import UNSPACED
+from operators.events import Partial, Translation, channel_of, moment_of
 from operators.model_errors import ErrorKind
 from operators.serving.service import Response, Service, StreamQueue, remember
 from operators.stages.snapshots import Silence, pack, unpack
 from operators.text import cleaned
 
 _log = logging.getLogger(__name__)
-
-# A word with the white space before it; in scripts without spaces, a character.
-_UNSPACED = f"[{UNSPACED}]"
-_PIECE = regex.compile(rf"\s*(?:{_UNSPACED}|(?:(?!{_UNSPACED})\S)+)|\s+\Z")
 
 # Maximum number of pending updates of a stream that keeps up with live speech, and of another one. Then the
 # worker waits, and so does the source: a recording must not be read to its end long before its captions, and
@@ -82,7 +76,7 @@ def translate(
         >>> flow, translations = Dataflow("example"), []
         >>> partials = op.input("in", flow, JsonlSource(Path("partials.jsonl"), Partial))
         >>> translator = open_engine(settings).translator(settings)
-        >>> service = lambda: DirectService(lambda _stream: translator)
+        >>> service = lambda: DirectService(lambda _update: translator)
         >>> translated = translate("translate", partials, service, VirtualClock())
         >>> op.output("out", translated, TestingSink(translations))
         >>> run_main(flow)
@@ -176,7 +170,12 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._pending[: place + 1] = others
         self._report(response)
         remember(self._open, response)
-        ready_s = self._clock.done(partial.stream, partial.arrival_s, total_s)
+        # The languages of a stream share the model. But what is passed on waits for nothing, and of a meeting
+        # in several languages each channel has its own share of them.
+        is_apart = partial.spoken or not output.effort.passes
+        # Under a name of its own: what shows the channel is another server.
+        server = channel_of(partial.stream, f"{partial.language or ''} made") if is_apart else partial.stream
+        ready_s = self._clock.done(server, partial.arrival_s, total_s)
         return Translation(
             **moment_of(partial),
             source=partial.text,
@@ -199,20 +198,5 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         if len(before.windows) <= 1 < len(response.state.windows):
             where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
             _log.warning("%s is longer than the context and is translated in parts", name, extra=where)
-        self._note(output.trouble, f"{name}: {output.why}" if output.why else name)
-
-
-def untranslated(partial: Partial, clock: Clock) -> Translation:
-    """A sentence as it was spoken, in the form of a translation. Nothing supersedes it: it takes no time."""
-    ready_s = clock.done(partial.channel, partial.arrival_s, 0.0)
-    return Translation(
-        **moment_of(partial),
-        source=partial.text,
-        text=partial.text,
-        tokens=(),
-        # What the display withholds is counted in these.
-        pieces=tuple(_PIECE.findall(partial.text)),
-        started_s=ready_s,
-        ready_s=ready_s,
-        is_stable=partial.is_stable,
-    )
+        if output.trouble or output.effort.passes:  # text that is passed on says nothing about the model
+            self._note(output.trouble, f"{name}: {output.why}" if output.why else name)

@@ -210,7 +210,7 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
     sentences: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     translator = echo_translator()
-    service = DirectService(lambda _channel: translator)
+    service = DirectService(lambda _update: translator)
     monkeypatch.setattr(RunResources, "service", lambda _self: service)
     texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
     texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])

@@ -81,7 +81,7 @@ def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_6_kib_in
     spoken = partials(250)
     flow = Dataflow("test")
     stream = op.input("in", flow, TestingSource[Any]([*spoken, TestingSource.ABORT()]))
-    service = DirectService(lambda _channel: _Verbose())  # type: ignore[arg-type,return-value]  # as far as it is used
+    service = DirectService(lambda _update: _Verbose())  # type: ignore[arg-type,return-value]  # as far as it is used
     translated = translate("translate", stream, lambda: service, VirtualClock())
     records = measure(
         "measure", display("display", translated, 3), lambda _stream, state: ErasureMeter("13a", state)

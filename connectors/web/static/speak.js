@@ -40,7 +40,8 @@ async function offer() {
             by(side).disabled = offered[side].length < 2;
             // Readers of a room with several languages choose one of them.
             const all = offered[side].map(({ code }) => code).join();
-            if (side === "to" && all.includes(",")) by("to").add(new Option("All of these", all, false, all === kept.opening?.to));
+            const takesAll = side === "to" || offered.mixes;
+            if (takesAll && all.includes(",")) by(side).add(new Option("All of these", all, false, all === kept.opening?.[side]));
         }
         reopens = offered.kept;
         // Without a language to choose, captions are in the one that is spoken.

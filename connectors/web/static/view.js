@@ -36,12 +36,12 @@ export class CaptionView {
         this.#language = language;
         this.container.lang = language.target;
         this.container.dir = language.target_dir;
-        for (const { source } of this.#drawn.values()) source.lang = language.source;
+        for (const drawn of this.#drawn.values()) if (drawn.segment) this.#name(drawn, drawn.segment);
     }
 
     #add(number) {
         const source = line("source", ["said"]), text = line("text", ["settled", "tentative"]);
-        Object.assign(source.element, { dir: "auto", lang: this.#language.source });
+        source.element.dir = "auto";
         const element = make("div", { className: "segment" }, source.element, text.element);
         const later = [...this.#drawn].filter(([other]) => other > number).map(([, drawn]) => drawn.element);
         // Segments come in the order of speech, or nearly so.
@@ -63,7 +63,15 @@ export class CaptionView {
         drawn.source.hidden = segment.source === "";
         drawn.text.hidden = segment.text === "";
         drawn.element.classList.toggle("open", !segment.final);
+        this.#name(drawn, segment);
         drawn.segment = segment;
+    }
+
+    // Say in which language it was spoken: to browsers, and to readers where several are spoken.
+    #name({ source, text }, { spoken }) {
+        source.lang = spoken ?? this.#language.source;
+        if (spoken && spoken !== this.#language.target) text.dataset.spoken = spoken;
+        else delete text.dataset.spoken;
     }
 }
 

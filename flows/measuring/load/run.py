@@ -109,7 +109,7 @@ def _into_flow(settings: Settings, recording: Path, most_rooms: int, stop: Flag)
     event_type: type[AudioChunk] | type[Partial]
     events: Callable[[Load], Iterator[Due]]
     if recording.suffix.lower() in (".wav", ".flac"):
-        check_recognizer(settings.recognize, spoken=(settings.translate.direction.source,), is_live=True)
+        check_recognizer(settings.recognize, spoken=settings.translate.spoken, is_live=True)
         event_type, events = AudioChunk, partial(chunks, read_sound(recording))
     else:
         event_type, events = Partial, partial(partials, read_partials(recording))

@@ -65,7 +65,11 @@ class Page:
             "segment": message["segment"],
             "text": before["text"][: message["keep"]] + message["append"],
             "source": before["source"][: message["source_keep"]] + message["source_append"],
-            **{name: message[name] for name in ("settled", "final", "start_s", "end_s")},
+            **{
+                name: message[name]
+                for name in ("settled", "final", "start_s", "end_s", "spoken")
+                if name in message
+            },
         }
 
     @property
@@ -115,10 +119,16 @@ class Follower:
 
 @contextmanager
 def follow(
-    port: int, page: Page | None = None, *, stream: str = "talk", headers: dict[str, str] | None = None
+    port: int,
+    page: Page | None = None,
+    *,
+    stream: str = "talk",
+    language: str = "",
+    headers: dict[str, str] | None = None,
 ) -> Iterator[Follower]:
-    """A browser that follows a stream."""
-    follower = Follower(port, page or Page(), f"/streams/{stream}/events", headers or {})
+    """A browser that follows a stream, in the ``language`` that its reader prefers."""
+    query = f"?lang={language}" if language else ""
+    follower = Follower(port, page or Page(), f"/streams/{stream}/events{query}", headers or {})
     try:
         yield follower
     finally:

@@ -94,7 +94,8 @@ def test_a_stream_is_translated_by_the_engine_for_its_languages(
 ) -> None:
     german, italian, spanish = (Direction.of("English", to) for to in ("German", "Italian", "Spanish"))
     languages = SimpleNamespace(
-        directions=(german, italian, spanish), direction=lambda stream: Direction.of("English", stream)
+        directions=(german, italian, spanish),
+        direction=lambda stream, _spoken: Direction.of("English", stream),
     )
     translate = {"to": "German", "glossary": "terms.tsv"} | given.get("translate", {})
     settings = load_settings(None, given | {"translate": translate, "sentences": {"method": "off"}})

@@ -84,6 +84,13 @@ def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> Non
         check_recognizer(settings, spoken=(language("German"),), is_live=True)
 
 
+def test_a_recogniser_of_one_language_is_not_given_several_or_none() -> None:
+    several = (language("English"), language("German"))
+    for spoken, many in ((several, "several"), ((), "none")):
+        with pytest.raises(UsageError, match=f"moonshine recognises one language, and --from names {many}:"):
+            check_recognizer(RecognizeSettings(engine="moonshine"), spoken=spoken, is_live=True)
+
+
 @pytest.mark.parametrize(
     ("engine", "name"),
     [

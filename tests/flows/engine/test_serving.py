@@ -27,7 +27,7 @@ def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[s
     """What three streams get that talk at the same time."""
     scheduler = engine.scheduler(is_hurried=True)
     translator = engine.translator(shared, scheduler)
-    model, streams = ModelQueue(scheduler, lambda _channel: translator), Streams(keep_up=False)
+    model, streams = ModelQueue(scheduler, lambda _update: translator), Streams(keep_up=False)
     for stream, texts in TEXTS.items():
         for number, text in enumerate(texts):
             streams.put(model, partial(text, stream=stream, is_final=number == len(texts) - 1))

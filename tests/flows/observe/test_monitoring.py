@@ -43,6 +43,7 @@ from operators.notifications import (
     UpdateMeasured,
 )
 from tests.flows.talk import captions
+from tests.operators.serving.toys import partial
 from tests.program import ROOT, SURTITLE, Program, completed
 from tests.recovering import ToyResources
 from tests.waiting import until
@@ -196,7 +197,8 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
         "metrics": {"listen": 0},
     }
     parts = make_parts(load_settings(None, raw), ToyResources)
-    parts.resources.service()._of("").__class__ = Hanging  # type: ignore[attr-defined]  # a DirectService
+    update = partial("a")
+    parts.resources.service()._of(update).__class__ = Hanging  # type: ignore[attr-defined]  # a DirectService
     dataflow = build(parts)
     seen: list[str] = []
 

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from operators.events import Partial
 from operators.languages import Language, language
-from operators.sentences.joining import MAX_OPEN, USUAL, Bounds, Sentences, SentencesState, ended, mend
+from operators.sentences.joining import (
+    MAX_OPEN,
+    USUAL,
+    Bounds,
+    Sentences,
+    SentencesState,
+    SpokenRules,
+    ended,
+    mend,
+)
 from operators.sentences.seam import BoundaryScorer, BoundaryScores
 from operators.stages.snapshots import pack, unpack
 
@@ -63,7 +72,9 @@ def test_no_letter_is_lost_in_any_text(before: str, after: str, mark: str, keeps
 def joiner(
     state: SentencesState | None = None, bounds: Bounds = USUAL, scorer: BoundaryScorer | None = None
 ) -> Sentences:
-    return Sentences(state or SentencesState("talk"), ENGLISH, scorer, bounds=bounds)
+    return Sentences(
+        state or SentencesState("talk"), lambda _spoken: SpokenRules(ENGLISH, scorer), bounds=bounds
+    )
 
 
 def says(
@@ -284,3 +295,30 @@ def test_a_run_that_was_killed_goes_on_from_its_snapshot(
     heard += [one for partial in partials[cut:] for one in resumed.hear(partial)] + resumed.end()
     assert heard == wanted
     assert msgspec.to_builtins(resumed.state) == msgspec.to_builtins(whole.state)
+
+
+def test_a_sentence_ends_where_another_language_is_spoken_and_is_joined_by_the_rules_of_its_own() -> None:
+    told = list[str]()
+
+    def rules(code: str) -> SpokenRules:
+        told.append(code)
+        return SpokenRules(language(code or "en"))
+
+    sentences, heard = Sentences(SentencesState("talk"), rules), list[Partial]()
+    for segment, (spoken, text) in enumerate(
+        [("en", "Good morning and"), ("pt", "Bom dia,"), ("pt", "todos os presentes."), ("en", "Thank you.")]
+    ):
+        at_s = float(segment)
+        heard += sentences.hear(
+            Partial(
+                stream="talk", segment=segment, revision=0, is_final=True, text=text, start_s=at_s,
+                end_s=at_s + 0.8, arrival_s=at_s + 0.9, spoken=spoken,
+            )
+        )  # fmt: skip
+    finals = [(one.spoken, one.text) for one in [*heard, *sentences.end()] if one.is_final]
+    assert finals == [
+        ("en", "Good morning and"),
+        ("pt", "Bom dia, todos os presentes."),
+        ("en", "Thank you."),
+    ]
+    assert set(told) == {"en", "pt"}

@@ -9,6 +9,7 @@ from time import sleep
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from operators.decoding.forward import Logits
 from operators.events import Partial
@@ -37,6 +38,7 @@ from tests.operators.serving.toys import (
     partial,
     scheduler,
     talks,
+    texts,
 )
 from tests.toy import ToyStore
 
@@ -181,7 +183,7 @@ def test_a_stream_that_waits_moves_up_with_a_final_and_leaves_once() -> None:
 
 def started(served: Scheduler) -> ThreadService:
     model = model_of(served)
-    return ThreadService([model], lambda _channel: model)
+    return ThreadService([model], lambda _update: model)
 
 
 class BlockingStore(ToyStore):
@@ -264,7 +266,7 @@ def place(channel: str) -> int:
 def routed(*stores: ToyStore) -> tuple[list[ModelQueue], ThreadService]:
     """A model for streams whose names end with an even number and one for the others, on a thread."""
     models = [model_of(scheduler(1, 16, store), method) for store, method in zip(stores, TWO, strict=True)]
-    return models, ThreadService(models, lambda channel: models[place(channel)])
+    return models, ThreadService(models, lambda update: models[place(update.channel)])
 
 
 def passes(*talk: Partial) -> tuple[list[int], list[str]]:
@@ -300,6 +302,22 @@ def test_finals_of_any_model_come_first_and_do_not_hold_up_another_model_for_eve
     assert 0 < ended.index("a0") < len(finals)
 
 
+@given(st.lists(st.tuples(st.booleans(), texts), min_size=1, max_size=12))
+def test_a_stream_keeps_its_order_when_its_speaker_changes_between_the_languages_of_two_models(
+    talk: list[tuple[bool, str]],
+) -> None:
+    models = [model_of(scheduler(1, 16, ToyStore(2)), method) for method in TWO]
+    service, streams = ThreadService(models, lambda update: models[update.spoken == "fr"]), Streams()
+    said = [
+        replace(partial(text, segment=segment, is_final=True), spoken=("de", "fr")[is_other])
+        for segment, (is_other, text) in enumerate(talk)
+    ]
+    streams.submit(service, *said)
+    ended = [one.partial for one in streams.wait(len(said))]
+    service.stop()
+    assert ended == said
+
+
 # In the thread of the caller
 
 
@@ -308,7 +326,7 @@ def test_the_caller_gets_what_is_due_at_once_and_a_partial_in_each_later_turn(
     talk: list[Partial], method: str
 ) -> None:
     model, streams = alone(method), Streams()
-    service = DirectService(lambda _channel: model)
+    service = DirectService(lambda _update: model)
     streams.submit(service, *talk)
     got = streams.responses()
     assert [one.partial for one in got] == [one for one in talk if one.is_final]

@@ -127,7 +127,7 @@ def model_of(
 ) -> ModelQueue:
     """A model as a run has it."""
     own = translator(served, method, max_source=max_source, context=context)
-    return ModelQueue(served, lambda _channel: own)
+    return ModelQueue(served, lambda _update: own)
 
 
 class Streams:

@@ -45,7 +45,7 @@ class Simulation:
     def run(self, partials: Sequence[Partial]) -> list[Translation]:
         dataflow, out = Dataflow("test"), list[Translation]()
         stream = op.input("in", dataflow, _Arriving(self, partials))
-        service = DirectService(lambda _channel: self)  # type: ignore[arg-type,return-value]
+        service = DirectService(lambda _update: self)  # type: ignore[arg-type,return-value]
         translated = translate("translate", stream, lambda: service, self, keep_up=True)
         op.output("out", translated, TestingSink(out))
         run_main(dataflow)  # type: ignore[no-untyped-call]

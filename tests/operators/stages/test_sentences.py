@@ -10,7 +10,6 @@ from bytewax.testing import TestingSink, TestingSource, run_main
 from msgspec.structs import replace
 
 from operators.events import Partial
-from operators.languages import language
 from operators.sentences.joining import Sentences, SentencesState
 from operators.stages.recognize import Pause
 from operators.stages.sentences import MakeSentences, join_sentences
@@ -19,7 +18,7 @@ Input = Partial | Pause
 
 
 def make(state: SentencesState) -> Sentences:
-    return Sentences(state, language("English"))
+    return Sentences(state)
 
 
 def final(segment: int, text: str, start_s: float, stream: str = "talk") -> Partial:

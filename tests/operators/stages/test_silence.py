@@ -66,10 +66,10 @@ def flow(given: Any, *, in_thread: bool) -> tuple[Dataflow, list[ErasureRecord]]
     once = deduplicate("deduplicate", op.input("in", dataflow, given))
     if in_thread:
         model = model_of(scheduler(3, 16), "ssbd")
-        service: Service = ThreadService([model], lambda _channel: model)
+        service: Service = ThreadService([model], lambda _update: model)
     else:
         own = alone("ssbd")
-        service = DirectService(lambda _channel: own)
+        service = DirectService(lambda _update: own)
     translated = translate("translate", once, lambda: service, VirtualClock())
     measured = measure(
         "measure", display("display", translated, 0), lambda _stream, state: ErasureMeter("13a", state)

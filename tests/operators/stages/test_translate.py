@@ -60,14 +60,14 @@ def made(
     store = store or ToyStore(sessions + 1)
     if kind == "direct":
         own = make(SequentialDecoder(SessionPool(store, HEAD, sessions)))
-        return DirectService(lambda _channel: own)
+        return DirectService(lambda _update: own)
     served = scheduler(sessions, fill, store)
     own = make(served)
-    model = ModelQueue(served, lambda _channel: own)
+    model = ModelQueue(served, lambda _update: own)
     return (
-        BatchService(lambda _channel: model)
+        BatchService(lambda _update: model)
         if kind == "batch"
-        else ThreadService([model], lambda _channel: model)
+        else ThreadService([model], lambda _update: model)
     )
 
 
@@ -118,7 +118,7 @@ def test_any_number_of_streams_get_what_each_gets_alone(
 
     if kind == "direct":
         model = alone(method)
-        service: Service = DirectService(lambda _channel: model)
+        service: Service = DirectService(lambda _update: model)
     else:
         service = made(kind, make=make, sessions=sessions)
     out = run(talk, service, batch, keep_up=keep_up)
