@@ -203,7 +203,7 @@ def _speller(folder: Path, tokens: Sequence[str]) -> Callable[[str], bool]:
         return lambda _word: False
     pieces, known = _pieces(folder), {*tokens}
     if pieces is None:
-        return known.issuperset
+        return lambda word: known.issuperset(word) and all(map(_HAN.match, word))
     return lambda word: word.isalpha() and known.issuperset(pieces.encode(word, out_type=str))
 
 

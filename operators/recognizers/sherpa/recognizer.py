@@ -33,7 +33,8 @@ class SherpaRecognizer(Recognizer):
         update_interval_s: float = USUAL.update_interval_s,
         threads: int = 1,
     ) -> None:
-        self._model = load(str(Path(model_path).resolve()), threads)
+        # Not resolved: what a cache links to has another name.
+        self._model = load(str(Path(model_path).absolute()), threads)
         self._update_interval_s = update_interval_s
         self._names = ""
         self._stream: Any = None

@@ -46,7 +46,9 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
         locale(AzureSettings(), language("Tibetan"))
     portuguese, european = language("pt"), language("pt-PT")
     assert locale(AzureSettings(), european) == locale(AzureSettings(language="pt-PT"), portuguese) == "pt-PT"
-    with pytest.raises(UsageError, match=r"azure\.language is pt-BR, and European Portuguese is to be spoken"):
+    with pytest.raises(
+        UsageError, match=r"azure\.language is pt-BR, and European Portuguese is to be spoken"
+    ):
         locale(AzureSettings(language="pt-BR"), european)
 
 
