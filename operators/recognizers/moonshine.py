@@ -246,8 +246,6 @@ class MoonshineRecognizer(WindowedRecognizer):
         #: What a model that streams has heard.
         self._heard: Any = None
         self._is_english = spoken is None or spoken.code == "en"
-        # Which transcripts are invented was not measured on those that stream.
-        self._doubts = self._is_english and isinstance(model, MoonshineModel)
         self._tokens_per_s = _ENGLISH_TOKENS_PER_S if self._is_english else _TOKENS_PER_S
         self._bias: NameBias | None = None
 
@@ -281,7 +279,8 @@ class MoonshineRecognizer(WindowedRecognizer):
             # More than was said in this time, so what comes twice in a row was said once.
             once = repetition(heard.tokens, piece=self.piece, times=TWICE, least=TOKENS)
             heard = heard._replace(tokens=heard.tokens[:once])
-        if not window.is_final or not self._doubts:
+        # Which transcripts are invented was not measured on models that stream.
+        if not window.is_final or not self._is_english or self._heard is not None:
             return heard
         least = _DOUBTFUL if len(heard.tokens) >= _BRIEF else _BRIEF_DOUBTFUL
         return heard._replace(is_doubtful=heard.mean_log_probability < least)

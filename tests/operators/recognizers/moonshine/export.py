@@ -136,7 +136,8 @@ def _decoder_kv() -> onnx.ModelProto:
         "embeddings": made.normal(size=(len(WORDS), WIDTH)).astype(np.float32),
         "head": made.normal(size=(WIDTH, len(WORDS))).astype(np.float32) / WIDTH,
         "split": np.array([1, -1, HEADS, HEAD_WIDTH]), "joined": np.array([1, -1, WIDTH]),
-        "zero": np.array([0]), "axis": np.array(3), "axes": np.array([3]), "most": np.array([np.iinfo(np.int64).max]),
+        "zero": np.array([0]), "axis": np.array(3), "axes": np.array([3]),
+        "most": np.array([np.iinfo(np.int64).max]),
     }  # fmt: skip
     nodes = [
         _node("embedded = Gather embeddings token"),
