@@ -25,6 +25,7 @@ from operators.decoding.speech import SpeechMethod, WindowResult, doubt_of, hear
 from operators.errors import InputError, UsageError, unreadable
 from operators.events import SAMPLE_RATE
 from operators.languages import ENGLISH, Language
+from operators.recognizers.drafting import DraftingTranscriber, NameBias
 from operators.recognizers.part import (
     USUAL,
     Observe,
@@ -35,7 +36,7 @@ from operators.recognizers.part import (
     check_published,
     unobserved,
 )
-from operators.recognizers.windowed import NameBias, Samples, Window, WindowedRecognizer
+from operators.recognizers.windowed import Samples, Window, WindowedRecognizer
 
 if TYPE_CHECKING:
     from operators.models.moonshine_streaming import StreamingModel
@@ -229,8 +230,8 @@ _ENGLISH_TOKENS_PER_S, _TOKENS_PER_S, _MIN_TOKENS = 6.5, 13.0, 8
 _DOUBTFUL, _BRIEF_DOUBTFUL, _BRIEF = -0.9, -1.25, 8
 
 
-class MoonshineRecognizer(WindowedRecognizer):
-    """Recognises one stream; English is spoken unless ``spoken`` says otherwise. Streams share the model."""
+class MoonshineTranscriber(DraftingTranscriber):
+    """Transcribes one stream; English is spoken unless ``spoken`` says otherwise. Streams share the model."""
 
     margin = MARGIN
 
@@ -296,7 +297,7 @@ class MoonshineRecognizer(WindowedRecognizer):
 
 def moonshine_recognizer(
     settings: RecognizerSettings = USUAL, spoken: Spoken = (), observe: Observe = unobserved
-) -> MoonshineRecognizer:
+) -> WindowedRecognizer:
     """A recogniser of one stream; without a model's folder, with the installed English model.
 
     Raises `InputError` if the folder is not such a model.
@@ -304,7 +305,14 @@ def moonshine_recognizer(
     folder = Path(settings.model) if settings.model else bundled_model()
     load = _load_streaming if (folder / _STREAMS).is_file() else load_model
     model = load(str(folder.absolute()), settings.usual_threads)
-    return MoonshineRecognizer(model, settings, spoken[0] if spoken else None, observe)
+    transcriber = MoonshineTranscriber(model, settings, spoken[0] if spoken else None, observe)
+    return WindowedRecognizer(transcriber, settings, observe)
+
+
+def moonshine_transcriber(settings: RecognizerSettings, observe: Observe) -> MoonshineTranscriber:
+    """Transcribes English of one stream with the installed model; the settings' folder is another's."""
+    model = load_model(str(bundled_model().absolute()), settings.usual_threads)
+    return MoonshineTranscriber(model, settings, ENGLISH, observe)
 
 
 def bundled_model() -> Path:
@@ -332,8 +340,8 @@ def _check(settings: RecognizerSettings, spoken: Spoken, is_live: bool) -> None:
         check_published(settings, spoken, is_live)
     elif spoken != (ENGLISH,):
         raise UsageError(
-            "the default recogniser knows English only; choose --recognizer whisper, sherpa, vosk or azure "
-            f"for {spoken[0].name}, or name a Moonshine model of that language with --speech-model"
+            "the installed model of moonshine knows English only; choose --recognizer auto for "
+            f"{spoken[0].name}, or name a Moonshine model of that language with --speech-model"
         )
 
 

@@ -30,9 +30,11 @@ Observe = Callable[[RecognizerChanged | SpeechCut], None]
 class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The speech recogniser."""
 
-    #: The speech engine: moonshine, whisper, sherpa, vosk, azure, or MODULE:NAME for one of your own.
-    engine: str = "moonshine"
-    #: Folder of the speech model; absent for moonshine's English one.
+    #: The speech engine: moonshine, whisper, sherpa, vosk, azure, or MODULE:NAME for one of your own; auto:
+    #: moonshine for English, whisper for other languages, and to find what is spoken.
+    engine: str = "auto"
+    #: The speech model: a name of `surtitle models --speech`, or a folder; absent for moonshine's English
+    #: one, and for Whisper base.
     model: str | None = None
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, Meta(ge=0.1, le=MAX_INTERVAL_S)] = 0.5

@@ -36,6 +36,7 @@ NEED_AN_EXTRA = {
     ],
     "sherpa": ["file", "talk.wav", "--to", "de", "--recognizer", "sherpa", "--speech-model", "."],
     "vosk": ["file", "talk.wav", "--to", "de", "--recognizer", "vosk", "--speech-model", "."],
+    "whisper": ["file", "talk.wav", "--from", "pt", "--captions-only"],
     "media": ["file", "talk.mp4", "--to", "de"],
     "train": ["model", "train", "base", "--pairs", "pairs.tsv", "-o", "new.gguf", "--to", "de"],
 }

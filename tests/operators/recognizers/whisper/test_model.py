@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from operators.recognizers.whisper.model import Encoded, WhisperModel, log_mel
 
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
 from operators.errors import InputError
-from operators.recognizers.whisper.model import Encoded, WhisperModel, log_mel
 from tests.near_ties import agree
 from tests.operators.recognizers.speaking import samples
 from tests.operators.recognizers.whisper.model_folder import (

@@ -6,11 +6,6 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-
-from operators.decoding.session import PrefixSession
-from operators.decoding.speech import SpeechMethod, WindowResult, mean_log_probability
-from operators.model_errors import ErrorKind, ModelError
-from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.whisper.model import Encoded, WhisperModel
 from operators.recognizers.whisper.recognizer import (
     WhisperRecognizer,
@@ -18,6 +13,11 @@ from operators.recognizers.whisper.recognizer import (
     decode,
     whisper_recognizer,
 )
+
+from operators.decoding.session import PrefixSession
+from operators.decoding.speech import SpeechMethod, WindowResult, mean_log_probability
+from operators.model_errors import ErrorKind, ModelError
+from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.windowed import Samples, Window
 from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm, samples, silence, windows

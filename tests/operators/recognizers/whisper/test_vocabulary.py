@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from operators.recognizers.whisper.folder import Vocabulary, load_vocabulary
 
 from operators.errors import InputError, UsageError
 from operators.languages import language
-from operators.recognizers.whisper.folder import Vocabulary, load_vocabulary
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
 MARKS = ["<|startoftranscript|>", "<|en|>", "<|de|>", "<|transcribe|>", "<|nospeech|>", "<|notimestamps|>"]

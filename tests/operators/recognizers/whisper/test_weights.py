@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from operators.recognizers.whisper.weights import Weights
 
 from operators.errors import InputError
-from operators.recognizers.whisper.weights import Weights
 from tests.operators.recognizers.whisper.model_folder import model_file
 
 VALUES = np.array([[1.5, -0.25, 3.0], [0.0, 1.0, -8.0]], np.float32)

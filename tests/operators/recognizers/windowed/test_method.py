@@ -18,7 +18,7 @@ from operators.recognizers import windowed
 from operators.recognizers.moonshine import (
     END,
     MoonshineModel,
-    MoonshineRecognizer,
+    MoonshineTranscriber,
     Tokenizer,
     bundled_model,
     load_model,
@@ -77,7 +77,7 @@ def test_a_window_may_end_behind_the_words_of_the_last_hypothesis() -> None:
     assert doubt_of(SpeechMethod(), (1,), 0, pieces) is None
 
 
-class Compared(MoonshineRecognizer):
+class Compared(MoonshineTranscriber):
     """Decodes each window to its end as well."""
 
     def __init__(self, model: MoonshineModel) -> None:
@@ -139,11 +139,11 @@ class Scripted:
 
 def moonshine(
     model: Scripted, spoken: str | None = None, told: list[Event] | None = None, certainty: float = 0.7
-) -> MoonshineRecognizer:
+) -> MoonshineTranscriber:
     tongue = None if spoken is None else language(spoken)
     observe = unobserved if told is None else told.append
     settings = RecognizerSettings(certainty=certainty)
-    recognizer = MoonshineRecognizer(cast(MoonshineModel, model), settings, tongue, observe)
+    recognizer = MoonshineTranscriber(cast(MoonshineModel, model), settings, tongue, observe)
     recognizer.method = SpeechMethod(use_draft=False)
     return recognizer
 

@@ -11,7 +11,7 @@ from flows.settings.loading import load_settings
 from operators.decoding.forward import Logits, Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.speech import SpeechMethod, hear
-from operators.recognizers.moonshine import MoonshineRecognizer
+from operators.recognizers.moonshine import MoonshineTranscriber
 from operators.recognizers.windowed import NameBias
 
 PIECES = [b"<s>", b"</s>", b" The", b" G", b"ug", b"ut", b"uten", b"berg", b"den", b" Paris", b"e", b" Gu"]
@@ -86,6 +86,6 @@ def test_the_recogniser_of_a_run_expects_the_names_of_its_glossary_only(tmp_path
     for given, names in (({"glossary": str(terms)}, [b" Gutenberg"]), ({}, None)):
         settings = load_settings(None, {"translate": {"to": "German", **given}})
         made = RunResources(settings, lambda _event: None).recognizer("talk")
-        assert isinstance(made, MoonshineRecognizer)
+        assert isinstance(made, MoonshineTranscriber)
         assert (made._bias and made._bias._names) == names
         made.close()
