@@ -66,7 +66,7 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
             f"{part.name} recognises one language, and --from names "
             f"{'several' if spoken else 'none'}: name one, or choose --recognizer {others}"
         )
-    named = _named(settings)
+    named = named_model(settings)
     if named is None:
         part.check(settings, spoken, is_live)
     elif wrong := [one for one in spoken if not named.recognises(one)]:
@@ -80,7 +80,7 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
         )
 
 
-def _named(settings: RecognizerSettings) -> SpeechModel | None:
+def named_model(settings: RecognizerSettings) -> SpeechModel | None:
     """The named model of an engine that `chosen` has made sure of; None for a folder."""
     named = None if settings.model is None else speech_models().get(settings.model)
     is_its = named is not None and named.engine == settings.engine.replace(USUAL.engine, "whisper")
@@ -111,7 +111,7 @@ def make_recognizer(
         progress: Called while a model is downloaded.
     """
     settings = chosen(settings, spoken)
-    if (named := _named(settings)) is not None:
+    if (named := named_model(settings)) is not None:
         settings = replace(settings, model=str(named.fetch(progress)))
     made = RECOGNIZERS[settings.engine].make(settings, spoken, observe)
     if words and isinstance(made, TakesWords):

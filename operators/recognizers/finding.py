@@ -12,8 +12,9 @@ from operators.languages import Language, is_language
 
 #: Seconds of voice before which a model guesses, and after which it is decided whatever the lead.
 FIRST_S, LATEST_S = 0.9, 2.0
-#: Nats by which a language has to be ahead of the next one to be decided on before that.
-_CLEAR = 2.0
+#: Nats by which a language has to be ahead of the next one to be decided on before that, and the mean
+#: probability that all expected ones need together.
+_CLEAR, _LIKELY = 2.0, 0.5
 #: Nats that the language of the utterance before is ahead.
 _ADVANTAGE = 1.0
 #: An unexpected language is meant if its mean probability is at least the first, and that of all expected
@@ -48,10 +49,10 @@ class LanguageFinder:
             is_last: Whether it is the last one of the utterance.
         """
         self._windows.append(self._known(probabilities))
-        code, lead, is_expected = self._likeliest()
-        if not is_last and voiced_s < LATEST_S and not (is_expected and lead >= _CLEAR):
+        code, lead, likely = self._likeliest()
+        if not is_last and voiced_s < LATEST_S and not (likely >= _LIKELY and lead >= _CLEAR):
             return None
-        if not is_expected and (other := self._meant(voiced_s)):
+        if likely < _UNLIKELY and (other := self._meant(voiced_s)):
             code = other
         self._windows = []
         # What was not expected is no reason to expect it again.
@@ -67,8 +68,8 @@ class LanguageFinder:
             known[counted] = known.get(counted, 0.0) + probability
         return {code: probability for code, probability in known.items() if is_language(code)}
 
-    def _likeliest(self) -> tuple[str, float, bool]:
-        """The likeliest language that may be spoken, its lead in nats, and whether they are likely at all."""
+    def _likeliest(self) -> tuple[str, float, float]:
+        """The likeliest language that may be spoken, its lead in nats, and the probability of all such."""
         codes = self._expected or self._windows[0]
         scores = {
             code: sum(log(max(one.get(code, 0.0), _LEAST)) for one in self._windows)
@@ -77,8 +78,7 @@ class LanguageFinder:
         }
         first, *others = sorted(scores, key=scores.__getitem__, reverse=True)
         lead = scores[first] - scores[others[0]] if others else _CLEAR
-        likely = sum(self._mean(code) for code in codes)
-        return first, lead, likely >= _UNLIKELY
+        return first, lead, sum(self._mean(code) for code in codes)
 
     def _meant(self, voiced_s: float) -> str:
         """The unexpected language that is clearly meant; empty if none is, or the utterance is too brief."""

@@ -324,10 +324,10 @@ class WhisperTranscriber(DraftingTranscriber):
     def _still_said(self, encoded: States, draft: Sequence[int], bias: float) -> Sequence[int]:
         """The beginning of the last hypothesis that the bias towards it keeps.
 
-        Given the share beta of all probability, a token of probability P is the likeliest one for certain
-        where P (1 - beta) + beta >= (1 - P) (1 - beta).
+        Given the share beta of all probability, a token of probability P is the likeliest one where
+        P (1 - beta) + beta is at least that of the best other one, which is taken to have half of the rest.
         """
-        least = (0.5 - bias) / (1 - bias) if bias < 0.5 else 0.0
+        least = (1 - 3 * bias) / (3 * (1 - bias)) if bias < 1 else 0.0
         found = self._model.probabilities(encoded, self._start, draft)
         kept = sum(1 for _ in takewhile(lambda one: one >= least, found))
         # A short beginning may be what led astray.
