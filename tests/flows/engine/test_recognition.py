@@ -14,7 +14,6 @@ from operators.languages import LANGUAGES, language
 from operators.recognizers.azure import LOCALES, AzureSettings, locale
 from operators.recognizers.moonshine import bundled_model
 from tests.operators.recognizers.azure.server import chunks, running, say
-from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
 KEY = "0123456789abcdef0123456789abcdef"
 
@@ -55,7 +54,11 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
 @pytest.mark.parametrize(
     ("engine", "folder", "sentence"),
     [
-        ("moonshine", None, "the default recogniser knows English only; choose --recognizer .* for French"),
+        (
+            "moonshine",
+            None,
+            "model of moonshine knows English only; choose --recognizer auto for French",
+        ),
         ("moonshine", bundled_model(), "tiny-en: by its name, this model recognises English, and French is"),
         ("vosk", Path("vosk-model-small-cn-0.22"), "this model recognises Chinese, and French is to be"),
         (
@@ -69,8 +72,13 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
             "recognises Portuguese, and French is",
         ),
         ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
-        ("whisper", TINY_EN, "this Whisper model knows English only; name a multilingual one for French"),
-        ("whisper", None, "whisper comes without a model: name the folder of one with --speech-model"),
+        ("whisper", Path("base.en"), "base.en does not recognise French; `surtitle models --speech` lists"),
+        (
+            "auto",
+            Path("tiny.en"),
+            "tiny.en does not recognise French; `surtitle models --speech` lists others",
+        ),
+        ("auto", Path("smal"), "there is no folder and no model 'smal'; did you mean small?"),
     ],
 )
 def test_a_recogniser_of_another_language_is_refused(engine: str, folder: Path | None, sentence: str) -> None:
