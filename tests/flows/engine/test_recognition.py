@@ -63,12 +63,12 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
         ("vosk", Path("vosk-model-small-cn-0.22"), "this model recognises Chinese, and French is to be"),
         (
             "sherpa",
-            Path("sherpa-onnx-streaming-zipformer-de-kroko-2025-08-06"),
+            Path("models/sherpa-onnx-streaming-zipformer-de-kroko-2025-08-06"),
             "recognises German, and French is",
         ),
         (
             "sherpa",
-            Path("Kroko-PT-Community-64-L-Streaming-001.data"),
+            Path("models/Kroko-PT-Community-64-L-Streaming-001.data"),
             "recognises Portuguese, and French is",
         ),
         ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
@@ -107,8 +107,8 @@ def test_a_recogniser_of_one_language_is_not_given_several_or_none() -> None:
         ("moonshine", "tiny-fr"),
         ("moonshine", "mine"),
         ("vosk", "vosk-model-fr-0.22"),
-        ("sherpa", "sherpa-onnx-streaming-zipformer-fr-2023-04-14"),
-        ("sherpa", "streaming-zipformer-en-fr-2025-01-01"),
+        ("sherpa", "models/sherpa-onnx-streaming-zipformer-fr-2023-04-14"),
+        ("sherpa", "models/streaming-zipformer-en-fr-2025-01-01"),
     ],
 )
 def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> None:
