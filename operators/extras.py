@@ -31,6 +31,7 @@ EXTRAS = {
         Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
         Extra("media", "videos, and sound that libsndfile cannot read", ("imageio_ffmpeg",)),
         Extra("train", "training of models", ("peft", "torch", "transformers")),
+        Extra("whisper", "speech in other languages than English", ("faster_whisper", "ctranslate2")),
     )
 }
 

@@ -5,8 +5,7 @@ the size of a file. The models for captions are made of it and files shipped wit
 """
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
@@ -19,9 +18,7 @@ import regex
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
-from connectors.files.atomic import atomic_file
 from connectors.files.contents import sha256_of
-from connectors.files.output import WriteError, unfinished
 from connectors.models.adapter import Adapter, read_adapter
 from connectors.models.catalog import ADAPTER, VOCABULARY
 from connectors.models.gguf import (
@@ -35,12 +32,11 @@ from connectors.models.gguf import (
     select,
     write_gguf,
 )
-from operators.errors import InputError, OutputError
+from connectors.models.joining import cached, joined
+from operators.errors import InputError
 from operators.models.quantize import dequantize, quantize, stored_type
 from operators.notifications import Progress
 from operators.prompts.template import TEMPLATES_KEY, TrainedPrompts, spell_prompts
-
-_BLOCK_BYTES = 4 * 2**20
 
 _TOKENS = "tokenizer.ggml.tokens"
 _LISTS = (_TOKENS, "tokenizer.ggml.scores", "tokenizer.ggml.token_type")
@@ -227,7 +223,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
         adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
         parts = Parts(base, adapter, vocabulary)
         target = cached_path(parts, f"captions-{folder.name}")
-        return _cached(target, _is_complete, write)
+        return cached(target, _is_complete, write)
 
 
 def _is_complete(path: Path) -> bool:
@@ -252,53 +248,11 @@ def base_model_path(progress: Progress) -> Path:
     """The path of the base model, joined if it is not in the cache. Raises `InputError` and `OutputError`."""
     try:
         pieces: list[Path] = base_model.chunk_paths()
-        size = sum(piece.stat().st_size for piece in pieces)
-    except (ImportError, OSError) as error:
+    except ImportError as error:
         raise InputError(
             f"the packages of the base model are incomplete ({error}): install them again"
         ) from error
     sha256: str = base_model.EXPECTED_SHA256
-
-    def write(target: Path) -> None:
-        found = hashlib.sha256()
-        with atomic_file(target) as file:
-            for piece in pieces:
-                with piece.open("rb") as source:
-                    while block := source.read(_BLOCK_BYTES):
-                        found.update(block)
-                        file.write(block)
-                        progress("putting the base model together", file.tell() / size)
-            file.flush()
-            os.fsync(file.fileno())
-            if found.hexdigest() != sha256:
-                raise InputError(
-                    f"the pieces of the base model in {pieces[0].parent.parent.parent} are damaged: "
-                    "install its packages again"
-                )
-
-    # Only a file with the right checksum gets this name, so later its size is sufficient proof.
     whole = Path(base_model.MODEL_NAME)
     target = user_cache_path("surtitle") / f"{whole.stem}-{sha256[:12]}{whole.suffix}"
-    return _cached(target, lambda path: path.exists() and path.stat().st_size == size, write)
-
-
-def _cached(target: Path, is_complete: Callable[[Path], bool], write: Callable[[Path], None]) -> Path:
-    """A file of the cache, which one process at a time writes if it is not complete."""
-    if is_complete(target):
-        return target
-    from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # a lazy export
-
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with WeakFileLock(target.with_name(f".{target.name}.lock")):
-            if not is_complete(target):
-                # What processes left that were killed.
-                for stale in target.parent.glob(unfinished(target).name.replace(f".{os.getpid()}.", ".*.")):
-                    stale.unlink()
-                write(target)
-    except (OSError, WriteError) as error:
-        raise OutputError(
-            f"{target} cannot be stored ({error}): free some space there, or set XDG_CACHE_HOME to another "
-            "folder"
-        ) from error
-    return target
+    return joined(pieces, target, sha256, "the base model", progress)

@@ -152,8 +152,9 @@ class RunResources:
             return make_recognizer(settings, spoken=spoken, observe=observe, words=words)
         with self._loading():
             return make_recognizer(
-                settings, spoken=self._settings.translate.spoken, observe=observe, words=self._expected
-            )
+                settings, spoken=self._settings.translate.spoken, observe=observe, words=self._expected,
+                progress=self._progress,
+            )  # fmt: skip
 
     @cached_property
     def _expected(self) -> Set[str]:

@@ -29,10 +29,14 @@ def models(
     target: Annotated[
         str | None, typer.Option("--to", help="Language of the captions.", show_default="any")
     ] = None,
+    speech: Annotated[bool, typer.Option("--speech", help="List the speech models instead.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List the translation models that have a name, and how fast each would be here."""
     if context.invoked_subcommand is not None:
+        return
+    if speech:
+        _list_speech(source, target, as_json=json)
         return
     if (source is None) != (target is None):
         raise UsageError("models: give both --from and --to, or neither")
@@ -75,9 +79,19 @@ def models(
     console.print("surtitle models get NAME downloads one; --model NAME takes it anywhere.")
 
 
+def _list_speech(source: str | None, target: str | None, *, as_json: bool) -> None:
+    if target is not None:
+        raise UsageError("models --speech: speech models have no --to; leave it out")
+    with loading():
+        from flows.cli.speech import list_speech
+
+    list_speech(source, as_json=as_json)
+
+
 @models_app.command()
 def get(
     name: Annotated[str, typer.Argument(help="A name of `surtitle models`, or hub:OWNER/REPO:FILE.gguf.")],
+    speech: Annotated[bool, typer.Option("--speech", help="A name of `surtitle models --speech`.")] = False,
     source: Annotated[
         str | None,
         typer.Option("--from", help="Language of the speech, for firefox and opus-mt.", show_default="none"),
@@ -105,6 +119,14 @@ def get(
         from flows.settings.loading import load_settings
         from operators.languages import Direction
 
+    if speech:
+        if source is not None or target is not None:
+            raise UsageError(f"models get --speech {name}: leave out --from and --to")
+        with loading():
+            from flows.cli.speech import get_speech
+
+        get_speech(name)
+        return
     if ":" not in name and name not in catalog():
         raise UsageError(f"there is no model {name}; `surtitle models` lists them")
     if (named := catalog().get(name)) is not None and named.comes_with_surtitle:

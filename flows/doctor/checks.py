@@ -184,13 +184,17 @@ def megabytes(engine: "Engine") -> float:
 
 def recognizer(settings: Settings) -> list[Finding]:
     """Raises `SurtitleError` if it cannot be used."""
-    from flows.engine.recognition import check_recognizer, make_recognizer
+    from flows.engine.recognition import check_recognizer, chosen, make_recognizer, named_model
 
-    wanted, spoken = settings.recognize, settings.translate.spoken
-    check_recognizer(wanted, spoken=spoken, is_live=True)
+    spoken = settings.translate.spoken
+    check_recognizer(settings.recognize, spoken=spoken, is_live=True)
+    wanted = chosen(settings.recognize, spoken)
+    if (named := named_model(wanted)) is not None and not named.is_here:
+        remedy = f"surtitle models get --speech {named.name}"
+        return [Finding("warning", f"the speech model {named.name} was not fetched yet", remedy)]
     make_recognizer(wanted, spoken=spoken, observe=unobserved).close()
-    named = ", ".join(one.name for one in spoken) or "whatever language is spoken"
-    return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {named}")]
+    languages = ", ".join(one.name for one in spoken) or "whatever language is spoken"
+    return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {languages}")]
 
 
 # Seconds to listen; until the sound must have come; and until the sound system is given up.

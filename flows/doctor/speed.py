@@ -16,7 +16,7 @@ from operators.decoding.translator import SegmentState
 from operators.events import AudioChunk
 from operators.languages import ENGLISH
 from operators.recognizers.moonshine import bundled_recording
-from operators.recognizers.part import USUAL, unobserved
+from operators.recognizers.part import USUAL, RecognizerSettings, unobserved
 from operators.recognizers.protocol import Hypothesis
 
 #: Seconds of the recording, and of its chunks: those of a microphone.
@@ -29,7 +29,7 @@ _BEHIND_MS = 3000.0
 #: Share of the time from which little is left for everything else on the machine.
 _RESERVE = 0.7
 #: Share of the processor that others use from which the figures are no longer those of this machine.
-_DISTURBED = 0.2
+DISTURBED = 0.2
 
 
 class Speed(NamedTuple):
@@ -63,8 +63,17 @@ def _speech() -> bytes:
     return b"".join(open_audio(bundled_recording()).blocks())[: int(_SPEECH_S * _BYTES_PER_SECOND)]
 
 
-def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:
-    recognizer = make_recognizer(USUAL, spoken=(ENGLISH,), observe=unobserved)
+def measure_recognizer(settings: RecognizerSettings) -> Speed:
+    """Measure a recogniser alone, with a model that is here."""
+    speech = _speech()
+    others = others_s()
+    took_s = _recognize(speech, settings)[1]
+    share = (others_s() - others) / took_s / usable_cores()
+    return Speed(took_s * _BYTES_PER_SECOND / len(speech), others=share)
+
+
+def _recognize(speech: bytes, settings: RecognizerSettings = USUAL) -> tuple[list[Hypothesis], float]:
+    recognizer = make_recognizer(settings, spoken=(ENGLISH,), observe=unobserved)
     found: list[Hypothesis] = []
     size = int(_CHUNK_S * _BYTES_PER_SECOND)
     began = perf_counter()
@@ -124,7 +133,7 @@ def judge(speed: Speed, languages: int = 1) -> list[Finding]:
     if languages > 1:
         sentence += f"; {int((1 - factor) / share) if share else 0} languages at once are possible"
     remedy = f"{'choose a smaller model with --model, or ' if updates else ''}give it more cores"
-    if speed.others >= _DISTURBED:
+    if speed.others >= DISTURBED:
         sentence += f" (while other programs used {speed.others:.0%} of the processor)"
         remedy = "end the other programs, and measure again"
     busy = factor + languages * share

@@ -1,14 +1,53 @@
 """Makes the recogniser that the settings name."""
 
 from collections.abc import Set
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from connectors.models.speech import BASE, SpeechModel, named_speech, speech_models
 from operators.errors import UsageError
 from operators.extras import require_extra
-from operators.recognizers.part import MAX_INTERVAL_S, RECOGNIZERS, Observe, RecognizerSettings, Spoken
-from operators.recognizers.protocol import Recognizer
-from operators.recognizers.windowed import WindowedRecognizer
+from operators.languages import ENGLISH
+from operators.notifications import Progress, silent
+from operators.recognizers.part import (
+    MAX_INTERVAL_S,
+    RECOGNIZERS,
+    USUAL,
+    Observe,
+    RecognizerSettings,
+    Spoken,
+)
+from operators.recognizers.protocol import Recognizer, TakesWords
+
+
+def chosen(settings: RecognizerSettings, spoken: Spoken) -> RecognizerSettings:
+    """The settings with a model and, where one language is spoken, an engine in the place of ``auto``.
+
+    Raises `UsageError` for a model that is neither a name nor a folder.
+
+    Args:
+        spoken: The languages that may be spoken; none for any.
+    """
+    engine, model = settings.engine, settings.model
+    if model is not None and engine in (USUAL.engine, *(one.engine for one in speech_models().values())):
+        named = named_speech(model)
+        if engine == USUAL.engine:
+            engine = _engine_of(Path(model)) if named is None else named.engine
+    elif engine == USUAL.engine and len(spoken) == 1:
+        engine = "moonshine" if spoken == (ENGLISH,) else "whisper"
+    if engine == "whisper" and settings.engine == USUAL.engine and len(spoken) != 1:
+        engine = USUAL.engine
+    if model is None and engine in (USUAL.engine, "whisper"):
+        model = BASE
+    return replace(settings, engine=engine, model=model)
+
+
+def _engine_of(model: Path) -> str:
+    """The engine whose files a folder holds, or of a single file."""
+    files = {"model.bin": "whisper", "tokens.txt": "sherpa", "am": "vosk"}
+    found = (engine for name, engine in files.items() if (model / name).exists())
+    return next(found, "sherpa" if model.suffix == ".data" else "moonshine")
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: bool) -> None:
@@ -18,6 +57,7 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
         spoken: The languages that may be spoken; none for any.
         is_live: Whether sound comes at the pace of speech.
     """
+    settings = chosen(settings, spoken)
     part = RECOGNIZERS[settings.engine]
     require_extra(part.extra, f"the recogniser {part.name}")
     if len(spoken) != 1 and not part.finds_language:
@@ -26,7 +66,25 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
             f"{part.name} recognises one language, and --from names "
             f"{'several' if spoken else 'none'}: name one, or choose --recognizer {others}"
         )
-    part.check(settings, spoken, is_live)
+    named = named_model(settings)
+    if named is None:
+        part.check(settings, spoken, is_live)
+    elif wrong := [one for one in spoken if not named.recognises(one)]:
+        raise UsageError(
+            f"--speech-model: {named.name} does not recognise {wrong[0].name}; "
+            "`surtitle models --speech` lists others"
+        )
+    elif len(spoken) != 1 and len(named.codes) == 1:
+        raise UsageError(
+            f"--speech-model: {named.name} knows one language; choose one without .en, such as {BASE}"
+        )
+
+
+def named_model(settings: RecognizerSettings) -> SpeechModel | None:
+    """The named model of an engine that `chosen` has made sure of; None for a folder."""
+    named = None if settings.model is None else speech_models().get(settings.model)
+    is_its = named is not None and named.engine == settings.engine.replace(USUAL.engine, "whisper")
+    return named if is_its else None
 
 
 def finals_of(settings: RecognizerSettings) -> RecognizerSettings:
@@ -37,7 +95,12 @@ def finals_of(settings: RecognizerSettings) -> RecognizerSettings:
 
 
 def make_recognizer(
-    settings: RecognizerSettings, *, spoken: Spoken, observe: Observe, words: Set[str] = frozenset()
+    settings: RecognizerSettings,
+    *,
+    spoken: Spoken,
+    observe: Observe,
+    words: Set[str] = frozenset(),
+    progress: Progress = silent,
 ) -> Recognizer:
     """A recogniser for one stream.
 
@@ -45,8 +108,12 @@ def make_recognizer(
         spoken: The languages that may be spoken; none for any.
         observe: Called with the recogniser's events, on any thread.
         words: Words that get a bias, if the recogniser supports that.
+        progress: Called while a model is downloaded.
     """
+    settings = chosen(settings, spoken)
+    if (named := named_model(settings)) is not None:
+        settings = replace(settings, model=str(named.fetch(progress)))
     made = RECOGNIZERS[settings.engine].make(settings, spoken, observe)
-    if words and isinstance(made, WindowedRecognizer):
+    if words and isinstance(made, TakesWords):
         made.expect(words)
     return made

@@ -64,7 +64,7 @@ _OF_TEXT = ("data", "lag", "repeat", "paper", "comet", "split", "likelihood", "f
 #: The options that a task has no use for.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "text": ("recognizer", "speech_model"),
-    "drafts": (*_OF_TEXT, "reference", "recognizer"),
+    "drafts": (*_OF_TEXT, "reference", "recognizer", "speech_model"),
     "speech": (*_OF_TEXT, "to", "model"),
 }
 

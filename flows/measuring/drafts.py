@@ -1,31 +1,25 @@
 """Runs ``surtitle bench --task drafts``: ways of drafting with a draft model, without a previous output.
 
-The texts are the finals of a corpus, translated from scratch, or utterances, transcribed from scratch by two
-Whisper models. Each model predicts only once after a prefix (`Memory`), so that all ways use the same
-predictions and give the same output. The tables show figures 6a and 11 to 13 and table II of SpecASR (Wei et
-al. 2025), beside the authors' own figures, which are in ``specasr.toml``.
+The texts are the finals of a corpus, translated from scratch. Each model predicts only once after a prefix
+(`Memory`), so that all ways use the same predictions and give the same output. The tables show figures 6a and
+11 to 13 and table II of SpecASR (Wei et al. 2025), beside the authors' own figures, which are in
+``specasr.toml``.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import fmean
-from time import perf_counter
-from timeit import repeat
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from connectors.files.distinct import check_distinct
 from flows.engine.translation import open_engine
-from flows.measuring.corpus import Clip, load_corpus, read_clips, samples
+from flows.measuring.corpus import load_corpus
 from flows.measuring.plan import BenchJob, Grid
 from flows.measuring.results import (
     Results,
     files_of,
-    of_recordings,
     of_translation,
     publish,
     running,
@@ -45,17 +39,11 @@ from operators.decoding.blockwise import decode
 from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task, output_limit
-from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import retranslate
 from operators.decoding.tree import MAX_NODES
-from operators.errors import InputError, UsageError
-from operators.models.pass_times import measure_costs
+from operators.errors import UsageError
 from operators.prompts.prompt import Prompt
-from operators.recognizers.whisper.model import Encoded, WhisperModel, load_model
-from operators.recognizers.whisper.recognizer import RULES, speech_task
-from operators.recognizers.windowed import Samples, Segmenter, silero
 from operators.research.draft_model import ModelDrafts, Prediction
-from operators.research.respelled import Respelled, Spelling, spelled
 from operators.research.trajectory import (
     Memory,
     RememberedSession,
@@ -68,10 +56,6 @@ from operators.text import cleaned
 
 _KEY = "drafts"
 _LENGTHS, _THRESHOLDS = (8, 16), (0.2, 0.4, 0.6, 0.8)
-# Only whole utterances are decoded, and their ends do not depend on this interval.
-_INTERVAL_S = 10.0
-# How often each utterance's encoder is timed.
-_TURNS = 3
 
 #: The ways to draft, by name.
 Ways = dict[str, Callable[[Task], Drafter]]
@@ -86,22 +70,19 @@ class Drafted(NamedTuple):
 
 
 def bench_drafts(job: BenchJob, settings: Settings, grid: Grid) -> None:
-    """Measure ways of drafting on texts, or on recordings if a speech model is given, and publish the rows.
+    """Measure ways of drafting on texts, and publish the rows.
 
     Args:
         grid: Values of ``draft_length`` for plain speculative decoding, the first one also with two beams,
             and of ``draft_threshold``, below which adaptive drafts stop or branch.
     """
-    translate, folder = settings.translate, settings.recognize.model
+    translate = settings.translate
     if translate.draft_model is None:
         raise UsageError("--task drafts needs a draft model; add --set translate.draft_model=MODEL")
-    models = (Path(translate.draft_model), None if folder is None else Path(folder))
-    check_distinct(job.written, [*job.sources, *models, *files_of(translate)])
+    check_distinct(job.written, [*job.sources, Path(translate.draft_model), *files_of(translate)])
     adaptive = Prediction(length=translate.draft_length, branches=MAX_NODES)
     ways = _ways(grid.get("draft_length", _LENGTHS), grid.get("draft_threshold", _THRESHOLDS), adaptive)
-    drafted, costs, signature = (
-        _on_texts(job, settings, ways) if folder is None else _on_speech(job, settings, Path(folder), ways)
-    )
+    drafted, costs, signature = _on_texts(job, settings, ways)
     signature["drafting"] = f"length:{adaptive.length}|nodes:{adaptive.nodes}"
     costs += map(costs_of_pair, published()["pairs"])
     rows = rows_of(drafted.trajectories, costs)
@@ -137,7 +118,7 @@ _Found = tuple[Drafted, list[Costs], dict[str, Any]]
 
 def _on_texts(job: BenchJob, settings: Settings, ways: Ways) -> _Found:
     if len(job.sources) > 1:
-        raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
+        raise UsageError("one text can be translated at a time; give one file")
     corpus, translate = load_corpus(job.sources[0], lag=None, chosen=job.chosen), settings.translate
     texts = [segment.updates[-1] for segment in corpus.segments if segment.updates[-1].strip()]
     with running() as runner:
@@ -150,7 +131,7 @@ def _on_texts(job: BenchJob, settings: Settings, ways: Ways) -> _Found:
             task = _task(engine.prompt, text)
             with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as second:
                 memories = Memory(session, task.prompt), Memory(second, task.prompt)
-                _compare(_Pair(task, memories[0], task, memories[1]), ways, made)
+                _compare(_Pair(task, *memories), ways, made)
         signature = sign(**of_translation(corpus, engine, translate))
     return made, costs, signature
 
@@ -163,107 +144,21 @@ def _task(prompt: Prompt, text: str) -> Task:
 
 
 class _Pair(NamedTuple):
-    """What the two models of a pair make of one text or utterance: the second one drafts."""
+    """What the two models of a pair make of one text: the second one drafts."""
 
     task: Task
     memory: Memory
-    #: The draft model's own task, memory, and vocabulary if it is another one, after the main model's.
-    draft_task: Task
     draft: Memory
-    vocabularies: tuple[Spelling, Spelling] | None = None
-
-    def drafter(self, way: Callable[[Task], Drafter]) -> Drafter:
-        drafter = way(self.draft_task)
-        if self.vocabularies is None:
-            return drafter
-        model, own = self.vocabularies
-        return Respelled(drafter, own, model)
-
-    def in_own_tokens(self, output: Sequence[int]) -> Sequence[int]:
-        if self.vocabularies is None:
-            return output
-        model, own = self.vocabularies
-        return own.tokenize(spelled(model, output))
 
 
 def _compare(pair: _Pair, ways: Ways, made: Drafted) -> None:
     """Add a text's figures; raises `RuntimeError` if a way does not give greedy decoding's output."""
     greedy, _ = drive(retranslate(pair.task), RememberedSession(pair.memory))
-    made.ranks.extend(ranks(pair.in_own_tokens(greedy.tokens), pair.draft))
+    made.ranks.extend(ranks(greedy.tokens, pair.draft))
     for name, way in ways.items():
-        method = decode(pair.task, pair.drafter(way))
+        method = decode(pair.task, way(pair.task))
         sessions = RememberedSession(pair.memory), RememberedSession(pair.draft)
         decoded, rounds = record(method, pair.task, *sessions, pair.draft.prompt)
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{name} gave {decoded.tokens}, greedy decoding {greedy.tokens}")
         made.trajectories.append(Trajectory(name, len(decoded.tokens), rounds))
-
-
-def _on_speech(job: BenchJob, settings: Settings, folder: Path, ways: Ways) -> _Found:
-    translate = settings.translate
-    draft, threads = Path(translate.draft_model or ""), settings.recognize.usual_threads
-    with running() as runner:
-        runner.doing("loading the models", None)
-        models: list[WhisperModel] = [load_model(str(one.absolute()), threads) for one in (folder, draft)]
-        vocabularies = (models[0].files.vocabulary, models[1].files.vocabulary)
-        encoders = [
-            partial(model.encode, prompt=vocabulary.prompt(translate.spoken[0]))
-            for model, vocabulary in zip(models, vocabularies, strict=True)
-        ]
-        clips, chosen = read_clips(job.sources), job.chosen
-        utterances = list(islice(_utterances(clips), chosen.start, chosen.stop))
-        if not utterances:
-            raise InputError(f"{job.sources[0]}: no speech was found; check it, --limit and --skip")
-        runner.doing("measuring what a pass costs", None)
-        costs = _costs(encoders, utterances)
-        made = Drafted([], [])
-        for audio in runner.each(utterances, "drafting", "utterances"):
-            encoded = [encode(audio) for encode in encoders]
-            tasks = [speech_task(one, (), is_final=True) for one in encoded]
-            first, second = (Memory(PrefixSession(one), one.prompt) for one in encoded)
-            spellings = None if vocabularies[0].spells_like(vocabularies[1]) else vocabularies
-            _compare(_Pair(tasks[0], first, tasks[1], second, spellings), ways, made)
-    signature = of_recordings(
-        folder,
-        clips,
-        threads,
-        draft_model=draft.name,
-        corpus=f"{len(clips)} recordings|utterances:{chosen.start + 1}-{chosen.start + len(utterances)}",
-    )
-    return made, [costs], signature
-
-
-def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
-    for clip in clips:
-        segmenter = Segmenter(silero(), _INTERVAL_S, RULES)
-        for window in [*segmenter.accept(samples(clip)), *segmenter.finish()]:
-            if window.is_final:
-                yield window.samples
-
-
-def _costs(encoders: Sequence[Callable[[Samples], Encoded]], utterances: Sequence[Samples]) -> Costs:
-    """The cost of the two models' passes and of an utterance's encoder on this machine, in milliseconds."""
-    # The minimum of several times, as a mean over all utterances.
-    target_ms, draft_ms = (
-        1000 * fmean(min(repeat(partial(encode, audio), number=1, repeat=_TURNS)) for audio in utterances)
-        for encode in encoders
-    )
-    longest = max(utterances, key=len)
-    target, draft = (measure_costs(_pass_timer(encode(longest))) for encode in encoders)
-    busy = "" if draft.is_steady and target.is_steady else "; the machine was busy"
-    name = f"in milliseconds as measured here, encoders included{busy}"
-    return Costs(name, draft, target, draft_encoder=draft_ms, target_encoder=target_ms)
-
-
-def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
-    """Make a function that times a pass over a number of tokens after the prompt."""
-    encoded.evaluate(encoded.prompt, 0, 1)
-    begin = len(encoded.prompt)
-
-    def seconds(tokens: int) -> float:
-        encoded.cut(begin)
-        began = perf_counter()
-        encoded.evaluate([encoded.prompt[-1]] * tokens, begin, tokens)
-        return perf_counter() - began
-
-    return seconds

@@ -27,9 +27,6 @@ class Costs(NamedTuple):
     name: str
     draft: PassCosts
     target: PassCosts
-    #: Additional cost of each text, however it is drafted: the encoders of speech models.
-    draft_encoder: float = 0.0
-    target_encoder: float = 0.0
     #: The figures that the authors printed for such costs, in a sentence; or whether they are table II's.
     note: str = ""
     is_table: bool = False
@@ -89,9 +86,9 @@ def _ratio(metrics: dict[str, Any], first: dict[str, Any], name: str, per: str) 
 def _times(trajectories: Sequence[Trajectory], costs: Costs) -> dict[str, Any]:
     count = len(trajectories)
     passes = replay(trajectories, costs.draft, costs.target)
-    draft = passes.draft / count + costs.draft_encoder
-    target = passes.target / count + costs.target_encoder
-    alone = autoregressive(trajectories, costs.target) / count + costs.target_encoder
+    draft = passes.draft / count
+    target = passes.target / count
+    alone = autoregressive(trajectories, costs.target) / count
     speedup = alone / max(1e-9, draft + target)
     return {"costs": costs.name, "draft": draft, "target": target, "speedup": speedup}
 

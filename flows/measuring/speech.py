@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from connectors.files.distinct import check_distinct
-from flows.engine.recognition import check_recognizer, make_recognizer
+from flows.engine.recognition import check_recognizer, chosen, make_recognizer
 from flows.measuring.corpus import read_clips, samples
 from flows.measuring.plan import BenchJob, Grid
 from flows.measuring.results import Results, Row, of_recordings, publish, running
@@ -22,6 +22,7 @@ from operators.events import SAMPLE_RATE
 from operators.languages import Language
 from operators.metrics.erasure import erasure
 from operators.metrics.wer import spoken_words, word_error_rate
+from operators.recognizers.drafting import DraftingTranscriber
 from operators.recognizers.moonshine import bundled_model
 from operators.recognizers.part import RECOGNIZERS, USUAL, RecognizerSettings, unobserved
 from operators.recognizers.windowed import Samples, Segmenter, Window, WindowedRecognizer, silero
@@ -59,6 +60,7 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: Language, 
         grid: Values of ``bias`` and ``certainty``.
     """
     windowed = [one.name for one in RECOGNIZERS.values() if one.is_windowed]
+    settings = chosen(settings, (spoken,))
     if settings.engine not in windowed:
         named = " or ".join(windowed)
         raise UsageError(f"--recognizer: {settings.engine!r} cannot be measured; choose {named}")
@@ -75,8 +77,10 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: Language, 
     with running() as runner:
         recognizer = make_recognizer(settings, spoken=(spoken,), observe=unobserved)
         assert isinstance(recognizer, WindowedRecognizer), "it says so"
+        transcriber = recognizer.transcriber
+        assert isinstance(transcriber, DraftingTranscriber), "one language is spoken"
         trials = [
-            _trial(recognizer, samples(clip), methods, certainties, settings.update_interval_s)
+            _trial(transcriber, samples(clip), methods, certainties, settings.update_interval_s)
             for clip in runner.each(clips, "measuring", "recordings")
         ]
     if not any(trial.encoder_s for trial in trials):
@@ -87,7 +91,7 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: Language, 
         clips,
         settings.usual_threads,
         interval_s=settings.update_interval_s,
-        margin=recognizer.margin,
+        margin=transcriber.margin,
         aggregation="wer,ne:pooled|times:mean-over-updates,ways-in-turns",
     )
     publish(Results(signature, rows, tables(rows)), json=job.json, markdown=job.markdown)
@@ -97,7 +101,7 @@ class _MethodRun:
     """One way of decoding, and the state of its open utterance."""
 
     def __init__(
-        self, engine: WindowedRecognizer, method: SpeechMethod, certainties: Sequence[float]
+        self, engine: DraftingTranscriber, method: SpeechMethod, certainties: Sequence[float]
     ) -> None:
         self._engine = engine
         self._method = method
@@ -130,7 +134,7 @@ class _MethodRun:
 
 
 def _trial(
-    engine: WindowedRecognizer,
+    engine: DraftingTranscriber,
     audio: Samples,
     methods: Sequence[SpeechMethod],
     certainties: Sequence[float],

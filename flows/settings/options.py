@@ -74,12 +74,16 @@ FinalsOnly = Annotated[
 Recognizer = Annotated[
     Text,
     typer.Option(
-        help="Speech recogniser: moonshine, whisper, vosk, azure, or MODULE:NAME for your own.",
-        show_default="moonshine",
+        help="Speech recogniser: auto, moonshine, whisper, sherpa, vosk, azure, or MODULE:NAME for your own.",
+        show_default="auto",
     ),
 ]
 SpeechModel = Annotated[
-    Text, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
+    Text,
+    typer.Option(
+        help="Speech model: a name of `surtitle models --speech`, or a folder.",
+        show_default="by the language",
+    ),
 ]
 Device = Annotated[
     Text, typer.Option(help="Microphone: its index, or part of its name.", show_default="the system's")

@@ -221,7 +221,8 @@ def test_a_server_whose_recogniser_cannot_be_loaded_ends_before_anybody_speaks(
 
 
 def test_settings_that_cannot_be_served_are_one_sentence() -> None:
+    rooms = {"from": ["English", "German"], "to": ["French"]}
     with pytest.raises(UsageError, match="moonshine recognises one language; name only that one"):
-        room_registry(load_settings(None, {"rooms": {"from": ["English", "German"], "to": ["French"]}}))
+        room_registry(load_settings(None, {"rooms": rooms, "recognize": {"engine": "moonshine"}}))
     with pytest.raises(UsageError, match="rooms end with their server and cannot be resumed"):
         room_registry(load_settings(None, {"translate": {"to": "German"}, "recovery": {"folder": "run"}}))

@@ -3,13 +3,12 @@
 import json
 from pathlib import Path
 
-from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import surtitle
 
 
 def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: list[str]) -> None:
     settings = tmp_path / "surtitle.toml"
-    settings.write_text(f"[recognize]\nmodel = '{TINY_EN}'\nthreads = 1\n")
+    settings.write_text("[recognize]\nmodel = 'base'\nthreads = 1\n")
     partials = tmp_path / "partials.jsonl"
     options = ("--settings", settings, "--recognizer", "whisper", "--set", f"output.partials={partials}")
     done = surtitle("file", speech, *small, *options)
@@ -19,3 +18,13 @@ def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: li
 
     assert "Ever tried" in text
     assert "No matter." in text
+
+
+def test_of_a_recording_in_one_of_several_languages_it_is_found_which(tmp_path: Path, speech: Path) -> None:
+    partials = tmp_path / "partials.jsonl"
+    options = ("--from", "Portuguese,English", "--captions-only", "--set", f"output.partials={partials}")
+    done = surtitle("file", speech, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = [json.loads(line) for line in partials.read_text().splitlines()]
+    assert {one["spoken"] for one in said} == {"en"}
+    assert "No matter." in " ".join(one["text"] for one in said if one["is_final"])

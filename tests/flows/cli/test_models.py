@@ -39,3 +39,23 @@ def test_what_is_mistyped_is_told_in_one_sentence() -> None:
     assert "does not translate German to Japanese" in surtitle("models", "get", "opus-mt", *pair).stderr
     assert "does not translate German to Japanese" in surtitle("models", "get", "firefox", *pair).stderr
     assert "leave out --from and --to" in surtitle("models", "get", "hy-mt2-1.8b", *pair).stderr
+
+
+def test_speech_models_are_listed_with_what_is_here_and_keeps_up() -> None:
+    done = surtitle("models", "--speech", "--from", "Portuguese", "--json")
+    found = {one["name"]: one for one in json.loads(done.stdout)["models"]}
+    base = found["base"]
+    assert (base["licence"], base["is_here"], base["is_measured"]) == ("MIT", True, True)
+    assert "Portuguese" in base["languages"]
+    assert "base.en" not in found
+    assert found["small"]["pace"] > 2 * base["pace"] > 0
+    table = surtitle("models", "--speech").stdout
+    assert "tiny.en" in table
+    assert "keeps up" in table
+
+
+def test_a_speech_model_is_got_by_its_name() -> None:
+    assert "whisper-base-" in surtitle("models", "get", "--speech", "base").stdout
+    assert "did you mean small?" in surtitle("models", "get", "--speech", "smal").stderr
+    assert "leave out --from" in surtitle("models", "get", "--speech", "base", "--from", "de").stderr
+    assert "have no --to" in surtitle("models", "--speech", "--to", "de").stderr

@@ -131,10 +131,18 @@ def test_a_model_of_the_hub_is_not_fetched() -> None:
     assert (found.verdict, "was not fetched yet" in found.sentence) == ("warning", True)
 
 
-def test_a_spoken_language_that_the_default_recogniser_does_not_know_is_a_problem() -> None:
-    (found,) = examined(translate={"from": "German", "captions_only": True})["recogniser"]
+def test_a_spoken_language_that_the_recogniser_does_not_know_is_a_problem() -> None:
+    german = {"from": "German", "captions_only": True}
+    (found,) = examined(translate=german, recognize={"engine": "moonshine"})["recogniser"]
     assert found.verdict == "problem"
-    assert found.sentence.startswith("the default recogniser knows English only; choose --recognizer whisper")
+    assert found.sentence.startswith("the installed model of moonshine knows English only; choose")
+    (found,) = examined(translate=german)["recogniser"]
+    assert (found.verdict, found.sentence) == ("ok", "whisper can be loaded; it recognises German")
+
+
+def test_a_speech_model_is_not_fetched() -> None:
+    (found,) = examined(translate={"captions_only": True}, recognize={"model": "large-v3"})["recogniser"]
+    assert (found.verdict, found.remedy) == ("warning", "surtitle models get --speech large-v3")
 
 
 spool = SinkPart(

@@ -44,7 +44,7 @@ def test_several_languages_are_a_list_or_have_commas_between(tmp_path: Path, to:
         ),
         ("[input]\nbuffer_s = 3", "there is no input.buffer_s any more; 30 seconds are buffered"),
         ("translate = 3", "translate: Expected `object`, got `int`"),
-        ('[recognize]\nengine = "wisper"', "recognize.engine: there is no 'wisper'; choose from moonshine, "),
+        ('[recognize]\nengine = "wisper"', "recognize.engine: there is no 'wisper'; choose from auto, "),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, text: str, sentence: str) -> None:

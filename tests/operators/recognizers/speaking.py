@@ -1,10 +1,12 @@
 """Recorded speech: as chunks, samples and windows."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from connectors.audio.decoder import open_audio
+from connectors.models.speech import speech_models
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import bundled_model
 from operators.recognizers.windowed import Samples, Segmenter, Window, silero
@@ -40,7 +42,7 @@ def voiced(name: str, seconds: float) -> list[Window]:
     return [*segmenter.accept(samples(name, seconds)), *segmenter.finish()]
 
 
-def windows(audio: Samples, step_s: float = 0.5) -> list[Samples]:
-    """The audio as it grows."""
-    step = round(step_s * 16_000)
-    return [audio[:end] for end in range(step, len(audio), step)] + [audio]
+@cache
+def whisper_base() -> Path:
+    """The folder of the model that the packages bring."""
+    return speech_models()["base"].fetch()

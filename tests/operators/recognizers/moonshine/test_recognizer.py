@@ -20,7 +20,7 @@ from operators.recognizers.moonshine import (
     END,
     EncodedWindow,
     MoonshineModel,
-    MoonshineRecognizer,
+    MoonshineTranscriber,
     Tokenizer,
     bundled_model,
     load_model,
@@ -54,7 +54,7 @@ def model() -> MoonshineModel:
 def decode(
     method: SpeechMethod, encoded: EncodedWindow, draft: tuple[int, ...], window: Window
 ) -> WindowResult:
-    return MoonshineRecognizer(model()).decode(method, encoded, draft, window, 0)
+    return MoonshineTranscriber(model()).decode(method, encoded, draft, window, 0)
 
 
 def test_it_hears_what_is_said_as_segments_in_the_order_of_speech() -> None:
@@ -140,6 +140,8 @@ def test_a_number_of_many_equal_digits_is_heard_to_its_end() -> None:
     class Dictated(ToyCache):
         """Hears fourteen threes."""
 
+        heard = None
+
         def _row(self, prefix: Sequence[int]) -> Logits:
             row: Logits = np.eye(4, dtype=np.float32)[3 if len(prefix) < 15 else END]
             return row
@@ -147,10 +149,10 @@ def test_a_number_of_many_equal_digits_is_heard_to_its_end() -> None:
     class Model:
         tokenizer = Tokenizer([b"", b"<s>", b"</s>", b"3"])
 
-        def encode(self, _samples: Samples) -> ToyCache:
+        def encode(self, _samples: Samples, _earlier: object) -> ToyCache:
             return Dictated(4)
 
-    transcriber = MoonshineRecognizer(cast(MoonshineModel, Model()), RecognizerSettings(certainty=0.0))
+    transcriber = MoonshineTranscriber(cast(MoonshineModel, Model()), RecognizerSettings(certainty=0.0))
     window = Window(0, 0, 5 * SAMPLE_RATE, np.zeros(5 * SAMPLE_RATE, np.float32), is_final=True)
     assert transcriber.transcribe(window) == "3" * 14
 

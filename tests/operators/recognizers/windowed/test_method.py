@@ -14,11 +14,11 @@ from operators.decoding.speech import SpeechMethod, WindowResult, doubt_of, stea
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.notifications import RecognizerChanged, SpeechCut
-from operators.recognizers import windowed
+from operators.recognizers import drafting
 from operators.recognizers.moonshine import (
     END,
     MoonshineModel,
-    MoonshineRecognizer,
+    MoonshineTranscriber,
     Tokenizer,
     bundled_model,
     load_model,
@@ -77,7 +77,7 @@ def test_a_window_may_end_behind_the_words_of_the_last_hypothesis() -> None:
     assert doubt_of(SpeechMethod(), (1,), 0, pieces) is None
 
 
-class Compared(MoonshineRecognizer):
+class Compared(MoonshineTranscriber):
     """Decodes each window to its end as well."""
 
     def __init__(self, model: MoonshineModel) -> None:
@@ -118,6 +118,7 @@ class Scripted:
     """
 
     tokenizer = Tokenizer([f" word{number}".encode() for number in range(300)])
+    heard = None
 
     def __init__(self, token: Callable[[int], int], logit: float = 20.0) -> None:
         self._token, self._logit = token, logit
@@ -138,11 +139,11 @@ class Scripted:
 
 def moonshine(
     model: Scripted, spoken: str | None = None, told: list[Event] | None = None, certainty: float = 0.7
-) -> MoonshineRecognizer:
+) -> MoonshineTranscriber:
     tongue = None if spoken is None else language(spoken)
     observe = unobserved if told is None else told.append
     settings = RecognizerSettings(certainty=certainty)
-    recognizer = MoonshineRecognizer(cast(MoonshineModel, model), settings, tongue, observe)
+    recognizer = MoonshineTranscriber(cast(MoonshineModel, model), settings, tongue, observe)
     recognizer.method = SpeechMethod(use_draft=False)
     return recognizer
 
@@ -184,7 +185,7 @@ def test_what_comes_twice_was_said_once_where_there_was_no_time_for_both(seconds
 def test_a_final_that_the_model_itself_doubts_is_left_out_and_that_is_told(
     tokens: int, probability: float, spoken: str, *, is_shown: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    windowed._has_warned.clear()
+    drafting._has_warned.clear()
     logit = float(np.log(probability / (1 - probability) * 299))
     transcriber = moonshine(Scripted(lambda place: 10 + place if place < tokens else END, logit), spoken)
     assert transcriber.transcribe(window(is_final=False)) is not None, "the next window says more"

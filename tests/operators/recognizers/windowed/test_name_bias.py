@@ -11,8 +11,9 @@ from flows.settings.loading import load_settings
 from operators.decoding.forward import Logits, Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.speech import SpeechMethod, hear
-from operators.recognizers.moonshine import MoonshineRecognizer
-from operators.recognizers.windowed import NameBias
+from operators.recognizers.drafting import NameBias
+from operators.recognizers.moonshine import MoonshineTranscriber
+from operators.recognizers.windowed import WindowedRecognizer
 
 PIECES = [b"<s>", b"</s>", b" The", b" G", b"ug", b"ut", b"uten", b"berg", b"den", b" Paris", b"e", b" Gu"]
 TOKEN = {piece: number for number, piece in enumerate(PIECES)}
@@ -86,6 +87,8 @@ def test_the_recogniser_of_a_run_expects_the_names_of_its_glossary_only(tmp_path
     for given, names in (({"glossary": str(terms)}, [b" Gutenberg"]), ({}, None)):
         settings = load_settings(None, {"translate": {"to": "German", **given}})
         made = RunResources(settings, lambda _event: None).recognizer("talk")
-        assert isinstance(made, MoonshineRecognizer)
-        assert (made._bias and made._bias._names) == names
+        assert isinstance(made, WindowedRecognizer)
+        transcriber = made.transcriber
+        assert isinstance(transcriber, MoonshineTranscriber)
+        assert (transcriber._bias and transcriber._bias._names) == names
         made.close()

@@ -77,9 +77,9 @@ def test_a_breath_after_an_utterance_is_no_utterance() -> None:
 def test_memory_does_not_grow_with_the_stream() -> None:
     segmenter = Segmenter(lambda hop: float(hop.mean()), 0.5)
     for _ in range(30):
-        segmenter.accept(speech((14, 1), (1, 0)))
+        list(segmenter.accept(speech((14, 1), (1, 0))))
         assert len(segmenter._audio) <= 16 * SAMPLE_RATE
-    segmenter.accept(speech((60, 0)))
+    list(segmenter.accept(speech((60, 0))))
     assert len(segmenter._audio) <= SAMPLE_RATE
 
 

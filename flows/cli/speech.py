@@ -1,0 +1,121 @@
+"""``surtitle models --speech``: the named speech models, and which of them keep up on this machine."""
+
+import sys
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from connectors.models.speech import BASE, SpeechModel, speech_models
+from flows.doctor.speed import DISTURBED, Speed, measure_recognizer
+from flows.running.progress import ProgressLine
+from operators.errors import UsageError, nearest, printable
+from operators.extras import missing
+from operators.languages import language
+from operators.recognizers.part import RECOGNIZERS, USUAL
+
+#: Seconds for a second of speech from which captions come in larger steps.
+_KEEPS_UP = 0.8
+_MAX_LANGUAGES = 6
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A model and what is known of it here."""
+
+    name: str
+    engine: str
+    what: str
+    languages: list[str]
+    megabytes: int
+    licence: str
+    commercial: bool
+    is_here: bool
+    #: Seconds that recognising a second of speech takes; None if nothing was measured here.
+    pace: float | None
+    is_measured: bool
+
+
+def list_speech(spoken: str | None, *, as_json: bool) -> None:
+    """Print the models, of one spoken language if it is named."""
+    wanted = None if spoken is None else language(spoken)
+    with ProgressLine(quiet=as_json, captions=False) as line:
+        line.doing("measuring Whisper base", None)
+        speed = _of_base()
+    base_pace = None if speed is None else speed.real_time_factor
+    found = [
+        _listed(one, base_pace)
+        for one in speech_models().values()
+        if wanted is None or one.recognises(wanted)
+    ]
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode({"models": found})) + b"\n")
+        return
+    console = Console(highlight=False)
+    console.print(_table(found))
+    console.print("\ns: for a second of speech, measured here, or ~ estimated from Whisper base by its size")
+    if speed is not None and speed.others >= DISTURBED:
+        console.print(
+            f"Other programs used {speed.others:.0%} of the processor meanwhile; ask again when they end."
+        )
+    console.print("surtitle models get --speech NAME downloads one; --speech-model NAME takes it anywhere.")
+
+
+def get_speech(name: str) -> None:
+    """Download a model into the cache, and print its folder."""
+    named = speech_models().get(name)
+    if named is None:
+        meant = nearest(name, speech_models())
+        raise UsageError(
+            f"there is no speech model {name}; "
+            + ("`surtitle models --speech` lists them" if meant is None else f"did you mean {meant}?")
+        )
+    with ProgressLine(quiet=False, captions=False) as line:
+        folder = named.fetch(line.doing)
+    print(printable(str(folder)))
+
+
+def _of_base() -> Speed | None:
+    base = speech_models()[BASE]
+    extra = RECOGNIZERS[base.engine].extra
+    if not base.is_here or (extra is not None and missing(extra)):
+        return None
+    return measure_recognizer(msgspec.structs.replace(USUAL, engine=base.engine, model=BASE))
+
+
+def _listed(one: SpeechModel, base_pace: float | None) -> Listed:
+    base = speech_models()[BASE]
+    is_known = base_pace is not None and one.engine == base.engine and one.parameters > 0
+    return Listed(
+        name=one.name,
+        engine=one.engine,
+        what=one.what,
+        languages=sorted(language(code).name for code in one.codes),
+        megabytes=one.megabytes,
+        licence=one.licence,
+        commercial=one.commercial,
+        is_here=one.is_here,
+        pace=round((base_pace or 0.0) * one.parameters / base.parameters, 2) if is_known else None,
+        is_measured=is_known and one == base,
+    )
+
+
+def _table(found: list[Listed]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("name", no_wrap=True)
+    for heading in ("what it is", "languages", "licence"):
+        table.add_column(heading)
+    for heading in ("MB", "s", "keeps up", "here"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in found:
+        many = len(one.languages) > _MAX_LANGUAGES
+        table.add_row(
+            one.name,
+            one.what,
+            str(len(one.languages)) if many else ", ".join(one.languages),
+            one.licence + ("" if one.commercial else ", no commercial use"),
+            f"{one.megabytes:,}",
+            "" if one.pace is None else f"{'' if one.is_measured else '~'}{one.pace:.2f}",
+            "" if one.pace is None else ("yes" if one.pace < _KEEPS_UP else "no"),
+            "yes" if one.is_here else "",
+        )
+    return table

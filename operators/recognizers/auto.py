@@ -1,0 +1,24 @@
+"""Of several languages, Whisper finds that of each utterance; English goes to Moonshine, which is faster.
+
+If a single one is spoken, the run takes Moonshine or Whisper itself.
+"""
+
+from operators.extras import EXTRAS
+from operators.languages import ENGLISH
+from operators.recognizers.moonshine import moonshine_transcriber
+from operators.recognizers.part import Observe, RecognizerPart, RecognizerSettings, Spoken
+from operators.recognizers.protocol import Recognizer
+from operators.recognizers.whisper import check_whisper, finding_recognizer, whisper_recognizer
+
+
+def _make(settings: RecognizerSettings, spoken: Spoken, observe: Observe) -> Recognizer:
+    if len(spoken) == 1 or (spoken and ENGLISH not in spoken):
+        return whisper_recognizer(settings, spoken, observe)
+    english = moonshine_transcriber(settings, observe)
+    return finding_recognizer(settings, spoken, observe, {ENGLISH.code: english})
+
+
+part = RecognizerPart(
+    "auto", _make, check=check_whisper, extra=EXTRAS["whisper"], is_windowed=True, is_multilingual=True,
+    finds_language=True,
+)  # fmt: skip

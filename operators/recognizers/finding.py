@@ -1,0 +1,91 @@
+"""Which language an utterance is in, decided once from what a model says of its windows.
+
+The log probabilities of the utterance's windows are added up. Among the expected languages the likeliest
+wins; the language of the utterance before has an advantage, as people change languages less often than
+models do.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import log
+
+from operators.languages import Language, is_language
+
+#: Seconds of voice before which a model guesses, and after which it is decided whatever the lead.
+FIRST_S, LATEST_S = 0.9, 2.0
+#: Nats by which a language has to be ahead of the next one to be decided on before that, and the mean
+#: probability that all expected ones need together.
+_CLEAR, _LIKELY = 2.0, 0.5
+#: Nats that the language of the utterance before is ahead.
+_ADVANTAGE = 1.0
+#: An unexpected language is meant if its mean probability is at least the first, and that of all expected
+#: ones together below the second.
+_MEANT, _UNLIKELY = 0.7, 0.2
+#: A language that is taken for another one, where that one is expected.
+_SAME = {"nn": "no", "no": "nn", "yue": "zh"}
+_LEAST = 1e-6
+
+
+class LanguageFinder:
+    """Decides for one stream.
+
+    Args:
+        expected: The languages that may be spoken; none for any.
+    """
+
+    def __init__(self, expected: Sequence[Language]) -> None:
+        self._expected = {one.base: one.code for one in expected}
+        # That of the utterance before.
+        self._before = ""
+        self._windows: list[Mapping[str, float]] = []
+
+    def hear(self, probabilities: Mapping[str, float], voiced_s: float, *, is_last: bool) -> str | None:
+        """The code of the language, or None until it is decided.
+
+        After a decision, the next window is that of another utterance.
+
+        Args:
+            probabilities: Of each language by its code, for a window of at least `FIRST_S`, or the last.
+            voiced_s: Seconds of voice in the window.
+            is_last: Whether it is the last one of the utterance.
+        """
+        self._windows.append(self._known(probabilities))
+        code, lead, likely = self._likeliest()
+        if not is_last and voiced_s < LATEST_S and not (likely >= _LIKELY and lead >= _CLEAR):
+            return None
+        if likely < _UNLIKELY and (other := self._meant(voiced_s)):
+            code = other
+        self._windows = []
+        # What was not expected is no reason to expect it again.
+        if code in self._expected or not self._expected:
+            self._before = code
+        return self._expected.get(code, code)
+
+    def _known(self, probabilities: Mapping[str, float]) -> dict[str, float]:
+        known: dict[str, float] = {}
+        for code, probability in probabilities.items():
+            same = _SAME.get(code, "")
+            counted = same if same in self._expected and code not in self._expected else code
+            known[counted] = known.get(counted, 0.0) + probability
+        return {code: probability for code, probability in known.items() if is_language(code)}
+
+    def _likeliest(self) -> tuple[str, float, float]:
+        """The likeliest language that may be spoken, its lead in nats, and the probability of all such."""
+        codes = self._expected or self._windows[0]
+        scores = {
+            code: sum(log(max(one.get(code, 0.0), _LEAST)) for one in self._windows)
+            + _ADVANTAGE * (code == self._before)
+            for code in codes
+        }
+        first, *others = sorted(scores, key=scores.__getitem__, reverse=True)
+        lead = scores[first] - scores[others[0]] if others else _CLEAR
+        return first, lead, sum(self._mean(code) for code in codes)
+
+    def _meant(self, voiced_s: float) -> str:
+        """The unexpected language that is clearly meant; empty if none is, or the utterance is too brief."""
+        if voiced_s < FIRST_S:
+            return ""
+        other = max(self._windows[-1], key=self._mean)
+        return other if self._mean(other) >= _MEANT else ""
+
+    def _mean(self, code: str) -> float:
+        return sum(one.get(code, 0.0) for one in self._windows) / len(self._windows)

@@ -1,0 +1,504 @@
+"""Whisper (Radford et al. 2022) in CTranslate2, by faster-whisper: partials lean towards the last hypothesis.
+
+CTranslate2 decodes forced tokens one by one, so a draft saves no time here; it steadies the text. One pass
+judges it, and what stands is the prefix of the next hypothesis. If nobody speaks, or the model is lost,
+Whisper writes common subtitle phrases or repeats itself: its own three signs of that are checked
+(section 4.5).
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence, Set
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from operators.decoding.drive import Cost
+from operators.decoding.speech import SpeechMethod, WindowResult, mean_log_probability
+from operators.errors import InputError, UsageError, is_visible_file, unreadable
+from operators.events import SAMPLE_RATE
+from operators.extras import EXTRAS
+from operators.languages import ENGLISH, Language, language
+from operators.model_errors import ErrorKind, ModelError
+from operators.notifications import RecognizerChanged
+from operators.recognizers.drafting import DraftingTranscriber
+from operators.recognizers.finding import FIRST_S, LanguageFinder
+from operators.recognizers.part import (
+    USUAL,
+    Observe,
+    RecognizerPart,
+    RecognizerSettings,
+    Spoken,
+    check_folder,
+    named_model,
+    unobserved,
+)
+from operators.recognizers.protocol import Recognizer
+from operators.recognizers.windowed import (
+    RULES,
+    Samples,
+    SegmentRules,
+    Transcriber,
+    Window,
+    WindowedRecognizer,
+)
+from operators.text import BYTE_OF_LETTER
+
+#: The model was trained on 30 s; two of these are the silence after the speech. It recognises short
+#: utterances worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this
+#: one 4.3 %.
+WHISPER_RULES = SegmentRules(pause_s=0.448, long_s=15.0, longest_s=28.0)
+#: Whisper's codes where they are others than ours.
+_CODES = {"fil": "tl", "jv": "jw"}
+_OURS = {theirs: ours for ours, theirs in _CODES.items()}
+#: Silence that is encoded with the speech, and the states of more, encoded once, that are appended.
+_PAUSE_S, _APPENDED = 2.0, 250
+_LONGEST_S = 30.0
+#: Encoder states of a second, and samples of one.
+_STATES_PER_S, _STRIDE = 50, 320
+#: Tokens allowed for any transcript, additional ones per second of speech, and the limit of Whisper's own
+#: decoding. Text in a script that Whisper spells byte by byte takes some ten tokens a second.
+_MIN_TOKENS, _TOKENS_PER_S, _MAX_TOKENS = 16, 20.0, 224
+#: Hypotheses that are followed for a final.
+_BEAM = 5
+#: Nobody speaks if the model's probability of that is above the first, and the mean log probability of the
+#: transcript's tokens is below the second.
+_NO_SPEECH, _DOUBTFUL = 0.6, -1.0
+#: A transcript with a higher compression ratio repeats itself, and is decoded again without repeated phrases.
+_COMPRESSION, _PHRASE = 2.4, 4
+#: Tokens of expected names: each update evaluates them anew.
+_EXPECTED = 60
+#: Seconds that hypotheses may lag behind what is heard.
+_LAG_S = 1.0
+
+
+class States(NamedTuple):
+    """A window's encoder states."""
+
+    #: CTranslate2's array, of shape (1, positions, width).
+    states: Any
+    positions: int
+    speech_s: float
+
+    def again(self) -> "States":
+        return self
+
+
+class WhisperModel:
+    """One model, shared by all streams of the process.
+
+    Raises `InputError` if the folder does not contain a Whisper model in CTranslate2's format.
+    """
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        import ctranslate2
+        import faster_whisper
+
+        _check_folder(folder)
+        gpu = ctranslate2.get_cuda_device_count() > 0
+        device, numbers = ("cuda", "default") if gpu else ("cpu", "int8")
+        try:
+            self._whole = faster_whisper.WhisperModel(
+                str(folder), device, compute_type=numbers, cpu_threads=threads, local_files_only=True
+            )
+        except Exception as error:  # the libraries have no exception class of their own
+            why = " ".join(str(error).split())[:200]
+            raise InputError(
+                f"{folder}: the Whisper model cannot be loaded ({why}); fetch it again"
+            ) from error
+        self.folder = folder
+        self._model = self._whole.model
+        self._pieces: dict[int, bytes] = {}
+        self._silence = self._encode_silence()
+
+    @cache  # noqa: B019 - a process keeps its models
+    def tokenizer(self, code: str) -> Any:
+        """The tokens for a language, by our code. Raises `UsageError` if the model does not know it."""
+        from faster_whisper.tokenizer import Tokenizer
+
+        check_language(self.folder, language(code))
+        is_multilingual = bool(self._model.is_multilingual)
+        return Tokenizer(self._whole.hf_tokenizer, is_multilingual, task="transcribe", language=_theirs(code))
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token stands for; empty for a mark."""
+        if token not in self._pieces:
+            spelling = self._whole.hf_tokenizer.id_to_token(token) or ""
+            is_mark = spelling.startswith("<|") and spelling.endswith("|>")
+            known = all(letter in BYTE_OF_LETTER for letter in spelling)
+            self._pieces[token] = (
+                bytes(BYTE_OF_LETTER[letter] for letter in spelling) if known and not is_mark else b""
+            )
+        return self._pieces[token]
+
+    def encode(self, samples: Samples) -> States:
+        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, at most 28 s.
+
+        The model was trained on 30 s and expects them. Encoding all of the silence after the speech would
+        take most of an update's time, so two seconds of it are encoded with the speech, and the states of
+        some more, encoded once, are appended; without them the model finds no end.
+
+        Raises `ModelError` if CTranslate2 fails.
+        """
+        samples = samples[: round((_LONGEST_S - _PAUSE_S) * SAMPLE_RATE)]
+        length = len(samples) + round(_PAUSE_S * SAMPLE_RATE)
+        padded = np.zeros(-(-length // _STRIDE) * _STRIDE, np.float32)
+        padded[: len(samples)] = samples
+        own = self._encode(padded)
+        appended = self._silence[:, own.shape[1] : own.shape[1] + _APPENDED]
+        states = np.ascontiguousarray(np.concatenate((own, appended), axis=1))
+        return States(_stored(states), states.shape[1], len(samples) / SAMPLE_RATE)
+
+    def languages(self, encoded: States) -> Mapping[str, float]:
+        """The probability of each language, by our codes."""
+        (found,) = _run(self._model.detect_language, encoded.states)
+        return {_OURS.get(token[2:-2], token[2:-2]): probability for token, probability in found}
+
+    def generate(self, encoded: States, prompt: Sequence[int], limit: int, **how: Any) -> Any:
+        """Decode behind ``prompt``, which may end with tokens of the transcript; these are in the result."""
+        # The library halves what it is given, and counts the prompt.
+        most = min(2 * _MAX_TOKENS, max(2 * limit, len(prompt) + limit))
+        (result,) = _run(
+            self._model.generate, encoded.states, [[*prompt]],
+            max_length=most, return_scores=True, return_no_speech_prob=True, **how,
+        )  # fmt: skip
+        return result
+
+    def probabilities(self, encoded: States, start: Sequence[int], tokens: Sequence[int]) -> list[float]:
+        """The probability of each token of a transcript, from one pass."""
+        (found,) = _run(self._model.align, encoded.states, [*start], [[*tokens]], 2 * encoded.positions)
+        return [*found.text_token_probs]
+
+    def _encode(self, samples: Samples) -> NDArray[np.float32]:
+        features = self._whole.feature_extractor(samples, padding=0)
+        stored = _stored(np.ascontiguousarray(features[np.newaxis]))
+        return np.asarray(_run(self._model.encode, stored, to_cpu=True))
+
+    def _encode_silence(self) -> NDArray[np.float32]:
+        return self._encode(np.zeros(round(_LONGEST_S * SAMPLE_RATE), np.float32))
+
+
+def _stored(values: NDArray[np.float32]) -> Any:
+    from ctranslate2 import StorageView
+
+    return StorageView.from_array(values)
+
+
+def _run(function: Any, *given: Any, **named: Any) -> Any:
+    try:
+        return function(*given, **named)
+    except RuntimeError as error:
+        why = " ".join(str(error).split())[:200]
+        raise ModelError(ErrorKind.FAILED_PASS, f"the speech model failed: {why}") from error
+
+
+_VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+#: Number of the token that ends a text in the English models; it is GPT-2's.
+_ENGLISH_END = 50256
+
+
+def _check_folder(folder: Path) -> None:
+    found = [name for name in _VOCABULARIES if is_visible_file(folder / name)]
+    needed = ("model.bin", "config.json", "tokenizer.json", *(found or _VOCABULARIES[:1]))
+    check_folder(folder, needed, "a Whisper model in the format of CTranslate2")
+
+
+def check_language(folder: Path, spoken: Language | None) -> None:
+    """Raise `UsageError` if the model of a folder does not know a language, or, for None, has only one."""
+    tokens = _vocabulary(folder)
+    if tokens[_ENGLISH_END : _ENGLISH_END + 1] == ["<|endoftext|>"]:
+        if spoken != ENGLISH:
+            other = "several languages" if spoken is None else spoken.name
+            raise UsageError(
+                f"{folder}: this Whisper model knows English only; name a multilingual one for {other}"
+            )
+    elif spoken is not None and f"<|{_theirs(spoken.code)}|>" not in tokens:
+        raise UsageError(f"{folder}: this Whisper model does not know {spoken.name}; choose another")
+
+
+def _theirs(code: str) -> str:
+    """Whisper's code of a language."""
+    base = code.partition("-")[0]
+    return _CODES.get(base, base)
+
+
+@cache
+def _vocabulary(folder: Path) -> list[str]:
+    json, lines = (folder / name for name in _VOCABULARIES)
+    path = json if json.is_file() else lines
+    try:
+        data = path.read_bytes()
+        # Not splitlines(): tokens contain characters that it treats as line ends.
+        return msgspec.json.decode(data, type=list[str]) if path == json else data.decode().split("\n")
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path}: this is not the vocabulary of a Whisper model; fetch the model again"
+        ) from error
+
+
+@cache
+def load_model(folder: str, threads: int) -> WhisperModel:
+    """The process's model of a folder. Raises `InputError` if the folder does not contain one."""
+    return WhisperModel(Path(folder), threads)
+
+
+class WhisperTranscriber(DraftingTranscriber):
+    """Transcribes one stream. Streams share the model.
+
+    Args:
+        code: That of the spoken language.
+    """
+
+    def __init__(
+        self,
+        model: WhisperModel,
+        code: str,
+        settings: RecognizerSettings = USUAL,
+        observe: Observe = unobserved,
+    ) -> None:
+        super().__init__(settings, observe)
+        self._model = model
+        self._words = ""
+        self._pace = Pace()
+        self.speak(code)
+
+    def speak(self, code: str) -> None:
+        """What follows is in this language. Raises `UsageError` if the model does not know it."""
+        self._code = code
+        self._tokenizer = self._model.tokenizer(code)
+        before = [self._tokenizer.sot_prev, *self._tokenizer.encode(self._words)[:_EXPECTED]]
+        self._start = [*(before if self._words else ()), *self._tokenizer.sot_sequence]
+
+    @property
+    @override
+    def rules(self) -> SegmentRules:
+        return WHISPER_RULES
+
+    @override
+    def expect(self, words: Set[str]) -> None:
+        """The prompt of Whisper is what was said before; names in it are heard more easily."""
+        names = sorted(word for word in words if word[:1].isupper())
+        self._words = f" {' '.join(names)}" if names else ""
+        self.speak(self._code)
+
+    @override
+    def transcribe(self, window: Window) -> str | None:
+        is_behind = self._pace.is_behind(window.end / SAMPLE_RATE)
+        if is_behind and not window.is_final:
+            if self._pace.is_news:
+                self._observe(
+                    RecognizerChanged(
+                        "recognising takes longer here than speaking, so captions come in larger steps: "
+                        "choose a smaller model with --speech-model, or give it more cores"
+                    )
+                )
+            return self._shown
+        return super().transcribe(window)
+
+    @override
+    def encode(self, samples: Samples) -> States:
+        return self._model.encode(samples)
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: States, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> WindowResult:
+        kept: Sequence[int] = ()
+        if method.use_draft and draft and not window.is_final:
+            kept = self._still_said(encoded, draft, method.bias)
+        how = {"beam_size": _BEAM} if window.is_final else {"beam_size": 1, "return_logits_vocab": True}
+        heard = self._heard(encoded, kept, is_final=window.is_final, **how)
+        if heard.is_credible:
+            return heard
+        # In case the draft caused it, or once more without what repeats itself.
+        return self._heard(encoded, (), is_final=window.is_final, no_repeat_ngram_size=_PHRASE, **how)
+
+    def _still_said(self, encoded: States, draft: Sequence[int], bias: float) -> Sequence[int]:
+        """The beginning of the last hypothesis that the bias towards it keeps.
+
+        Given the share beta of all probability, a token of probability P is the likeliest one where
+        P (1 - beta) + beta is at least that of the best other one, which is taken to have half of the rest.
+        """
+        least = (1 - 3 * bias) / (3 * (1 - bias)) if bias < 1 else 0.0
+        found = self._model.probabilities(encoded, self._start, draft)
+        kept = sum(1 for _ in takewhile(lambda one: one >= least, found))
+        # A short beginning may be what led astray.
+        return draft[:kept] if 2 * kept >= len(draft) else ()
+
+    def _heard(self, encoded: States, kept: Sequence[int], *, is_final: bool, **how: Any) -> WindowResult:
+        limit = min(_MAX_TOKENS, _MIN_TOKENS + round(_TOKENS_PER_S * encoded.speech_s))
+        prompt = [*self._start, self._tokenizer.no_timestamps]
+        began = perf_counter()
+        # The library takes what is kept for the prompt, behind which no transcript may end at once.
+        result = self._model.generate(encoded, [*prompt, *kept], limit, suppress_blank=not kept, **how)
+        took_s = perf_counter() - began
+        tokens = tuple(result.sequences_ids[0])
+        rows = result.logits[0] if result.logits else ()
+
+        def probability(place: int) -> float:
+            return _softmax(np.asarray(rows[place]), tokens[place])
+
+        is_speech = result.no_speech_prob <= _NO_SPEECH or (
+            result.scores[0] >= _DOUBTFUL
+            if is_final
+            else mean_log_probability([*map(probability, range(len(tokens)))]) >= _DOUBTFUL
+        )
+        repeats = compression(self.text(tokens)) > _COMPRESSION
+        return WindowResult(
+            tokens,
+            probability,
+            Cost(passes=len(tokens) + 1, evaluated=len(prompt) + len(tokens), model_s=took_s),
+            is_whole=True,
+            is_cut=len(tokens) >= limit,
+            is_credible=not repeats and (is_final or is_speech),
+            is_doubtful=not is_speech,
+        )
+
+    @override
+    def piece(self, token: int) -> bytes:
+        return self._model.piece(token)
+
+    @override
+    def text(self, tokens: Sequence[int]) -> str:
+        # The replacement character stands for a character whose last bytes are in later tokens.
+        return b"".join(map(self.piece, tokens)).decode("utf-8", "replace").rstrip("\ufffd").strip()
+
+
+def compression(text: str) -> float:
+    """The compression ratio of a text; short texts do not compress."""
+    data = text.encode()
+    return len(data) / len(zlib.compress(data))
+
+
+def _softmax(row: NDArray[np.float32], token: int) -> float:
+    top = row.max()
+    return float(np.exp(row[token] - top) / np.exp(row - top).sum())
+
+
+class Pace:
+    """Whether a stream's hypotheses lag behind it: its sound passes more slowly than time does."""
+
+    def __init__(self) -> None:
+        #: The smallest distance of the clock to the sound so far.
+        self._least = np.inf
+        self._last_s = 0.0
+        self._told = False
+
+    def is_behind(self, heard_s: float, now_s: float | None = None) -> bool:
+        """Tell how much was heard.
+
+        Args:
+            heard_s: Seconds of sound; fewer than before of a sound that begins anew.
+            now_s: Seconds of any clock; by default the process's.
+        """
+        distance = (monotonic() if now_s is None else now_s) - heard_s
+        self._least = distance if heard_s < self._last_s else min(self._least, distance)
+        self._last_s = heard_s
+        return distance - self._least > _LAG_S
+
+    @property
+    def is_news(self) -> bool:
+        """True once."""
+        told, self._told = self._told, True
+        return not told
+
+
+class FindingTranscriber(Transcriber):
+    """Finds the language of each utterance, and lets another one transcribe it.
+
+    Args:
+        model: Finds the languages.
+        usual: Transcribes them.
+        expected: The languages that may be spoken; none for any.
+        own: Transcribers of some languages, by code.
+    """
+
+    def __init__(
+        self, model: WhisperModel, usual: WhisperTranscriber, expected: Spoken, own: Mapping[str, Transcriber]
+    ) -> None:
+        self._model = model
+        self._usual = usual
+        self._own = own
+        self._finder = LanguageFinder(expected)
+        # The utterance whose language is known, and who transcribes it.
+        self._segment = -1
+        self._chosen: Transcriber | None = None
+
+    @property
+    @override
+    def rules(self) -> SegmentRules:
+        return RULES if self._chosen is None else self._chosen.rules
+
+    @override
+    def expect(self, words: Set[str]) -> None:
+        for one in (self._usual, *self._own.values()):
+            one.expect(words)
+
+    @override
+    def transcribe(self, window: Window) -> str | None:
+        if window.segment != self._segment:
+            self._segment, self._chosen, self.language = window.segment, None, ""
+        if self._chosen is None:
+            voiced_s = len(window.samples) / SAMPLE_RATE - RULES.before_s
+            if voiced_s < FIRST_S and not window.is_final:
+                return ""
+            found = self._model.languages(self._model.encode(window.samples))
+            code = self._finder.hear(found, voiced_s, is_last=window.is_final)
+            if code is None:
+                return ""
+            self.language = code
+            self._chosen = self._own.get(code) or self._usual
+            if self._chosen is self._usual:
+                self._usual.speak(code)
+        text = self._chosen.transcribe(window)
+        if window.is_final:
+            self._segment, self._chosen = -1, None
+        return text
+
+
+def finding_recognizer(
+    settings: RecognizerSettings, spoken: Spoken, observe: Observe, own: Mapping[str, Transcriber]
+) -> WindowedRecognizer:
+    """A recogniser of one stream that finds which of some languages is spoken, or which of all."""
+    model = load_model(str(named_model(settings).absolute()), settings.usual_threads)
+    usual = WhisperTranscriber(model, (spoken or (ENGLISH,))[0].base, settings, observe)
+    return WindowedRecognizer(FindingTranscriber(model, usual, spoken, own), settings, observe)
+
+
+def whisper_recognizer(
+    settings: RecognizerSettings, spoken: Spoken = (ENGLISH,), observe: Observe = unobserved
+) -> Recognizer:
+    """A recogniser of one stream; its model's folder is in CTranslate2's format.
+
+    Raises:
+        UsageError: if the model does not know the language, or the extra is not installed.
+        InputError: if the folder is not such a model.
+    """
+    if len(spoken) != 1:
+        return finding_recognizer(settings, spoken, observe, {})
+    model = load_model(str(named_model(settings).absolute()), settings.usual_threads)
+    return WindowedRecognizer(WhisperTranscriber(model, spoken[0].base, settings, observe), settings, observe)
+
+
+def check_whisper(settings: RecognizerSettings, spoken: Spoken, _is_live: bool) -> None:
+    """Raise `InputError` for a folder that holds no such model, `UsageError` for a language it lacks."""
+    folder = named_model(settings)
+    _check_folder(folder)
+    for one in spoken or (None,):
+        check_language(folder, one)
+    if len(spoken) > 1:
+        check_language(folder, None)
+
+
+part = RecognizerPart(
+    "whisper", whisper_recognizer, check=check_whisper, extra=EXTRAS["whisper"], is_windowed=True,
+    is_multilingual=True, finds_language=True,
+)  # fmt: skip
