@@ -119,7 +119,7 @@ COMPILE := .venv/bin/uv --no-config pip compile --universal --python-version 3.1
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
 lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrade takes newer versions
-	$(COMPILE) $(UPGRADE) pyproject.toml --extra azure --extra bench --extra kafka --extra llm --extra media --extra vosk --extra whisper \
+	$(COMPILE) $(UPGRADE) pyproject.toml --extra azure --extra bench --extra kafka --extra llm --extra media --extra sherpa --extra vosk --extra whisper \
 		--group setup --group build --group dev --output-file requirements.lock
 	$(COMPILE) $(UPGRADE) --group scorers --no-deps --output-file scorers.lock
 	$(COMPILE) $(UPGRADE) --group docs --output-file docs.lock

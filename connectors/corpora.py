@@ -87,7 +87,7 @@ def read_corpus(name: str, direction: Direction) -> list[Utterance]:
 def _flores(folder: Path, direction: Direction) -> list[Utterance]:
     def find(language: Language) -> Path | None:
         text = f"devtest/{_CODES.get(language.code, language.three)}.devtest"
-        found = folder.glob(f"flores101.devtest.*.{language.code}")
+        found = folder.glob(f"flores101.devtest.*.{language.general.code}")
         return _first([*sorted(found), folder / "flores101_dataset" / text, folder / text])
 
     official = folder / "flores101_dataset", folder / "devtest"
@@ -106,7 +106,7 @@ def _acl(folder: Path, part: str, direction: Direction) -> list[Utterance]:
         _fetch(_ACL, folder)
 
     def find(language: Language) -> Path | None:
-        return _first([one / f"ACL.6060.{part}.en-xx.{language.code}.txt" for one in places])
+        return _first([one / f"ACL.6060.{part}.en-xx.{language.general.code}.txt" for one in places])
 
     source, target = (_both(f"acl6060 ({part})", folder, language, find(language)) for language in direction)
     found = [Utterance(*pair) for pair in _aligned(source, target)]
@@ -140,7 +140,7 @@ class _Segment(msgspec.Struct):
 
 
 def _from_json(path: Path, direction: Direction) -> list[Utterance]:
-    source, target = (language.code for language in direction)
+    source, target = (language.general.code for language in direction)
     made = []
     for number, line in enumerate(read_lines(path), start=1):
         try:

@@ -12,16 +12,45 @@ from operators.errors import UsageError, nearest
 from operators.extras import EXTRAS, missing
 
 #: Marks at the end of a sentence, in all scripts.
-SENTENCE_MARKS = ".!?…。！？．؟۔।॥။།።։"
+SENTENCE_MARKS = ".!?…。！？．؟۔।॥။།។։"
+
+
+class Script(NamedTuple):
+    """What is the same in all languages of a script."""
+
+    #: The name of sacrebleu's tokenizer, of those that need no download.
+    tokenizer: str = "13a"
+    #: Whether spaces part words.
+    is_spaced: bool = True
+    #: What is between two sentences.
+    joint: str = " "
+    is_rtl: bool = False
+    #: Whether a mark ends a sentence.
+    has_marks: bool = True
+    #: Columns of a caption line, of which a wide character takes two.
+    columns: int = 42
+    #: Columns that viewers read in a second: 17 characters, but 12 in Korean, 9 in Chinese and 4 in Japanese
+    #: (Netflix, Timed Text Style Guides).
+    reading_speed: int = 17
+
+
+_PLAIN, _KANA = Script(), Script("ja-mecab", False, "", columns=30, reading_speed=8)
+#: Those that are not like Latin.
+SCRIPTS = {
+    "Han": Script("zh", False, "", columns=30, reading_speed=18),
+    "Hiragana": _KANA,
+    "Katakana": _KANA,
+    "Hangul": Script("char", columns=32, reading_speed=24),
+    "Thai": Script("char", False, has_marks=False),
+    "Lao": Script("char", False, has_marks=False),
+    "Khmer": Script("char", False),
+    "Myanmar": Script("char", False),
+    "Tibetan": Script("char", False),
+    "Arabic": Script(is_rtl=True),
+    "Hebrew": Script(is_rtl=True),
+}
 #: A regular expression's class of the letters of scripts that put no space between words.
-UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_UNSPACED = {"Han", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"}
-_RIGHT_TO_LEFT = {"Arabic", "Hebrew"}
-#: sacrebleu's tokenizers that need no download, by a language's first script; the others have ``13a``.
-_TOKENIZERS = {
-    "Han": "zh", "Hangul": "char", "Thai": "char", "Lao": "char", "Khmer": "char", "Myanmar": "char",
-    "Tibetan": "char",
-}  # fmt: skip
+UNSPACED = "".join(rf"\p{{{name}}}" for name, one in SCRIPTS.items() if not one.is_spaced)
 
 # ISO 639-2 codes of languages that have one of two letters: the terminological one and, where it is another,
 # the bibliographic one. The codes of other languages have three letters themselves.
@@ -43,7 +72,8 @@ class Language(NamedTuple):
 
     #: English name, as prompts and the command line spell it.
     name: str
-    #: ISO 639 code, of two letters where it has one; ``zh-Hant`` for Chinese in the traditional script.
+    #: ISO 639 code, of two letters where it has one; ``zh-Hant`` for Chinese in the traditional script, and
+    #: ``pt-BR`` for the Portuguese of Brazil.
     code: str
     #: Unicode scripts that it is written in, the most common one first.
     scripts: tuple[str, ...] = ("Latin",)
@@ -55,38 +85,30 @@ class Language(NamedTuple):
     others: tuple[str, ...] = ()
 
     @property
+    def script(self) -> Script:
+        """What its script decides; kana tells Japanese from Chinese."""
+        return SCRIPTS.get("Katakana" if "Katakana" in self.scripts else self.scripts[0], _PLAIN)
+
+    @property
     def tokenizer(self) -> str:
         """The name of sacrebleu's tokenizer for it, of those that are installed."""
-        if "Katakana" in self.scripts:
-            return "char" if missing(EXTRAS["bench"]) else "ja-mecab"
-        return _TOKENIZERS.get(self.scripts[0], "13a")
+        given = self.script.tokenizer
+        return "char" if given == "ja-mecab" and missing(EXTRAS["bench"]) else given
 
     @property
-    def columns(self) -> int:
-        """Columns of a caption line; a wide character takes two."""
-        return 30 if self.scripts[0] == "Han" else 42
-
-    @property
-    def is_spaced(self) -> bool:
-        return self.scripts[0] not in _UNSPACED
-
-    @property
-    def joint(self) -> str:
-        return "" if self.scripts[0] == "Han" else " "
+    def general(self) -> "Language":
+        """The language without a region, by which most models know it: Portuguese for that of Brazil."""
+        return _BY_NAME[self.base] if _OF_REGION.fullmatch(self.code) else self
 
     @property
     def base(self) -> str:
-        """Its code without a script: speech has none."""
+        """Its code without a script or region: speech has no script, and recognisers know no region."""
         return self.code.partition("-")[0]
 
     @property
     def three(self) -> str:
         """Its code in sound and video files (ISO 639-2, terminological)."""
         return _THREE.get(self.base, [self.base])[0]
-
-    @property
-    def is_rtl(self) -> bool:
-        return self.scripts[0] in _RIGHT_TO_LEFT
 
 
 def _read() -> list[Language]:
@@ -100,8 +122,10 @@ def _read() -> list[Language]:
 
 #: All languages, by their English names.
 LANGUAGES = _read()
-# ``de-DE`` and ``zh_Hans_CN`` are German and Chinese: what follows the code is a script or a region.
+# ``de-DE`` and ``zh_Hans_CN`` are German and Chinese: what follows the code is a script or a region. Regions
+# that are languages of the table, such as ``pt-BR``, are looked up before.
 _REGION = re.compile(r"([a-z]{2,3})[-_][a-z0-9_-]+", re.ASCII)
+_OF_REGION = re.compile(r"[a-z]+-[A-Z]{2}", re.ASCII)
 _TRADITIONAL = re.compile(r"zh[-_](?:hant|tw|hk|mo)\b.*", re.ASCII)
 _BY_NAME = {
     name.casefold(): known
@@ -114,14 +138,14 @@ _BY_THREE = {three: _BY_NAME[two] for two, codes in _THREE.items() if two in _BY
 
 
 def language(name: str) -> Language:
-    """Find a language by its English name, its own name or its code (``de``, ``deu``, ``de-AT``).
+    """Find a language by its English name, its own name or its code (``de``, ``deu``, ``de-AT``, ``pt-BR``).
 
     Raises `UsageError` for an unknown language.
     """
     wanted = name.strip().casefold()
     tag = _REGION.fullmatch(wanted)
     code = "zh-hant" if _TRADITIONAL.fullmatch(wanted) else tag[1] if tag else wanted
-    found = _BY_NAME.get(code) or _BY_THREE.get(code)
+    found = _BY_NAME.get(wanted.replace("_", "-")) or _BY_NAME.get(code) or _BY_THREE.get(code)
     if found is not None:
         return found
     meant = nearest(wanted, _BY_NAME)
@@ -156,7 +180,13 @@ class Direction(NamedTuple):
 
     @property
     def translates(self) -> bool:
-        return self.source != self.target
+        """Whether there is something to translate; not from the Portuguese of one region to another's."""
+        return self.source.general != self.target.general
+
+    @property
+    def general(self) -> "Direction":
+        """The direction by which models know it, without regions."""
+        return Direction(self.source.general, self.target.general)
 
     @property
     def code(self) -> str:

@@ -8,7 +8,10 @@ from operators.languages import Language, is_language, language
 
 
 def system_language() -> Language | None:
-    """The language of the locale; None if it names none that is known, as C and POSIX do."""
+    """The language of the locale; None if it names none that is known, as C and POSIX do.
+
+    It has no region: the usual models know none, and whoever wants one names it.
+    """
     # Their order is that of POSIX.
     given = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), None)
     if given is None and sys.platform in ("win32", "darwin"):
@@ -16,4 +19,4 @@ def system_language() -> Language | None:
     # pt_BR.UTF-8, sr_RS@latin; Windows also has German_Germany.
     tag = (given or "").partition(".")[0].partition("@")[0]
     known = next(filter(is_language, (tag, tag.partition("_")[0])), None)
-    return None if known is None else language(known)
+    return None if known is None else language(known).general

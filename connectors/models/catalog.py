@@ -82,9 +82,9 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         if self.name == OPUS_MT:
             return opus_repository(direction) is not None
         if self.template == "few-shot":
-            names = direction.source.name, direction.target.name
+            names = direction.general.source.name, direction.general.target.name
             return any((one.source_language, one.language) == names for one in few_shot_templates())
-        return {direction.source.code, direction.target.code} <= set(self.languages.split())
+        return {one.general.code for one in direction} <= set(self.languages.split())
 
 
 class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,7 +119,7 @@ def captions_folder() -> Traversable:
 
 
 def has_captions(direction: Direction) -> bool:
-    return (captions_folder() / direction.code / ADAPTER).is_file()
+    return (captions_folder() / direction.general.code / ADAPTER).is_file()
 
 
 def captions_directions() -> list[Direction]:
@@ -131,7 +131,7 @@ def captions_directions() -> list[Direction]:
 def captions_files(direction: Direction | None) -> Traversable:
     """The folder of the captions model of this direction. Raises `UsageError` or `InputError`."""
     if direction is not None and has_captions(direction):
-        return captions_folder() / direction.code
+        return captions_folder() / direction.general.code
     known = ", ".join(map(str, captions_directions()))
     if not known:
         raise InputError("the captions models are not part of this installation; choose --model base")

@@ -70,7 +70,7 @@ def firefox_languages() -> list[str]:
 
 
 def has_firefox(direction: Direction) -> bool:
-    source, target = direction.source.code, direction.target.code
+    source, target = (one.general.code for one in direction)
     return (target == "en" and source in _SOURCES) or (source == "en" and target in _TARGETS)
 
 
@@ -91,13 +91,13 @@ def _cache() -> Path:
 
 
 def _here(direction: Direction) -> Path | None:
-    found = sorted(_cache().glob(f"{direction.code}.*"), key=lambda one: one.stat().st_mtime)
+    found = sorted(_cache().glob(f"{direction.general.code}.*"), key=lambda one: one.stat().st_mtime)
     return found[-1] if found else packaged_firefox(direction)
 
 
 def packaged_firefox(direction: Direction) -> Path | None:
     """The folder in the package, of which no code is run; None if it has no such model, or is not here."""
-    package, pair = find_spec(_PACKAGE), f"{direction.source.code}{direction.target.code}"
+    package, pair = find_spec(_PACKAGE), "".join(one.general.code for one in direction)
     for place in (package and package.submodule_search_locations) or ():
         for model in Path(place).glob(f"resources/models/{pair}-*/model.{pair}.*.bin"):
             return model.parent
@@ -159,7 +159,7 @@ class _Registry(msgspec.Struct, rename="camel"):
 
 def _choose(registry: _Registry, direction: Direction) -> _Entry:
     """The released model of the first architecture; of several, the registry names the newest first."""
-    source, target = (_CODES.get(one.code, (one.code,)) for one in direction)
+    source, target = (_CODES.get(one.code, (one.code,)) for one in direction.general)
     pairs = [registry.models.get(f"{one}-{two}") for one in source for two in target]
     entries = [one for raw in pairs if raw for one in msgspec.json.decode(raw, type=list[_Entry])]
     for architecture in _ARCHITECTURES:
@@ -182,7 +182,7 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
     model = entry.files["model"]
     if not _SHA256.fullmatch(model.uncompressed_hash or ""):
         raise ServerError("has no checksum of it")
-    name = f"{direction.code}.{entry.architecture}.{str(model.uncompressed_hash)[:8]}"
+    name = f"{direction.general.code}.{entry.architecture}.{str(model.uncompressed_hash)[:8]}"
     folder, partial = _cache() / name, _cache() / "partial" / name
     partial.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(partial.with_name(f"{name}.lock")):  # another run may want the same one

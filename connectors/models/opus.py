@@ -59,15 +59,19 @@ def opus_languages() -> list[str]:
     return sorted({code for pair in _models() for code in pair})
 
 
+def _pair(direction: Direction) -> tuple[str, str]:
+    return direction.source.general.code, direction.target.general.code
+
+
 def opus_repository(direction: Direction) -> str | None:
     """``OWNER/REPO`` of the model for a direction; None if there is none."""
-    name = _models().get((direction.source.code, direction.target.code))
+    name = _models().get(_pair(direction))
     return name and f"{_OWNER}/{OPUS_MT}-{name}"
 
 
 def is_opus_here(direction: Direction | None) -> bool:
     """Whether the cache has the model for a direction; for None, whether it has any."""
-    pairs = _models().keys() if direction is None else [(direction.source.code, direction.target.code)]
+    pairs = _models().keys() if direction is None else [_pair(direction)]
     wanted = {_models()[one] for one in pairs if one in _models()}
     return any(fetched_folder(f"{_OWNER}/{OPUS_MT}-{name}", _FILES, _OPTIONAL) is not None for name in wanted)
 

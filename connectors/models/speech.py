@@ -67,10 +67,14 @@ class SpeechModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         return self.name == BASE and all(map(find_spec, _PACKAGES))
 
     def fetch(self, progress: Progress = silent) -> Path:
-        """Its folder, fetched if it is not here. Raises `InputError` and `OutputError` as `fetch_folder`."""
+        """Its folder, or its file if it is one, fetched if it is not here.
+
+        Raises `InputError` and `OutputError` as `fetch_folder`.
+        """
         if self._is_installed:
             return _installed(progress)
-        return fetch_folder(self.repository, *self._wanted, progress)
+        folder = fetch_folder(self.repository, *self._wanted, progress)
+        return folder / self.files[0] if len(self.files) == 1 else folder
 
 
 class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -185,7 +185,10 @@ def _offered(wanted: str | None, offered: tuple[Language, ...], how: str) -> lis
     found = []
     for name in wanted.split(","):
         # Not the sentence of `language`, which lists more languages than are offered here.
-        if not is_language(name) or (one := language(name)) not in offered:
+        # A browser may ask for pt-BR where Portuguese is offered.
+        asked = (language(name), language(name).general) if is_language(name) else ()
+        one = next((one for one in asked if one in offered), None)
+        if one is None:
             choices = ", ".join(one.name for one in offered)
             raise UsageError(f"{name!r} cannot be {how} here; choose from {choices}")
         found.append(one)

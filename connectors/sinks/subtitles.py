@@ -57,10 +57,10 @@ class SubtitleSink(FileSink[Cue]):
         >>> from pathlib import Path
         >>> from connectors import JsonlSource, SubtitleSink
         >>> from operators import Caption, subtitle
-        >>> from operators.subtitles.writer import Columns
+        >>> from operators.subtitles.writer import Scripts
         >>> flow = Dataflow("example")
         >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
-        >>> cues = subtitle("subtitle", captions, "target", Columns())
+        >>> cues = subtitle("subtitle", captions, "target", Scripts())
         >>> op.output("out", cues, SubtitleSink(Path("talk.vtt"), "vtt"))
         >>> run_main(flow)
         >>> Path("talk.vtt").read_text()[:6]

@@ -39,12 +39,14 @@ def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     spoken, written = (list(dict.fromkeys(each)) for each in zip(*directions, strict=True))
     # What was said can be read as it was, too, unless it is in several languages.
     published = dict.fromkeys([*written, *(spoken if len(spoken) == 1 else [])])
-    choices = [Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.is_rtl]) for one in published]
+    choices = [
+        Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.script.is_rtl]) for one in published
+    ]
     return [
         Languages(
             source=spoken[0].code if len(spoken) == 1 else "",
             target=target.code,
-            target_dir=_DIRS[target.is_rtl],
+            target_dir=_DIRS[target.script.is_rtl],
             choices=choices if len(written) > 1 else msgspec.UNSET,
         )
         for target in written

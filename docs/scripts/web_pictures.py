@@ -1,15 +1,17 @@
-"""Draws docs/web-page.png, web-overlay.png, web-control.png and web-speak.png: real runs in a real browser.
+"""Draws docs/web-page.png, web-overlay.png, web-control.png, web-speak.png and web-meeting.png.
 
-PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py RECORDING
+PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py RECORDING MEETING
 
-The default models caption the recording: played at its own pace for three of them, and as what the microphone
-of a speaker hears for the last.
+They are real runs in a real browser. The default models caption the recording: played at its own pace for
+three of them, and as what the microphone of a speaker hears for the fourth. The meeting is in English and
+Portuguese, and two readers follow it.
 """
 
 import os
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +26,8 @@ PORT = 8765
 ADDRESS = f"http://127.0.0.1:{PORT}"
 #: Sentences that are finished when the control room is drawn.
 FINISHED = 10
+#: Seconds of the meeting before its picture.
+MEETING_S = 40.0
 #: Longest wait for anything, in milliseconds.
 PATIENCE_MS = 120_000
 # Whether the newest sentence is in progress, with words that stand and words that are new.
@@ -39,12 +43,15 @@ STAGE = """() => {
 }"""
 
 
-def main(recording: Path) -> None:
-    """Draw all four."""
+def main(recording: Path, meeting: Path) -> None:
+    """Draw all five."""
     with surtitle("file", str(recording), "--to", "German", "--realtime", "--web", "--quiet"):
         draw_viewers(recording.stem)
     with surtitle("serve", "--to", "German"):
         draw_speaker(recording)
+    both = ("--from", "English,Portuguese", "--to", "English,Portuguese")
+    with surtitle("file", str(meeting), *both, "--realtime", "--web", "--quiet"):
+        draw_meeting(meeting.stem)
 
 
 @contextmanager
@@ -106,5 +113,22 @@ def draw_speaker(recording: Path) -> None:
         page.screenshot(path=DOCS / "web-speak.png")
 
 
+def draw_meeting(stream: str) -> None:
+    """Draw the pages of two readers, side by side, at one moment of the meeting."""
+    with open_browser() as browser:
+        pages = []
+        for language in ("en", "pt"):
+            page = browser.new_page(color_scheme="dark", viewport={"width": 640, "height": 630})
+            page.goto(f"{ADDRESS}/streams/{stream}?lang={language}&size=30")
+            pages.append(page)
+        pages[0].wait_for_timeout(1000 * MEETING_S)
+        pages[0].wait_for_function(IN_PROGRESS, timeout=PATIENCE_MS)
+        shots = [b64encode(page.screenshot()).decode() for page in pages]
+        both = browser.new_page(viewport={"width": 1300, "height": 630})
+        images = "".join(f'<img src="data:image/png;base64,{one}">' for one in shots)
+        both.set_content(f'<body style="margin:0;display:flex;gap:20px;background:#888">{images}</body>')
+        both.screenshot(path=DOCS / "web-meeting.png")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(*(Path(one).resolve() for one in sys.argv[1:3]))

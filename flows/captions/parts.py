@@ -75,7 +75,7 @@ def make_parts(
     targets = settings.translate.written
     # As wide as the languages need.
     screen = open_screen(
-        max(one.columns for one in targets),
+        max(one.script.columns for one in targets),
         languages=[one.code for one in targets] if len(targets) > 1 else (),
         is_logged=settings.messages.format == "json",
     )

@@ -18,7 +18,7 @@ from operators.recognizers.part import (
     RecognizerSettings,
     Spoken,
 )
-from operators.recognizers.protocol import Recognizer
+from operators.recognizers.protocol import Recognizer, TakesWords
 from operators.recognizers.windowed import WindowedRecognizer
 
 
@@ -44,9 +44,11 @@ def chosen(settings: RecognizerSettings, spoken: Spoken) -> RecognizerSettings:
     return replace(settings, engine=engine, model=model)
 
 
-def _engine_of(folder: Path) -> str:
-    """The engine whose files a folder holds."""
-    return "whisper" if (folder / "model.bin").exists() else "moonshine"
+def _engine_of(model: Path) -> str:
+    """The engine whose files a folder holds, or of a single file."""
+    files = {"model.bin": "whisper", "tokens.txt": "sherpa", "am": "vosk"}
+    found = (engine for name, engine in files.items() if (model / name).exists())
+    return next(found, "sherpa" if model.suffix == ".data" else "moonshine")
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: bool) -> None:
@@ -115,8 +117,8 @@ def make_recognizer(
     if (named := named_model(settings)) is not None:
         settings = replace(settings, model=str(named.fetch(progress)))
     made = RECOGNIZERS[settings.engine].make(settings, spoken, observe)
-    if words and isinstance(made, WindowedRecognizer):
-        made.transcriber.expect(words)
+    if words and isinstance(made, TakesWords):
+        made.expect(words)
     if is_live and isinstance(made, WindowedRecognizer):
         made.transcriber.keep_up()
     return made

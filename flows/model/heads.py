@@ -100,7 +100,7 @@ def run(job: HeadsJob) -> None:
 def _asked(pairs: Sequence[Pair], prompt: Prompt, job: HeadsJob, count: int) -> list[Asked]:
     """Prompts for whole and unfinished speech, as in normal use; no pair twice before each came once."""
     conditioning = Conditioning(close=not prompt.knows_unfinished)
-    rng, joint, asked = Random(job.seed), language(job.target).joint, list[Asked]()
+    rng, joint, asked = Random(job.seed), language(job.target).script.joint, list[Asked]()
     while len(asked) < count:
         for pair in rng.sample(pairs, min(len(pairs), count - len(asked))):
             one = example(pair, rng, prefixes=job.prefixes, joint=joint)

@@ -35,7 +35,7 @@ def run(job: TrainingJob) -> None:
             pairs,
             few_shot_prompt(model, labels),
             prefixes=job.prefixes,
-            joint=language(job.target).joint,
+            joint=language(job.target).script.joint,
             seed=job.seed,
             epochs=job.epochs,
         )

@@ -74,7 +74,7 @@ FinalsOnly = Annotated[
 Recognizer = Annotated[
     Text,
     typer.Option(
-        help="Speech recogniser: auto, moonshine, whisper, vosk, azure, or MODULE:NAME for your own.",
+        help="Speech recogniser: auto, moonshine, whisper, sherpa, vosk, azure, or MODULE:NAME for your own.",
         show_default="auto",
     ),
 ]

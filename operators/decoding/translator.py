@@ -21,12 +21,13 @@ from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import SourceTerms, term_bias
 from operators.events import Effort
 from operators.glossary import Glossary
+from operators.languages import SCRIPTS
 from operators.model_errors import ErrorKind, ModelError, answer_error
 from operators.prompts.prompt import Prompt
 from operators.text import cleaned, common_prefix
 
 # Scripts without a mark at the end of a sentence.
-_UNMARKED = frozenset(("Thai", "Lao"))
+_UNMARKED = frozenset(name for name, one in SCRIPTS.items() if not one.has_marks)
 #: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.
 _MAX_RECENT = 16
 _MAX_STREAMS = 1024

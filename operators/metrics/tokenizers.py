@@ -78,7 +78,7 @@ def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
 
 def latency_tokenizer(language: Language) -> str:
     """The name of the tokenizer in which latency is counted."""
-    return "word" if language.is_spaced else "char"
+    return "word" if language.script.is_spaced else "char"
 
 
 def spelled(text: str, tokens: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from operators.errors import InputError, UsageError
-from operators.languages import language
+from operators.languages import Direction, language
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes, Vocabulary
 from operators.prompts.template import (
     BY_MODEL,
@@ -79,12 +79,11 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
             name = _OF_PAPER.get(name, name) if chosen == PAPER else name
         chosen = find_examples(source, target) if name == "few-shot" else named_templates()[name]
     if isinstance(chosen, FewShotTemplate):
-        has = language(chosen.source_language).name, language(chosen.language).name
-        wanted = language(source).name, language(target).name
-        if has != wanted:
+        has, wanted = Direction.of(chosen.source_language, chosen.language), Direction.of(source, target)
+        if has not in (wanted, wanted.general):
             raise UsageError(
-                f"the examples of the template are {has[0]} to {has[1]}, and not {wanted[0]} to {wanted[1]}: "
-                "change --from and --to, or choose another template"
+                f"the examples of the template are {has}, and not {wanted}: change --from and --to, or "
+                "choose another template"
             )
         return few_shot_prompt(model, chosen)
     if isinstance(chosen, ChatTemplate):
@@ -145,7 +144,7 @@ def _split_prompt(
         lead=head[len(before) :],
         tail=_spelled(vocabulary, tail),
         stop=EndOfTurn(vocabulary, ends),
-        joint=language(target).joint,
+        joint=language(target).script.joint,
     )
 
 

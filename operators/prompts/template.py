@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from operators.errors import InputError, UsageError
-from operators.languages import language
+from operators.languages import Direction, language
 from operators.prompts.prompt import EndOfLine, Prompt, Vocabulary
 
 #: The place of the recognised text, and of notes before it.
@@ -145,7 +145,7 @@ def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str
     Raises `UsageError` for an unknown language, or one that the template's model does not translate.
     """
     for side, spoken in (("source", language(source)), ("target", language(target))):
-        if template.languages and spoken.code not in template.languages:
+        if template.languages and spoken.general.code not in template.languages:
             known = " and ".join(language(code).name for code in template.languages)
             raise UsageError(
                 f"this model translates between {known} only, and not {spoken.name}; choose another "
@@ -154,7 +154,7 @@ def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str
         marks = {
             f"{{{side}_language}}": template.names.get(spoken.code, spoken.name),
             f"{{{side}_name_zh}}": template.chinese_names.get(spoken.code, spoken.chinese),
-            f"{{{side}_code}}": spoken.code,
+            f"{{{side}_code}}": spoken.general.code,
         }
         for mark, name in marks.items():
             text = text.replace(mark, name)
@@ -203,7 +203,7 @@ def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt
         if template.unfinished_label
         else None,
         stop=EndOfLine(vocabulary),
-        joint=language(template.language).joint,
+        joint=language(template.language).script.joint,
         # Only models that were trained to translate speech are prompted without examples.
         knows_unfinished=not template.pairs,
     )
@@ -226,7 +226,7 @@ def find_examples(source: str, target: str) -> FewShotTemplate:
 
 
 def _of_direction(templates: Iterable[FewShotTemplate], source: str, target: str) -> FewShotTemplate | None:
-    wanted = language(source), language(target)
+    wanted = Direction.of(source, target).general
     found = (one for one in templates if (language(one.source_language), language(one.language)) == wanted)
     return next(found, None)
 

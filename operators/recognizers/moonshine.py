@@ -1,7 +1,8 @@
 """Moonshine (Jeffries et al. 2024) in ONNX Runtime, decoded with its last hypothesis as the draft.
 
 The weights are those of Moonshine's merged exports: `encoder_model` and `decoder_model_merged`, as ``.ort``
-or ``.onnx``. The number of layers and heads is read from the files, so every size and language works.
+or ``.onnx``. The number of layers and heads is read from the files, so every size and language works. The
+models that stream have other files (`operators.models.moonshine_streaming`), and are decoded alike.
 """
 
 import importlib.util
@@ -10,7 +11,7 @@ import re
 from collections.abc import Sequence, Set
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -37,10 +38,15 @@ from operators.recognizers.part import (
 )
 from operators.recognizers.windowed import Samples, Window, WindowedRecognizer
 
+if TYPE_CHECKING:
+    from operators.models.moonshine_streaming import StreamingModel
+
 #: The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
-#: those that stream, which surtitle refuses.
+#: those that stream.
 COMMUNITY = ("ar", "zh", "ja", "ko", "es", "uk", "vi")
 
+# A file that only models that stream have.
+_STREAMS = "streaming_config.json"
 #: SentencePiece's mark for a space.
 _SPACE = "▁".encode()
 _BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
@@ -138,7 +144,7 @@ class MoonshineModel:
         self._encoder = OnnxGraph(_find(folder, "encoder_model"), threads, executor)
         self.decoder = MergedDecoder(_find(folder, "decoder_model_merged"), threads, executor)
 
-    def encode(self, samples: Samples) -> "EncodedWindow":
+    def encode(self, samples: Samples, _earlier: object = None) -> "EncodedWindow":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
 
         Raises `ModelError` if ONNX Runtime fails.
@@ -151,6 +157,9 @@ class MoonshineModel:
 
 class EncodedWindow:
     """A window's encoder states, and the decoder's KV cache over them: a `KvCache`."""
+
+    #: Nothing that the next window could continue.
+    heard = None
 
     def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
         self._model = model
@@ -188,6 +197,13 @@ def load_model(folder: str, threads: int) -> MoonshineModel:
     return MoonshineModel(Path(folder), threads)
 
 
+@cache
+def _load_streaming(folder: str, threads: int) -> "StreamingModel":
+    from operators.models.moonshine_streaming import StreamingModel
+
+    return StreamingModel(Path(folder), threads, load_tokenizer(Path(folder)))
+
+
 def _find(folder: Path, name: str) -> Path:
     for suffix in (".ort", ".onnx"):
         path = folder / (name + suffix)
@@ -221,13 +237,15 @@ class MoonshineTranscriber(DraftingTranscriber):
 
     def __init__(
         self,
-        model: MoonshineModel,
+        model: "MoonshineModel | StreamingModel",
         settings: RecognizerSettings = USUAL,
         spoken: Language | None = None,
         observe: Observe = unobserved,
     ) -> None:
         super().__init__(settings, observe)
         self._model = model
+        #: What a model that streams has heard.
+        self._heard: Any = None
         self._is_english = spoken is None or spoken.code == "en"
         self._tokens_per_s = _ENGLISH_TOKENS_PER_S if self._is_english else _TOKENS_PER_S
         self._bias: NameBias | None = None
@@ -238,7 +256,9 @@ class MoonshineTranscriber(DraftingTranscriber):
 
     @override
     def encode(self, window: Window) -> Any:
-        return self._model.encode(window.samples)
+        encoded = self._model.encode(window.samples, self._heard)
+        self._heard = encoded.heard
+        return encoded
 
     @override
     def decode(
@@ -260,7 +280,8 @@ class MoonshineTranscriber(DraftingTranscriber):
             # More than was said in this time, so what comes twice in a row was said once.
             once = repetition(heard.tokens, piece=self.piece, times=TWICE, least=TOKENS)
             heard = heard._replace(tokens=heard.tokens[:once])
-        if not window.is_final or not self._is_english:
+        # Which transcripts are invented was not measured on models that stream.
+        if not window.is_final or not self._is_english or self._heard is not None:
             return heard
         least = _DOUBTFUL if len(heard.tokens) >= _BRIEF else _BRIEF_DOUBTFUL
         return heard._replace(is_doubtful=heard.mean_log_probability < least)
@@ -282,7 +303,8 @@ def moonshine_recognizer(
     Raises `InputError` if the folder is not such a model.
     """
     folder = Path(settings.model) if settings.model else bundled_model()
-    model = load_model(str(folder.absolute()), settings.usual_threads)
+    load = _load_streaming if (folder / _STREAMS).is_file() else load_model
+    model = load(str(folder.absolute()), settings.usual_threads)
     transcriber = MoonshineTranscriber(model, settings, spoken[0] if spoken else None, observe)
     return WindowedRecognizer(transcriber, settings, observe)
 

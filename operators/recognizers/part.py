@@ -30,8 +30,8 @@ Observe = Callable[[RecognizerChanged | SpeechCut], None]
 class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The speech recogniser."""
 
-    #: The speech engine: moonshine, whisper, vosk, azure, or MODULE:NAME for one of your own; auto: moonshine
-    #: for English, whisper for other languages, and to find what is spoken.
+    #: The speech engine: moonshine, whisper, sherpa, vosk, azure, or MODULE:NAME for one of your own; auto:
+    #: moonshine for English, whisper for other languages, and to find what is spoken.
     engine: str = "auto"
     #: The speech model: a name of `surtitle models --speech`, or a folder; absent for moonshine's English
     #: one, and for Whisper base.
@@ -88,8 +88,13 @@ RECOGNIZERS = Parts(
 )  # fmt: skip
 
 
-# Moonshine's are called ``tiny-ko`` or ``moonshine-tiny-ko``, Vosk's ``vosk-model-small-de-0.15``.
-_NAME = re.compile(r"(?:^|[-_])(?:tiny|base|vosk-model(?:-small|-big)?)-([a-z]{2})(?:[-_]|$)", re.IGNORECASE)
+# Moonshine's are called ``tiny-ko`` or ``moonshine-tiny-ko``, Vosk's ``vosk-model-small-de-0.15``, zipformers
+# ``sherpa-onnx-streaming-zipformer-fr-2023-04-14`` and ``…-de-kroko-2025-08-06``; ``…-zh-en-…`` knows both.
+_NAME = re.compile(
+    r"(?:^|[-_])(?:(?:tiny|base|kroko|vosk-model(?:-small|-big)?)-([a-z]{2})(?:[-_]|$)"
+    r"|zipformer(?:-small)?-([a-z]{2})(?:-kroko)?(?:-\d|$))",
+    re.IGNORECASE,
+)
 # Vosk names these by their countries.
 _COUNTRIES = {"cn": "zh", "vn": "vi"}
 
@@ -116,9 +121,9 @@ def check_published(settings: RecognizerSettings, spoken: Spoken, _is_live: bool
     """Raise `UsageError` if no model is named, or one of another language by the name of its folder."""
     folder = named_model(settings)
     name = _NAME.search(folder.name)
-    code = "" if name is None else name[1].lower()
+    code = "" if name is None else (name[1] or name[2]).lower()
     code = _COUNTRIES.get(code, code)
-    if is_language(code) and (named := language(code)) != spoken[0]:
+    if is_language(code) and (named := language(code)) != spoken[0].general:
         raise UsageError(
             f"{folder}: by its name, this model recognises {named.name}, and {spoken[0].name} is to be "
             "spoken; name another one with --speech-model, or the language with --from"

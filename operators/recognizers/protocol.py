@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence, Set
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -50,6 +50,15 @@ class Recognizer(Protocol):
 
     def close(self) -> None:
         """Free the engine's resources; called once, as the last call."""
+        ...
+
+
+@runtime_checkable
+class TakesWords(Protocol):
+    """A recogniser that leans towards words, such as the names of a glossary."""
+
+    def expect(self, words: Set[str]) -> None:
+        """Lean towards these words where they are names; called before any sound."""
         ...
 
 

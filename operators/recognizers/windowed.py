@@ -259,6 +259,10 @@ class WindowedRecognizer(Recognizer):
         self._last_text = ""
         self._is_failing = False
 
+    def expect(self, words: Set[str]) -> None:
+        """Lean towards these words where they are names; called before any sound."""
+        self.transcriber.expect(words)
+
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []

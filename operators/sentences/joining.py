@@ -35,12 +35,12 @@ def mend(before: str, after: str, language: Language, *, mark: str = "", keeps_c
         return before.rstrip() + after.strip()
     rest = None if marks else _without_double(stem, after.strip(), language)
     if rest is not None:
-        return f"{stem}{closing}{language.joint}{rest}" if rest else f"{stem}{closing}"
-    if not language.is_spaced:
+        return f"{stem}{closing}{language.script.joint}{rest}" if rest else f"{stem}{closing}"
+    if not language.script.is_spaced:
         kept = marks if marks and all(one in COMMAS for one in marks) else ""
         return stem + kept + closing + after.strip()
     following = after.strip() if keeps_capital else _small(after.strip())
-    return f"{stem}{mark}{closing}{language.joint}{following}"
+    return f"{stem}{mark}{closing}{language.script.joint}{following}"
 
 
 def ended(sentence: str) -> str:
@@ -56,7 +56,7 @@ def _without_double(stem: str, after: str, language: Language) -> str | None:
     last, (first, _, rest) = stem.split()[-1], after.partition(" ")
     word, mark, _ = parted(first)
     word = word.casefold()
-    is_heard_twice = last.casefold() == word and word in small_words(language.code).open - _TWICE
+    is_heard_twice = last.casefold() == word and word in small_words(language.base).open - _TWICE
     return rest if is_heard_twice and not (mark and rest) else None
 
 

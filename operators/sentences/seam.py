@@ -112,7 +112,7 @@ def decide(boundary: Boundary, scorer: BoundaryScorer | None, spellings: Spellin
     if not boundary.after.strip():
         return Decision(Verdict.UNSURE)
     is_large = _is_large(boundary, spellings)
-    is_doubtful = boundary.language.is_spaced and (clear is None or is_large is None)
+    is_doubtful = boundary.language.script.is_spaced and (clear is None or is_large is None)
     scores = _scores_of(scorer, boundary) if is_doubtful else None
     if is_large is None:
         # Without scores a capital stays: a false one harms less than a name without its own.
@@ -125,10 +125,10 @@ def by_rules(boundary: Boundary) -> Verdict | None:
     stem, mark, _ = parted(boundary.before)
     if not stem:
         return Verdict.GOES_ON
-    if not boundary.language.is_spaced:
+    if not boundary.language.script.is_spaced:
         return Verdict.GOES_ON if mark and mark[-1] in COMMAS else Verdict.ENDS
     words = words_of(stem)
-    if words and words[-1].casefold() in small_words(boundary.language.code).open:
+    if words and words[-1].casefold() in small_words(boundary.language.base).open:
         return Verdict.GOES_ON
     first = boundary.after.lstrip()[:1]
     # Some recognisers put capitals and marks only into finals.
@@ -141,7 +141,7 @@ def _scored(boundary: Boundary, scores: BoundaryScores | None) -> Verdict:
     """The verdict of the logistic score; the fewer words follow, the surer it has to be."""
     stem, mark, _ = parted(boundary.before)
     before, after = words_of(stem), words_of(boundary.after)
-    small = small_words(boundary.language.code)
+    small = small_words(boundary.language.base)
     last, first = (words[at].casefold() if words else "" for words, at in ((before, -1), (after, 0)))
     weights = _RULES_ALONE if scores is None else _WITH_SCORER
     log_odds = (
@@ -184,4 +184,4 @@ def _is_large(boundary: Boundary, spellings: Spellings | None) -> bool | None:
     if first[:1].upper() == first[:1].lower() or (first[:1].islower() and boundary.is_whole):
         return False
     known = None if spellings is None else spellings.is_large(first)
-    return False if known is None and small_words(boundary.language.code).is_small(first) else known
+    return False if known is None and small_words(boundary.language.base).is_small(first) else known

@@ -42,7 +42,7 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
     source, target = model.languages
     for name, wanted in ((source, direction.source), (target, direction.target)):
         # Groups of languages, such as ROMANCE, have names that are none of a language.
-        if name is not None and len(name) == 2 and is_language(name) and language(name) != wanted:
+        if name is not None and len(name) == 2 and is_language(name) and language(name) != wanted.general:
             raise UsageError(
                 f"{model.path.name} translates {source} to {target}, not {direction}: "
                 "change --from and --to, or choose another model"
@@ -53,7 +53,7 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
         lead=" ",
         tail=(model.ends[0], model.start),
         stop=EndOfTurn(model.vocabulary),
-        joint=direction.target.joint,
+        joint=direction.target.script.joint,
         hold_back=HOLD_BACK,
         copies=True,
         # OPUS-MT's outputs start with the padding; Firefox's models have none, and theirs is no token.
@@ -69,6 +69,7 @@ def _told(model: EncoderDecoder, target: Language) -> tuple[int, ...]:
     }
     if not known:
         return ()
+    target = target.general
     codes = (*_OTHERS.get(target.code, ()), _LONG.get(target.code, target.code), target.code)
     regional = [code for code in sorted(known) if code.startswith(tuple(f"{one}_" for one in codes))]
     for code in (*codes, *regional):

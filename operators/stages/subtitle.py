@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from operators.events import Caption, Partial
 from operators.subtitles.timing import Cue
-from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
+from operators.subtitles.writer import Scripts, Shown, SubtitleWriter, WriterState
 
 # Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
 _LOOK_S = 0.25
@@ -23,7 +23,7 @@ def subtitle(
     step_id: str,
     up: Stream[Caption | Partial] | Stream[Caption],
     shown: Shown,
-    columns: Columns,
+    scripts: Scripts,
     now: Callable[[], float] | None = None,
 ) -> KeyedStream[Cue]:
     """Make subtitles from captions. All have the same key, because the cues of a file form one sequence.
@@ -31,7 +31,7 @@ def subtitle(
     Args:
         up: Captions of any number of streams, and partials of sentences, which only time the speech.
         shown: Which text to show.
-        columns: Columns of a line in each language.
+        scripts: Those of each language.
         now: The present on the streams' clock, for live captions: then cues do not wait for the end of a
             silence.
 
@@ -42,16 +42,16 @@ def subtitle(
         >>> from pathlib import Path
         >>> from connectors import JsonlSource
         >>> from operators import Caption, subtitle
-        >>> from operators.subtitles.writer import Columns
+        >>> from operators.subtitles.writer import Scripts
         >>> flow, cues = Dataflow("example"), []
         >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
-        >>> op.output("out", subtitle("subtitle", captions, "target", Columns()), TestingSink(cues))
+        >>> op.output("out", subtitle("subtitle", captions, "target", Scripts()), TestingSink(cues))
         >>> run_main(flow)
         >>> len(cues) > 0
         True
     """
     keyed: KeyedStream[Caption | Partial] = op.key_on("key", up, lambda _caption: "subtitles")
-    return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, columns, state), now))
+    return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, scripts, state), now))
 
 
 class _Cues(StatefulBatchLogic[Caption | Partial, Cue, WriterState]):

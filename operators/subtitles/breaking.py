@@ -55,10 +55,18 @@ class Span(NamedTuple):
     end: int
 
 
+class Text(NamedTuple):
+    text: str
+    #: Columns of its lines, and those that a viewer reads in a second.
+    columns: int
+    speed: int = 17
+
+
 class BreakableText:
     """A text as pieces, and the quality of a break before each of them."""
 
-    def __init__(self, text: str, columns: int, lines: int) -> None:
+    def __init__(self, given: Text, lines: int) -> None:
+        text, columns, self.speed = given
         self.marks = _marks(text)
         self.columns = columns
         self._lines = lines
@@ -142,15 +150,11 @@ def _cost(before: Piece, after: Piece) -> float:
 MAX_LINES = 2
 
 
-class Text(NamedTuple):
-    text: str
-    columns: int
-
-
 class CueText(NamedTuple):
     lines: tuple[str, ...]
-    #: Columns that a viewer reads: those of the longer text if there are two.
+    #: Columns that a viewer reads, and how many in a second: of two texts, those that take longer.
     columns: int
+    speed: int = 17
 
 
 def split(texts: Sequence[Text], blocks: int) -> list[CueText]:
@@ -164,7 +168,7 @@ def split(texts: Sequence[Text], blocks: int) -> list[CueText]:
         blocks: Number of blocks to aim at, if each gets enough text for half a line; there may be more.
     """
     given = [text for text in texts if text.text.strip()]
-    broken = [BreakableText(text.text, text.columns, MAX_LINES // len(given)) for text in given]
+    broken = [BreakableText(text, MAX_LINES // len(given)) for text in given]
     made: list[list[Span]] = []
     left = [([one.all for one in broken], blocks)]
     while left:
@@ -212,9 +216,9 @@ def _cut(broken: list[BreakableText], spans: list[Span], part: float) -> tuple[l
 
 
 def _block(broken: list[BreakableText], spans: list[Span]) -> CueText:
-    lines, columns = [], 0
+    lines, read = [], [(0, 17)]
     for one, span in zip(broken, spans, strict=True):
         before, after = one.marks
         lines += [before + line + after for line in one.lines(span)]
-        columns = max(columns, sum(map(width, one.lines(span))))
-    return CueText(tuple(lines), columns)
+        read.append((sum(map(width, one.lines(span))), one.speed))
+    return CueText(tuple(lines), *max(read, key=lambda one: one[0] / one[1]))

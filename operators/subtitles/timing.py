@@ -1,7 +1,7 @@
 """Decides when subtitles appear and disappear.
 
-A viewer reads about 17 characters a second; a wide character counts as two. A cue stays for 1 to 7 seconds,
-and the next one begins at least two frames after it. Times are whole milliseconds, as in the files.
+A viewer reads about 17 characters a second (`operators.languages`). A cue stays for 1 to 7 seconds, and the
+next one begins at least two frames after it. Times are whole milliseconds, as in the files.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from operators.subtitles.breaking import CueText
 
-#: Columns read per second.
-READING_SPEED = 17
 #: Minimum and maximum milliseconds of a cue.
 MIN_CUE_MS, MAX_CUE_MS = 1_000, 7_000
 #: Minimum milliseconds between two cues.
@@ -71,7 +69,7 @@ def _ms(seconds: float) -> int:
 
 
 def needed_ms(block: CueText) -> int:
-    return min(MAX_CUE_MS, max(MIN_CUE_MS, -(-1000 * block.columns // READING_SPEED)))
+    return min(MAX_CUE_MS, max(MIN_CUE_MS, -(-1000 * block.columns // block.speed)))
 
 
 def place(blocks: Sequence[CueText], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:

@@ -1,11 +1,12 @@
 """From captions to cues: finals become subtitles as soon as their duration is known."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 
 from operators.events import Caption, Partial
+from operators.languages import Direction, Script
 from operators.subtitles.breaking import CueText, Text, split
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, SpeechProgress, place
 from operators.text import cleaned
@@ -20,9 +21,15 @@ _FASTEST = 30
 _TIMES, _OPEN = 100, 16
 
 
-class Columns(NamedTuple):
-    source: int = 42
-    target: int = 42
+class Scripts(NamedTuple):
+    """What the scripts of both texts decide: how long lines are, and how fast they are read."""
+
+    source: Script = Script()
+    target: Script = Script()
+
+    @classmethod
+    def of(cls, direction: Direction) -> Self:
+        return cls(direction.source.script, direction.target.script)
 
 
 class Final(msgspec.Struct, frozen=True):
@@ -60,10 +67,10 @@ class SubtitleWriter:
         state: That of an earlier writer.
     """
 
-    def __init__(self, shown: Shown, columns: Columns, state: WriterState | None = None) -> None:
+    def __init__(self, shown: Shown, scripts: Scripts, state: WriterState | None = None) -> None:
         state = state or WriterState()
         self._shown = shown
-        self._columns = columns
+        self._scripts = scripts
         self._free_ms, self._held, self._heard = state.free_ms, state.held, dict(state.heard)
         self._blocks = self._blocks_of(self._held)
 
@@ -137,5 +144,6 @@ class SubtitleWriter:
         if final is None:
             return []
         count = -(-(final.speech.end_ms - final.speech.start_ms) // MAX_CUE_MS)
-        texts = [Text(final.source, self._columns.source), Text(final.target, self._columns.target)]
+        both = zip((final.source, final.target), self._scripts, strict=True)
+        texts = [Text(text, script.columns, script.reading_speed) for text, script in both]
         return split(texts, max(1, count))

@@ -42,7 +42,7 @@ from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.serving.service import DirectService
 from operators.stages.display import caption
-from operators.subtitles.writer import Columns, SubtitleWriter
+from operators.subtitles.writer import Scripts, SubtitleWriter
 from operators.text import cleaned
 from tests.flows.talk import partials, write
 from tests.tmux import Tty
@@ -134,7 +134,7 @@ def is_harmless(text: str) -> bool:
 def test_hostile_text_is_text_wherever_it_is_shown(texts: list[list[str]]) -> None:
     screen = open_screen(42, terminal := Tty())
     web = StreamLog("run", Languages(source="en", target="de"))
-    writer = SubtitleWriter("both", Columns())
+    writer = SubtitleWriter("both", Scripts())
     cues = []
     for one in translated(partials(texts, stream="talk\x1b[2J", length_s=4.0)):
         # An echo is cut where it repeats itself, and stays so while the text does.

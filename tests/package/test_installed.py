@@ -34,6 +34,7 @@ NEED_AN_EXTRA = {
         "--settings",
         "azure.toml",
     ],
+    "sherpa": ["file", "talk.wav", "--to", "de", "--recognizer", "sherpa", "--speech-model", "."],
     "vosk": ["file", "talk.wav", "--to", "de", "--recognizer", "vosk", "--speech-model", "."],
     "whisper": ["file", "talk.wav", "--from", "pt", "--captions-only"],
     "media": ["file", "talk.mp4", "--to", "de"],

@@ -117,15 +117,17 @@ def _is_this_machine(host: str) -> bool:
 def locale(settings: AzureSettings, spoken: Language) -> str:
     """The tag of the language that Azure is to recognise; raises `UsageError` if it is not the spoken one."""
     tag = settings.language
-    if tag is None and spoken.code not in LOCALES:
+    # Of the languages of one region, the code is a locale.
+    usual = LOCALES.get(spoken.code) or (spoken.code if spoken.general != spoken else None)
+    if tag is None and usual is None:
         raise UsageError(f"Azure's recogniser does not know {spoken.name}; name its tag in azure.language")
     # Azure knows more languages than surtitle, and some tags, such as yue-CN, name one that is written alike.
-    if tag is not None and is_language(tag) and language(tag) != spoken:
+    if tag is not None and is_language(tag) and spoken not in (language(tag), language(tag).general):
         raise UsageError(
             f"azure.language is {tag}, and {spoken.name} is to be spoken; leave azure.language out, or name "
             "its language with --from"
         )
-    return tag or LOCALES[spoken.code]
+    return tag or str(usual)
 
 
 def _check(settings: RecognizerSettings, spoken: Spoken, is_live: bool) -> None:

@@ -101,7 +101,7 @@ def test_every_language_of_the_models_of_many_has_its_token(tmp_path: Path) -> N
     told = re.findall(r"\w+", "bul cat ell epo est ewe fra gle glg heb lav ltz mkd pol por sqi tur zul")
     folder = write_tiny(tmp_path, added=tuple(f">>{one}<<" for one in told))
     model = MarianModel(folder, 1)
-    directions = [Direction(EN_DE.source, one) for one in LANGUAGES]
+    directions = [Direction(EN_DE.source, one) for one in LANGUAGES if one == one.general]
     ours = [one for one in directions if str(opus_repository(one)).endswith(("mul", "ROMANCE"))]
     heads = {pair_prompt(model, one).head for one in ours}
     assert len(heads) == len(ours) == 15

@@ -26,7 +26,7 @@ class Clock:
 
 
 def registry(clock: Clock | None = None, **limits: Any) -> RoomRegistry:
-    written = (language("German"), language("Hebrew"))
+    written = (language("German"), language("Hebrew"), language("Portuguese"))
     return RoomRegistry(RoomLimits(**limits), (language("English"),), written, clock or Clock())
 
 
@@ -110,7 +110,12 @@ def test_a_room_with_several_languages_leaves_after_the_last_caption_of_each() -
 
 @pytest.mark.parametrize(
     ("spoken", "written", "codes"),
-    [("en", "he", ["en-he"]), (None, None, ["en-de"]), (None, "he, German", ["en-he", "en-de"])],
+    [
+        ("en", "he", ["en-he"]),
+        (None, None, ["en-de"]),
+        (None, "he, German", ["en-he", "en-de"]),
+        ("en", "pt-BR", ["en-pt"]),
+    ],
 )
 def test_languages_are_those_that_are_offered(
     spoken: str | None, written: str | None, codes: list[str]
@@ -122,7 +127,7 @@ def test_languages_are_those_that_are_offered(
     ("spoken", "written", "reason"),
     [
         (None, "de,German", "'de,German' names a language twice"),
-        (None, "Danish", "'Danish' cannot be written here; choose from German, Hebrew"),
+        (None, "Danish", "'Danish' cannot be written here; choose from German, Hebrew, Portuguese"),
         ("Klingon", None, "'Klingon' cannot be spoken here; choose from English"),
     ],
 )

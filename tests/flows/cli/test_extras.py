@@ -26,6 +26,7 @@ CASES = [
     ("llm", ["model", "assemble", "--adapter", "adapter.gguf"], "assembling a model", "llama_cpp"),
     ("azure", ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
      "the recogniser azure", "azure.cognitiveservices.speech"),
+    ("sherpa", ["file", "talk.wav", "--recognizer", "sherpa"], "the recogniser sherpa", "sherpa_onnx"),
     ("vosk", ["file", "talk.wav", "--recognizer", "vosk"], "the recogniser vosk", "vosk"),
     ("media", ["file", "talk.mp4"], "talk.mp4", "imageio_ffmpeg"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),

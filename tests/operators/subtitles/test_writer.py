@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from operators.events import Caption, Partial
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech
-from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
+from operators.subtitles.writer import Scripts, Shown, SubtitleWriter, WriterState
 from operators.text import cleaned, width
 from tests.subtitled import any_captions, caption, partial
 
@@ -20,7 +20,7 @@ LONG = "Die Führung beginnt um zehn Uhr in der großen Halle."  # read in 3 s
 
 
 def writer(shown: Shown = "target", state: WriterState | None = None) -> SubtitleWriter:
-    return SubtitleWriter(shown, Columns(), state)
+    return SubtitleWriter(shown, Scripts(), state)
 
 
 def written(captions: Sequence[Caption | Partial], shown: Shown = "target") -> list[Cue]:

@@ -140,6 +140,8 @@ def test_a_number_of_many_equal_digits_is_heard_to_its_end() -> None:
     class Dictated(ToyCache):
         """Hears fourteen threes."""
 
+        heard = None
+
         def _row(self, prefix: Sequence[int]) -> Logits:
             row: Logits = np.eye(4, dtype=np.float32)[3 if len(prefix) < 15 else END]
             return row
@@ -147,7 +149,7 @@ def test_a_number_of_many_equal_digits_is_heard_to_its_end() -> None:
     class Model:
         tokenizer = Tokenizer([b"", b"<s>", b"</s>", b"3"])
 
-        def encode(self, _samples: Samples) -> ToyCache:
+        def encode(self, _samples: Samples, _earlier: object) -> ToyCache:
             return Dictated(4)
 
     transcriber = MoonshineTranscriber(cast(MoonshineModel, Model()), RecognizerSettings(certainty=0.0))

@@ -118,6 +118,7 @@ class Scripted:
     """
 
     tokenizer = Tokenizer([f" word{number}".encode() for number in range(300)])
+    heard = None
 
     def __init__(self, token: Callable[[int], int], logit: float = 20.0) -> None:
         self._token, self._logit = token, logit
