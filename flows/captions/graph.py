@@ -30,7 +30,7 @@ from operators.notifications import (
 from operators.replacing import replaced
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.recognize import Pause, listen
+from operators.stages.recognize import Pause, Speech, listen
 from operators.stages.sentences import join_sentences
 from operators.stages.show import show
 from operators.stages.translate import translate
@@ -99,7 +99,7 @@ def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
     return once(events, parts) if parts.process.addresses and kind is not AudioChunk else events
 
 
-def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pause]:
+def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Speech | Pause]:
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now, observe = parts.given.now_of if parts.settings.is_live else None, parts.observers.observe
     return listen(
@@ -107,11 +107,11 @@ def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Pau
     )
 
 
-def _without_pause(heard: Partial | Pause) -> Partial | None:
+def _without_pause(heard: Partial | Speech | Pause) -> Partial | None:
     return heard if isinstance(heard, Partial) else None
 
 
-def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
+def _sentences(heard: Stream[Partial | Speech | Pause], parts: Parts) -> Stream[Partial]:
     observe = parts.observers.observe
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
     # A stopped recogniser finishes its segment; other events resume where they stopped.

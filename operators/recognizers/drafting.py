@@ -1,11 +1,9 @@
 """Transcribers that decode the whole utterance at each window, with their last hypothesis as the draft."""
 
-import logging
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import islice, takewhile
-from threading import Event
 from typing import Any
 
 from typing_extensions import override
@@ -16,9 +14,6 @@ from operators.events import SAMPLE_RATE
 from operators.notifications import SpeechCut
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.windowed import Transcriber, Window
-
-_log = logging.getLogger(__name__)
-_has_warned = Event()
 
 
 class DraftingTranscriber(Transcriber):
@@ -74,11 +69,10 @@ class DraftingTranscriber(Transcriber):
         if not heard.is_credible:
             return shown
         if window.is_final:
-            seconds = len(window.samples) / SAMPLE_RATE
             if heard.is_doubtful:
-                _warn_doubt(seconds)
                 return None
             if heard.is_cut:
+                seconds = len(window.samples) / SAMPLE_RATE
                 self._observe(
                     SpeechCut(
                         f"the recogniser wrote more than {seconds:.1f} s of speech can hold, and its text "
@@ -91,17 +85,6 @@ class DraftingTranscriber(Transcriber):
         pieces = [*map(self.piece, heard.tokens)]
         self._shown = steady_text(pieces, heard.probability, self._settings.certainty, shown)
         return self._shown
-
-
-def _warn_doubt(seconds: float) -> None:
-    if not _has_warned.is_set():
-        _has_warned.set()
-        _log.warning(
-            "the recogniser doubts what it wrote for %.1f s of sound, which is left out: perhaps it is no "
-            "speech, or in another language than that of --from; others are left out without a message",
-            seconds,
-            extra={"event": "speech_doubted"},
-        )
 
 
 #: Nats by which a logit is raised; docs/glossary.md has what it is worth.

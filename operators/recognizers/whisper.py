@@ -23,7 +23,7 @@ from operators.extras import EXTRAS
 from operators.languages import ENGLISH
 from operators.notifications import RecognizerChanged
 from operators.recognizers.drafting import DraftingTranscriber
-from operators.recognizers.finding import FIRST_S, LanguageFinder
+from operators.recognizers.finding import FIRST_S, LATEST_S, LanguageFinder
 from operators.recognizers.part import (
     USUAL,
     Observe,
@@ -258,9 +258,10 @@ class FindingTranscriber(Transcriber):
         self._usual = usual
         self._own = own
         self._finder = LanguageFinder(expected)
-        # The utterance whose language is known, and who transcribes it.
+        # The utterance whose language is known, who transcribes it, and who transcribed the one before.
         self._segment = -1
         self._chosen: Transcriber | None = None
+        self._last: Transcriber | None = None
 
     @property
     @override
@@ -294,8 +295,18 @@ class FindingTranscriber(Transcriber):
                 self._usual.speak(code)
         text = self._chosen.transcribe(window)
         if window.is_final:
-            self._segment, self._chosen = -1, None
+            self._last, self._segment, self._chosen = self._chosen, -1, None
         return text
+
+    @override
+    def again(self, window: Window) -> str | None:
+        """What one of ``own`` doubts may be in another language: all of it says more than its beginning."""
+        if self._last is self._usual:
+            return None
+        found = self._model.languages(self._model.encode(window.samples))
+        self.language = self._finder.hear(found, LATEST_S, is_last=True) or self.language
+        self._usual.speak(self.language)
+        return self._usual.transcribe(window)
 
 
 def finding_recognizer(

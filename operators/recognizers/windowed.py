@@ -6,9 +6,11 @@ somebody speaks for seconds without the slightest pause. An engine adds what mak
 (`Transcriber`).
 """
 
+import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Set
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,9 @@ from operators.model_errors import ModelError
 from operators.notifications import RecognizerChanged
 from operators.recognizers.part import MIN_GAP_S, USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.protocol import Hypothesis, Recognizer
+
+_log = logging.getLogger(__name__)
+_has_warned = Event()
 
 #: Mono audio at 16 kHz, float32 of shape (samples,), from -1 to 1.
 Samples = NDArray[np.float32]
@@ -235,6 +240,13 @@ class Transcriber(ABC):
         Raises `ModelError` if the model fails.
         """
 
+    def again(self, window: Window) -> str | None:  # noqa: ARG002 - as of those who can
+        """The text of a doubtful final, in another language or by another model; None if there is no other.
+
+        Raises `ModelError` if the model fails.
+        """
+        return None
+
 
 class WindowedRecognizer(Recognizer):
     """Recognises one stream; the hypotheses depend only on the audio, not on how it is cut into chunks.
@@ -271,7 +283,9 @@ class WindowedRecognizer(Recognizer):
             self._segmenter = Segmenter(silero(), self._settings.update_interval_s, self.transcriber.rules)
             self._base_s, self._first = chunk.start_s, self._next
         samples = np.frombuffer(chunk.pcm[: len(chunk.pcm) // 2 * 2], "<i2").astype(np.float32) / 32768.0
-        return [*hypotheses, *map(self._hypothesis, self._segmenter.accept(samples))]
+        for window in self._segmenter.accept(samples):
+            hypotheses += self._hypotheses(window)
+        return hypotheses
 
     @override
     def finish(self) -> Sequence[Hypothesis]:
@@ -279,7 +293,7 @@ class WindowedRecognizer(Recognizer):
             return []
         windows = self._segmenter.finish()
         self._segmenter = None
-        return [self._hypothesis(window) for window in windows]
+        return [hypothesis for window in windows for hypothesis in self._hypotheses(window)]
 
     @override
     def close(self) -> None:
@@ -288,12 +302,23 @@ class WindowedRecognizer(Recognizer):
     def _time(self, position: int) -> float:
         return self._base_s + position / SAMPLE_RATE
 
-    def _hypothesis(self, window: Window) -> Hypothesis:
-        text = self._try_transcribe(window)
+    def _hypotheses(self, window: Window) -> list[Hypothesis]:
+        text = self._try(self.transcriber.transcribe, window)
         if self._segmenter is not None:
             self._segmenter.rules = self.transcriber.rules
         self._last_text = "" if window.is_final or text is None else text
+        hypotheses = [self._hypothesis(window, text)]
+        if text is None:
+            if (text := self._try(self.transcriber.again, window)) is not None:
+                # What was shown is taken back. A segment has one language, so this is another one.
+                self._first += 1
+                hypotheses.append(self._hypothesis(window, text))
+            else:
+                _warn_doubt(len(window.samples) / SAMPLE_RATE)
         self._next = self._first + window.segment + window.is_final
+        return hypotheses
+
+    def _hypothesis(self, window: Window, text: str | None) -> Hypothesis:
         return Hypothesis(
             segment=self._first + window.segment,
             text=text or "",
@@ -304,11 +329,11 @@ class WindowedRecognizer(Recognizer):
             language=self.transcriber.language,
         )
 
-    def _try_transcribe(self, window: Window) -> str | None:
+    def _try(self, transcribe: Callable[[Window], str | None], window: Window) -> str | None:
         """Transcribe; if the model fails, the text of the window before. A final is tried twice."""
         for _try in range(1 + window.is_final):
             try:
-                text = self.transcriber.transcribe(window)
+                text = transcribe(window)
             except ModelError as error:
                 if not self._is_failing:
                     sentence = f"{error}; the text stays as it was, and the next update tries again"
@@ -318,3 +343,14 @@ class WindowedRecognizer(Recognizer):
                 self._is_failing = False
                 return text
         return self._last_text
+
+
+def _warn_doubt(seconds: float) -> None:
+    if not _has_warned.is_set():
+        _has_warned.set()
+        _log.warning(
+            "the recogniser doubts what it wrote for %.1f s of sound, which is left out: perhaps it is no "
+            "speech, or in another language than that of --from; others are left out without a message",
+            seconds,
+            extra={"event": "speech_doubted"},
+        )

@@ -178,12 +178,21 @@ class Sentences:
         self.state = state
         self._rules = cache(rules)
         self._bounds = bounds
+        # End of speech without a text yet.
+        self._speech_s = 0.0
 
     @property
     def due_s(self) -> float | None:
         """When the last sentence ends unless speech goes on, in stream seconds; None if it does not wait."""
         last = self.state.open[-1] if self.state.open else None
-        return last.end_s + self._bounds.pause_s if last is not None and last.waits else None
+        return self._due_s(last) if last is not None and last.waits else None
+
+    def _due_s(self, sentence: OpenSentence) -> float:
+        return max(sentence.end_s, self._speech_s) + self._bounds.pause_s
+
+    def speech(self, end_s: float) -> None:
+        """There is speech up to ``end_s``, of which no text is known: the last sentence may go on."""
+        self._speech_s = end_s
 
     def hear(self, partial: Partial) -> list[Partial]:
         """Take a partial of a segment, and give those of the sentences that it changes, the oldest first."""
@@ -210,8 +219,7 @@ class Sentences:
         """
         state, done = self.state, list[Partial]()
         for sentence in [one for one in state.open if one.waits]:
-            due_s = sentence.end_s + self._bounds.pause_s
-            state.arrival_s = max(state.arrival_s, min(known_s, due_s))
+            state.arrival_s = max(state.arrival_s, min(known_s, self._due_s(sentence)))
             done.append(self._final(sentence, len(sentence.pieces)))
         return done
 

@@ -24,6 +24,14 @@ class Pause(NamedTuple):
     is_last: bool
 
 
+class Speech(NamedTuple):
+    """Somebody speaks, and there is no text of it yet."""
+
+    stream: str
+    #: End of the speech so far, on the stream's clock.
+    end_s: float
+
+
 @operator
 def recognize(
     step_id: str,
@@ -74,8 +82,10 @@ def listen(
     make_recognizer: Callable[[str], Recognizer],
     now: Callable[[str], float] | None = None,
     processed: Callable[[AudioChunk], None] = lambda _chunk: None,
-) -> Stream[Partial | Pause]:
+) -> Stream[Partial | Speech | Pause]:
     """Recognise speech as `recognize` does, and say where the sound pauses, which ends a sentence.
+
+    Also say where there is speech without a text yet, which may belong to the sentence before.
 
     ``processed`` is called after each chunk.
     """
@@ -88,7 +98,7 @@ def listen(
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Logic(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
+class _Logic(StatefulBatchLogic[AudioChunk, Partial | Speech | Pause, bytes]):
     def __init__(
         self,
         make_recognizer: Callable[[str], Recognizer],
@@ -103,14 +113,14 @@ class _Logic(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
         self._numbering = PartialNumbering(resume) if resume else None
 
     @override
-    def on_batch(self, values: list[AudioChunk]) -> tuple[list[Partial | Pause], bool]:
-        heard: list[Partial | Pause] = []
+    def on_batch(self, values: list[AudioChunk]) -> tuple[list[Partial | Speech | Pause], bool]:
+        heard: list[Partial | Speech | Pause] = []
         for chunk in values:
             heard += self._recognize(chunk)
         return heard, self._numbering is None
 
     @override
-    def on_eof(self) -> tuple[list[Partial | Pause], bool]:
+    def on_eof(self) -> tuple[list[Partial | Speech | Pause], bool]:
         # Only a last chunk ends a stream. Without one, a later run continues the stream and its numbering.
         return [*self._finish()], self.RETAIN
 
@@ -119,16 +129,17 @@ class _Logic(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
         assert self._numbering is not None, "a logic is made for a chunk or from a snapshot"
         return pack(self._numbering.state)
 
-    def _recognize(self, chunk: AudioChunk) -> list[Partial | Pause]:
+    def _recognize(self, chunk: AudioChunk) -> list[Partial | Speech | Pause]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))
         if self._recognizer is None and chunk.pcm:
             self._recognizer = self._make_recognizer(chunk.stream)
-        heard: list[Partial | Pause] = [*numbering.finish_resumed(self._arrival(numbering, 0.0))]
+        heard: list[Partial | Speech | Pause] = [*numbering.finish_resumed(self._arrival(numbering, 0.0))]
         numbering.heard_s = chunk.start_s + chunk.duration_s
         began = perf_counter()
         if self._recognizer is not None:
             hypotheses = self._recognizer.accept(chunk)
             heard += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
+            heard += [Speech(chunk.stream, one.end_s) for one in hypotheses if not (one.text or one.is_final)]
         if chunk.is_last or chunk.pauses:
             heard += self._finish(began)
             heard.append(Pause(chunk.stream, self._arrival(numbering, 0.0), chunk.is_last))

@@ -72,7 +72,7 @@ def test_a_job_checks_its_recogniser_for_each_spoken_language(
     monkeypatch.chdir(tmp_path)
     soundfile.write("talk.wav", np.zeros(1600), 16_000)
     azure = {"host": "ws://127.0.0.1:5000", "language": "en-GB"}
-    recognize = {"engine": "azure", "azure": azure} if rooms else {}
+    recognize = {"engine": "azure", "azure": azure} if rooms else {"engine": "moonshine"}
     settings = load_settings(
         None,
         {

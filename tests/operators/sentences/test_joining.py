@@ -322,3 +322,13 @@ def test_a_sentence_ends_where_another_language_is_spoken_and_is_joined_by_the_r
         ("en", "Thank you."),
     ]
     assert set(told) == {"en", "pt"}
+
+
+def test_a_sentence_waits_while_there_is_speech_whose_text_is_not_known_yet() -> None:
+    sentences = joiner()
+    sentences.hear(says(0, "The book with the type of the.", 0.0, 2.0, is_final=True))
+    assert sentences.due_s == 2.0 + USUAL.pause_s
+    sentences.speech(3.4)
+    assert sentences.due_s == 3.4 + USUAL.pause_s
+    sentences.hear(says(1, "And Gutenberg.", 2.4, 4.0, is_final=True))
+    assert texts(sentences.end()) == [(0, "The book with the type of the and Gutenberg.", True)]

@@ -14,7 +14,6 @@ from operators.decoding.speech import SpeechMethod, WindowResult, doubt_of, stea
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.notifications import RecognizerChanged, SpeechCut
-from operators.recognizers import drafting
 from operators.recognizers.moonshine import (
     END,
     MoonshineModel,
@@ -182,12 +181,10 @@ def test_what_comes_twice_was_said_once_where_there_was_no_time_for_both(seconds
         (7, 0.28, "English", False),
     ],
 )
-def test_a_final_that_the_model_itself_doubts_is_left_out_and_that_is_told(
-    tokens: int, probability: float, spoken: str, *, is_shown: bool, caplog: pytest.LogCaptureFixture
+def test_a_final_that_the_model_itself_doubts_is_left_out(
+    tokens: int, probability: float, spoken: str, *, is_shown: bool
 ) -> None:
-    drafting._has_warned.clear()
     logit = float(np.log(probability / (1 - probability) * 299))
     transcriber = moonshine(Scripted(lambda place: 10 + place if place < tokens else END, logit), spoken)
     assert transcriber.transcribe(window(is_final=False)) is not None, "the next window says more"
     assert (transcriber.transcribe(window()) is not None) == is_shown
-    assert [vars(one)["event"] for one in caplog.records] == ["speech_doubted"] * (not is_shown)
