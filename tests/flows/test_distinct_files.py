@@ -35,7 +35,6 @@ READ = [
     "loadgen a.wav --speech-model READ/model.ort --json WRITTEN",
     "trace events --set translate.heads=READ --json WRITTEN",
     "bench --task drafts text --set translate.draft_model=m --model READ --json WRITTEN",
-    "bench --task drafts a.wav --speech-model s --set translate.draft_model=READ/model.ort --json WRITTEN",
     "loadgen READ --json WRITTEN",
     "bench --task speech READ --json WRITTEN",
     "bench --task speech a.wav --reference READ --json WRITTEN",

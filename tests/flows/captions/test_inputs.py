@@ -57,8 +57,12 @@ def test_a_microphone_is_found_but_not_opened_until_it_is_heard_and_can_be_let_g
 @pytest.mark.parametrize(
     ("given", "rooms", "sentence"),
     [
-        ({"audio": "talk.wav"}, {}, "the default recogniser knows English only; choose .* for French"),
-        ({"rooms": True}, {}, "the default recogniser knows English only; choose .* for French"),
+        (
+            {"audio": "talk.wav"},
+            {},
+            "the installed model of moonshine knows English only; choose .* for French",
+        ),
+        ({"rooms": True}, {}, "the installed model of moonshine knows English only; choose .* for French"),
         ({"rooms": True}, {"from": ["English", "Turkish"]}, "azure.language is en-GB, and Turkish is to be"),
     ],
 )
