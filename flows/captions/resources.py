@@ -12,6 +12,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from connectors.messages import log_event
 from connectors.terminology import read_glossary
 from flows.engine.marian import open_boundary_scorer
 from flows.engine.recognition import finals_of, make_recognizer
@@ -88,6 +89,7 @@ class RunResources:
         self._lock = Lock()
         self._service: Service | None = None
         self._verbatim = cache(self._made_verbatim)
+        self._unexpected = set[Language]()
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
         # Of English, or None without one; empty until it is loaded.
         self._scorers: list[BoundaryScorer | None] = [] if earlier is None else earlier._scorers
@@ -237,12 +239,20 @@ class RunResources:
         return known.get(direction.code) or self._verbatim(direction)
 
     def _made_verbatim(self, direction: Direction) -> Verbatim:
-        is_expected = (
-            not direction.translates
-            or direction in self._languages.directions
-            or self._settings.translate.captions_only
-        )
-        return Verbatim("" if is_expected else direction.source.own or direction.source.name)
+        is_expected = direction in self._languages.directions or self._settings.translate.captions_only
+        if is_expected or not direction.translates:
+            return Verbatim()
+        self._tell_unexpected(direction.source)
+        return Verbatim(direction.source.own or direction.source.name)
+
+    def _tell_unexpected(self, spoken: Language) -> None:
+        if spoken not in self._unexpected:
+            self._unexpected.add(spoken)
+            log_event(
+                "language_unexpected",
+                f"{spoken.name} is spoken, which is shown as it was said; name it with --from, beside the "
+                "others, to have it translated",
+            )
 
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:

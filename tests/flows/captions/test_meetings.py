@@ -64,6 +64,7 @@ def test_each_channel_has_every_sentence_in_its_language_in_the_order_of_speech(
     assert "orçamento" in portuguese[3], "translated from English"
     # Nobody expected Spanish: it stays what it is, and says so.
     assert english[4] == portuguese[4] == f"[español] {SAID[4][1]}"
+    assert done.stderr.count("Spanish is spoken, which is shown as it was said; name it with --from") == 1
     for code in ("en", "pt"):
         captions = captions_in(tmp_path / f"c.{code}.jsonl")
         assert {one.language for one in captions} == {code}
@@ -76,14 +77,15 @@ def test_each_channel_has_every_sentence_in_its_language_in_the_order_of_speech(
 
 
 def test_readers_see_one_language_and_what_was_spoken(tmp_path: Path) -> None:
+    said = SAID[:4]
     given = ("--from", "English,Portuguese", "--to", "English,Portuguese", "--web", "--port", 0)
-    with running(SURTITLE, "replay", meeting(tmp_path / "m.jsonl"), *given) as run:
+    with running(SURTITLE, "replay", meeting(tmp_path / "m.jsonl", said), *given) as run:
         for language, own, other in (("en", "en", "pt"), ("pt", "pt", "en")):
             with follow(run.port, stream="meeting", language=language) as viewer:
                 page = viewer.until_over()
             segments = sorted(page.segments.values(), key=lambda one: one["segment"])
-            assert [one["spoken"] for one in segments] == [spoken for spoken, _ in SAID]
-            for segment, (spoken, text) in zip(segments, SAID, strict=True):
+            assert [one["spoken"] for one in segments] == [spoken for spoken, _ in said]
+            for segment, (spoken, text) in zip(segments, said, strict=True):
                 if spoken == own:
                     assert (segment["text"], segment["source"]) == (text, "")
                 elif spoken == other:
