@@ -60,9 +60,16 @@ class _Stream:
             self.original.caption(msgspec.structs.replace(caption, shown=caption.source, withheld=""))
 
     def wanted(self, languages: str) -> StreamLog:
-        """The first of the languages that a reader prefers, such as ``fr-CA,fr,en``, that there is."""
-        tags = [tag for one in languages.split(",")[:_MAX_WANTED] for tag in (one, one.partition("-")[0])]
-        return next((self.logs[tag] for tag in tags if tag in self.logs), self.log)
+        """The first of the languages that a reader prefers, such as ``fr-CA,fr,en``, that there is.
+
+        In another region or script it is better than another language: pt-BR for pt, and pt for pt-BR.
+        """
+        for tag in languages.split(",")[:_MAX_WANTED]:
+            base = tag.partition("-")[0]
+            alike = (code for code in self.logs if code.partition("-")[0] == base)
+            if found := next((code for code in (tag, base) if code in self.logs), next(alike, None)):
+                return self.logs[found]
+        return self.log
 
     def wake(self) -> None:
         """Make the clients check for news; on the thread of the server's loop."""

@@ -49,6 +49,14 @@ def test_a_reader_gets_the_first_language_that_there_is_of_those_asked_for(wante
     assert names == [("Deutsch", "ltr"), ("français", "ltr"), ("עברית", "rtl"), ("English", "ltr")]
 
 
+def test_another_region_is_better_than_another_language() -> None:
+    hub = Hub(languages("de", "pt-BR"))
+    hub.caption(caption(SAID["de"], source=ENGLISH, language="de"))
+    assert [snapshot(hub, wanted)["language"]["target"] for wanted in ("fr,pt", "pt-PT,de", "fr")] == [
+        "pt-BR", "pt-BR", "de",
+    ]  # fmt: skip
+
+
 def test_a_stream_in_one_language_offers_no_choice_and_captions_in_the_spoken_one_are_no_original() -> None:
     hub = Hub(languages("de"))
     hub.caption(caption(SAID["de"], source=ENGLISH))
