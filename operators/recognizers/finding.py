@@ -15,8 +15,9 @@ FIRST_S, LATEST_S = 0.9, 2.0
 #: Nats by which a language has to be ahead of the next one to be decided on before that, and the mean
 #: probability that all expected ones need together.
 _CLEAR, _LIKELY = 2.0, 0.5
-#: Nats that the language of the utterance before is ahead.
-_ADVANTAGE = 1.0
+#: Nats that the language of the utterance before is ahead; and where any may be spoken and the voice is
+#: briefer than `LATEST_S`, of which models say little.
+_ADVANTAGE, _BRIEF_ADVANTAGE = 1.0, 3.0
 #: An unexpected language is meant if its mean probability is at least the first, and that of all expected
 #: ones together below the second.
 _MEANT, _UNLIKELY = 0.7, 0.2
@@ -49,10 +50,11 @@ class LanguageFinder:
             is_last: Whether it is the last one of the utterance.
         """
         self._windows.append(self._known(probabilities))
-        code, lead, likely = self._likeliest()
-        if not is_last and voiced_s < LATEST_S and not (likely >= _LIKELY and lead >= _CLEAR):
+        is_brief = voiced_s < LATEST_S
+        code, lead, likely = self._likeliest(is_brief=is_brief)
+        if not is_last and is_brief and not (likely >= _LIKELY and lead >= _CLEAR):
             return None
-        if likely < _UNLIKELY and (other := self._meant(voiced_s)):
+        if likely < _UNLIKELY and not is_brief and (other := self._meant()):
             code = other
         self._windows = []
         # What was not expected is no reason to expect it again.
@@ -68,22 +70,21 @@ class LanguageFinder:
             known[counted] = known.get(counted, 0.0) + probability
         return {code: probability for code, probability in known.items() if is_language(code)}
 
-    def _likeliest(self) -> tuple[str, float, float]:
+    def _likeliest(self, *, is_brief: bool) -> tuple[str, float, float]:
         """The likeliest language that may be spoken, its lead in nats, and the probability of all such."""
         codes = self._expected or self._windows[0]
+        advantage = _BRIEF_ADVANTAGE if is_brief and not self._expected else _ADVANTAGE
         scores = {
             code: sum(log(max(one.get(code, 0.0), _LEAST)) for one in self._windows)
-            + _ADVANTAGE * (code == self._before)
+            + advantage * (code == self._before)
             for code in codes
         }
         first, *others = sorted(scores, key=scores.__getitem__, reverse=True)
         lead = scores[first] - scores[others[0]] if others else _CLEAR
         return first, lead, sum(self._mean(code) for code in codes)
 
-    def _meant(self, voiced_s: float) -> str:
-        """The unexpected language that is clearly meant; empty if none is, or the utterance is too brief."""
-        if voiced_s < FIRST_S:
-            return ""
+    def _meant(self) -> str:
+        """The unexpected language that is clearly meant; empty if none is."""
         other = max(self._windows[-1], key=self._mean)
         return other if self._mean(other) >= _MEANT else ""
 

@@ -282,7 +282,7 @@ class FindingTranscriber(Transcriber):
         if window.segment != self._segment:
             self._segment, self._chosen, self.language = window.segment, None, ""
         if self._chosen is None:
-            voiced_s = len(window.samples) / SAMPLE_RATE - RULES.before_s
+            voiced_s = _voiced_s(window)
             if voiced_s < FIRST_S and not window.is_final:
                 return ""
             found = self._model.languages(self._model.encode(window.samples))
@@ -300,13 +300,22 @@ class FindingTranscriber(Transcriber):
 
     @override
     def again(self, window: Window) -> str | None:
-        """What one of ``own`` doubts may be in another language: all of it says more than its beginning."""
+        """What one of ``own`` doubts may be in another language: all of it says more than its beginning.
+
+        Of a word or two it says nothing; these are heard again in the same language.
+        """
         if self._last is self._usual:
             return None
-        found = self._model.languages(self._model.encode(window.samples))
-        self.language = self._finder.hear(found, LATEST_S, is_last=True) or self.language
+        voiced_s = _voiced_s(window)
+        if voiced_s >= LATEST_S:
+            found = self._model.languages(self._model.encode(window.samples))
+            self.language = self._finder.hear(found, voiced_s, is_last=True) or self.language
         self._usual.speak(self.language)
         return self._usual.transcribe(window)
+
+
+def _voiced_s(window: Window) -> float:
+    return len(window.samples) / SAMPLE_RATE - RULES.before_s
 
 
 def finding_recognizer(

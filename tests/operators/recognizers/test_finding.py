@@ -61,3 +61,12 @@ def test_without_expectations_any_language_is_found() -> None:
 def test_the_code_is_that_of_the_expected_language() -> None:
     assert finder("zh-Hant", "en").hear({"zh": 0.6, "yue": 0.3, "en": 0.1}, 2.0, is_last=True) == "zh-Hant"
     assert finder("no", "en").hear({"nn": 0.6, "no": 0.1, "en": 0.3}, 2.0, is_last=True) == "no"
+
+
+def test_a_brief_utterance_is_in_an_expected_language_or_rather_in_that_of_the_one_before() -> None:
+    dutch = {"nl": 0.9, "en": 0.05, "pt": 0.01}
+    assert finder("English", "Portuguese").hear(dutch, 1.2, is_last=True) == "en"
+    known = finder()
+    assert known.hear({"en": 0.9, "nl": 0.05}, 2.0, is_last=True) == "en"
+    assert known.hear({"en": 0.1, "nl": 0.8}, 1.2, is_last=True) == "en"
+    assert known.hear({"en": 0.1, "nl": 0.8}, 2.0, is_last=True) == "nl"
