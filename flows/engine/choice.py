@@ -32,7 +32,7 @@ def with_expected(settings: TranslateSettings) -> TranslateSettings:
     They are English, the languages of the captions, and those whose models are on this machine; speech in
     any other is shown as it is.
     """
-    if not settings.finds_language or settings.captions_only or set(names_of(settings.source)) != {AUTO}:
+    if not settings.finds_language or set(names_of(settings.source)) != {AUTO}:
         return settings
     written = settings.written
 

@@ -172,8 +172,9 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spoken(self) -> tuple[Language, ...]:
-        """What the recogniser is to expect; nothing if it is to find any language."""
-        return () if self.finds_language else tuple(map(language, self.sources))
+        """What the recogniser is to expect; nothing if that is not known."""
+        expected = tuple(map(language, self.sources))
+        return () if self.finds_language and not expected[1:] else expected
 
     @property
     def target(self) -> str:

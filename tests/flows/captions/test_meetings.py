@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from connectors.models.firefox import is_firefox_here
+from flows.engine.choice import with_expected
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from operators.events import Caption, Partial
@@ -159,3 +161,14 @@ def test_the_first_direction_that_is_translated_is_the_usual_one() -> None:
 def test_wrong_spoken_languages_are_refused(spoken: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         load_settings(None, {"translate": {"from": spoken, "to": "German"}})
+
+
+def test_whoever_finds_the_language_expects_those_that_can_be_translated_here() -> None:
+    given = load_settings(None, {"translate": {"from": "auto", "to": "English"}}).translate
+    assert given.spoken == (), "nothing is known of this machine yet"
+    expected = with_expected(given)
+    assert {one.code for one in expected.spoken} >= {"en", "pt"}
+    assert all(is_firefox_here(one) for one in expected.directions if one.translates)
+    named = load_settings(None, {"translate": {"from": "auto,German,French", "to": "English"}}).translate
+    assert with_expected(named) == named
+    assert [one.code for one in named.spoken] == ["de", "fr"]
