@@ -18,7 +18,7 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from operators.serving.service import Response, StreamQueue
+from operators.serving.queues import Response, StreamQueue
 from tests.recovering import ToyResources
 
 GOLDEN = Path(__file__).with_name("golden")

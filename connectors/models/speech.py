@@ -105,10 +105,14 @@ def named_speech(model: str) -> SpeechModel | None:
     """The model of that name; None for a folder. Raises `UsageError` for what is neither."""
     named = speech_models().get(model)
     if named is None and not {"/", "\\"} & {*model} and not Path(model).exists():
-        meant = nearest(model, speech_models())
-        known = "`surtitle models --speech` lists them" if meant is None else f"did you mean {meant}?"
-        raise UsageError(f"--speech-model: there is no folder and no model {model!r}; {known}")
+        raise UsageError(f"--speech-model: there is no folder and no model {model!r}; {similar_to(model)}")
     return named
+
+
+def similar_to(model: str) -> str:
+    """What to do about a name that no speech model has."""
+    meant = nearest(model, speech_models())
+    return "`surtitle models --speech` lists them" if meant is None else f"did you mean {meant}?"
 
 
 def _installed(progress: Progress) -> Path:

@@ -52,7 +52,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
         tap(events, "audio", parts)
         events = _recognized(events, parts)
     if kind in (AudioChunk, Partial):
-        tap(op.filter_map("partials", events, _without_pause), "partials", parts)
+        tap(op.filter_map("partials", events, _partial_alone), "partials", parts)
         partials, unfinished = _due(_sentences(events, parts), parts)
         events = _translations(partials, parts)
     else:
@@ -107,7 +107,7 @@ def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Spe
     )
 
 
-def _without_pause(heard: Partial | Speech | Pause) -> Partial | None:
+def _partial_alone(heard: Partial | Speech | Pause) -> Partial | None:
     return heard if isinstance(heard, Partial) else None
 
 

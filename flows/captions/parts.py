@@ -22,7 +22,7 @@ from flows.settings.schema import Settings
 from operators.events import AudioChunk
 from operators.glossary import Glossary
 from operators.replacing import MASKED
-from operators.serving.service import AdmissionControl
+from operators.serving.admission import AdmissionControl
 
 
 class Parts(NamedTuple):

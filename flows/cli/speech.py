@@ -6,11 +6,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from connectors.models.speech import BASE, SpeechModel, speech_models
+from connectors.models.speech import BASE, SpeechModel, similar_to, speech_models
 from flows.doctor.speed import DISTURBED, Speed, measure
 from flows.running.progress import ProgressLine
 from flows.settings.translate import TranslateSettings
-from operators.errors import UsageError, nearest, printable
+from operators.errors import UsageError, printable
 from operators.extras import missing
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS, USUAL
@@ -65,11 +65,7 @@ def get_speech(name: str) -> None:
     """Download a model into the cache, and print its folder."""
     named = speech_models().get(name)
     if named is None:
-        meant = nearest(name, speech_models())
-        raise UsageError(
-            f"there is no speech model {name}; "
-            + ("`surtitle models --speech` lists them" if meant is None else f"did you mean {meant}?")
-        )
+        raise UsageError(f"there is no speech model {name}; {similar_to(name)}")
     with ProgressLine(quiet=False, captions=False) as line:
         folder = named.fetch(line.doing)
     print(printable(str(folder)))

@@ -84,8 +84,8 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
 def named_model(settings: RecognizerSettings) -> SpeechModel | None:
     """The named model of an engine that `chosen` has made sure of; None for a folder."""
     named = None if settings.model is None else speech_models().get(settings.model)
-    is_its = named is not None and named.engine == settings.engine.replace(USUAL.engine, "whisper")
-    return named if is_its else None
+    engine = "whisper" if settings.engine == USUAL.engine else settings.engine
+    return named if named is not None and named.engine == engine else None
 
 
 def finals_of(settings: RecognizerSettings) -> RecognizerSettings:

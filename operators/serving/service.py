@@ -1,16 +1,12 @@
 """Translation services: what translates the updates of streams, in the caller's thread or in one of its own.
 
-A stream has only one update in progress at a time, because its drafts build on each other. Streams that keep
-up with live speech are served finals first, and of a segment's waiting partials only the newest; of other
-streams every update is translated, in its order. A final is never dropped.
+A stream has only one update in progress at a time, because its drafts build on each other.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from itertools import chain
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
@@ -22,143 +18,14 @@ from operators.decoding.drive import DecodeRequest
 from operators.decoding.translator import Output, SegmentState, SegmentTranslator, Updating
 from operators.events import Partial
 from operators.model_errors import ModelError
-from operators.serving.scheduler import PATIENCE, ScheduledJob, Scheduler
+from operators.serving.queues import FairQueue, QueuedUpdate, Response, StreamQueue
+from operators.serving.scheduler import ScheduledJob, Scheduler
 
-#: Maximum number of unfinished segments whose state is kept per stream; no recogniser has more than a few.
-#: Beyond that, the one that was translated longest ago is dropped, and starts again if it comes back.
-MAX_OPEN = 1024
 #: Sentences that a `BatchService` translates together. A pass over sixteen tokens costs a CPU as much as
 #: three or four passes over one; beyond that little is gained.
 BATCH = 16
-#: Seconds of silence after which a stream frees its place; streams have no other end.
-QUIET_S = 600.0
-# Maximum number of refused streams that are remembered and named to the user.
-_MAX_REFUSED = 1000
 # Passes of other models after which one that waits counts as if it had a final: some updates take so many.
 _MAX_LEFT_OUT = 32
-
-
-class Response(NamedTuple):
-    """The translation of an update; it has superseded all earlier ones of its segment that were pending."""
-
-    partial: Partial
-    #: The state of its segment after it.
-    state: SegmentState
-    output: Output
-    #: Seconds from the update's start until it was translated, in passes that other streams share.
-    seconds: float
-
-
-#: Receives each response, or an error, which is always a defect.
-Deliver = Callable[[Response | Exception], None]
-
-
-def remember(states: dict[int, SegmentState], response: Response) -> None:
-    """Keep the state of an open segment after a response, as the most recent one."""
-    states.pop(response.partial.segment, None)
-    if not response.partial.is_final:
-        states[response.partial.segment] = response.state
-    if len(states) > MAX_OPEN:
-        del states[next(iter(states))]
-
-
-class QueuedUpdate(NamedTuple):
-    partial: Partial
-    #: Since when its segment has waited, in seconds.
-    since_s: float
-
-
-class StreamQueue:
-    """The waiting updates of one stream, and the states of its open segments; for one thread at a time."""
-
-    def __init__(self, states: Mapping[int, SegmentState], deliver: Deliver, *, keep_up: bool) -> None:
-        """With ``keep_up`` the queue serves finals first, and of a segment's partials only the newest."""
-        self.deliver = deliver
-        self.states = dict(states)
-        #: Whether the first partial has waited since an earlier turn of a `DirectService`.
-        self.has_waited = False
-        self._keep_up = keep_up
-        # The finals; without ``keep_up``, all updates.
-        self._due: deque[QueuedUpdate] = deque()
-        # The newest partial of each segment.
-        self._partials: dict[int, QueuedUpdate] = {}
-
-    def __len__(self) -> int:
-        return len(self._due) + len(self._partials)
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the next update is to be translated at once: a final, or any without ``keep_up``."""
-        return bool(self._due)
-
-    @property
-    def first(self) -> QueuedUpdate | None:
-        """The update that `take` returns: what is due, else the partial that has waited longest."""
-        return self._due[0] if self._due else next(iter(self._partials.values()), None)
-
-    @property
-    def has_final(self) -> bool:
-        return self.first is not None and self.first.partial.is_final
-
-    def put(self, partial: Partial, now_s: float = 0.0) -> None:
-        """Add an update, which supersedes a waiting partial of its segment."""
-        before = self._partials.get(partial.segment)
-        waiting = QueuedUpdate(partial, now_s if before is None else before.since_s)
-        if partial.is_final or not self._keep_up:
-            self._partials.pop(partial.segment, None)
-            self._due.append(waiting)
-        else:
-            # In the place of the one that it supersedes, because the segment has waited since then.
-            self._partials[partial.segment] = waiting
-
-    def take(self) -> QueuedUpdate:
-        """Remove and return the next update; there must be one."""
-        return self._due.popleft() if self._due else self._partials.pop(next(iter(self._partials)))
-
-    def respond(self, response: Response) -> None:
-        remember(self.states, response)
-        self.deliver(response)
-
-
-class FairQueue:
-    """Streams that wait for their turn: finals first, then the longest wait, without starvation."""
-
-    def __init__(self) -> None:
-        # Whose next update is a final, and all others, in their order.
-        self._finals: dict[StreamQueue, None] = {}
-        self._others: dict[StreamQueue, None] = {}
-        self._in_a_row = 0
-
-    def __len__(self) -> int:
-        return len(self._finals) + len(self._others)
-
-    def __iter__(self) -> Iterator[StreamQueue]:
-        return chain(self._finals, self._others)
-
-    @property
-    def has_final(self) -> bool:
-        return bool(self._finals)
-
-    def join(self, stream: StreamQueue) -> None:
-        """Join the end of the queue; a waiting stream keeps its place, but moves up with its first final."""
-        if stream.has_final:
-            self._others.pop(stream, None)
-            self._finals.setdefault(stream)
-        elif stream not in self._finals:
-            self._others.setdefault(stream)
-
-    def leave(self, stream: StreamQueue) -> None:
-        self._finals.pop(stream, None)
-        self._others.pop(stream, None)
-
-    def next(self) -> StreamQueue:
-        """Remove and return the next stream; there must be one."""
-        is_final = self.has_final and not (self._others and self._in_a_row >= PATIENCE)
-        self._in_a_row = self._in_a_row + 1 if is_final and self._others else 0
-        line = self._finals if is_final else self._others
-        stream = next(iter(line))
-        del line[stream]
-        return stream
 
 
 class Service(ABC):
@@ -457,52 +324,3 @@ class ThreadService(Service):
         for model in waiting:
             model.left_out += model is not chosen
         return chosen
-
-
-class AdmissionControl:
-    """Admits up to ``most`` streams of a flow; any further one is refused in a sentence. Thread-safe."""
-
-    def __init__(self, most: int, now: Callable[[], float], tell: Callable[[str], None]) -> None:
-        """``tell`` gets one sentence about each stream that is refused, once."""
-        self._most = most
-        self._now = now
-        self._tell = tell
-        self._lock = Lock()
-        self._heard_s: dict[str, float] = {}
-        #: Updates that were refused, and the first streams of which they were.
-        self.refused = 0
-        self._streams: set[str] = set()
-
-    def admits(self, stream: str) -> bool:
-        """Whether the stream of an incoming update is admitted."""
-        with self._lock:
-            now = self._now()
-            if stream not in self._heard_s and len(self._heard_s) >= self._most:
-                for quiet in [one for one, heard_s in self._heard_s.items() if now - heard_s >= QUIET_S]:
-                    del self._heard_s[quiet]
-                if len(self._heard_s) >= self._most:
-                    self._refuse(stream)
-                    return False
-            self._heard_s[stream] = now
-            return True
-
-    def complaint(self) -> str | None:
-        """The message at the end of a run that refused streams."""
-        with self._lock:
-            if not self.refused:
-                return None
-            updates, streams = self.refused, len(self._streams)
-        least = "at least " if streams == _MAX_REFUSED else ""
-        return (
-            f"{updates} {'update' if updates == 1 else 'updates'} of {least}{streams} "
-            f"{'stream' if streams == 1 else 'streams'} without a place were left out; raise translate.rooms"
-        )
-
-    def _refuse(self, stream: str) -> None:
-        self.refused += 1
-        if stream not in self._streams and len(self._streams) < _MAX_REFUSED:
-            self._streams.add(stream)
-            self._tell(
-                f"room {stream!r} has no place: {self._most} rooms are in, the most that translate.rooms "
-                "allows; raise it, or wait until another room has ended"
-            )

@@ -18,7 +18,7 @@ from typing_extensions import override
 from operators.events import Caption, Translation, moment_of
 from operators.languages import SENTENCE_MARKS
 from operators.masking import MaskRule, still_shown, visible_length
-from operators.serving.service import MAX_OPEN
+from operators.serving.queues import MAX_OPEN
 from operators.stages.snapshots import StreamLogic, unpack
 
 

@@ -15,7 +15,8 @@ from operators.clock import Clock
 from operators.decoding.translator import SegmentState
 from operators.events import Partial, Translation, channel_of, moment_of
 from operators.model_errors import ErrorKind
-from operators.serving.service import Response, Service, StreamQueue, remember
+from operators.serving.queues import Response, StreamQueue, remember
+from operators.serving.service import Service
 from operators.stages.snapshots import Silence, pack, unpack
 from operators.text import cleaned
 

@@ -183,6 +183,17 @@ def test_finals_that_a_speaker_saw_are_in_the_folder_however_the_server_ends(
     assert cues.count("-->") >= 2
 
 
+def test_a_room_in_two_languages_has_each_sentence_in_both(speech: Path, tmp_path: Path) -> None:
+    both, heard = ("--from", "English,Portuguese", "--to", "English,Portuguese"), list[dict[str, Any]]()
+    with serve(*both, "--set", f"rooms.folder={tmp_path}") as server:
+        speak(server.port, speech, heard, room="hall", **{"from": "en,pt", "to": "en,pt"})
+    english, portuguese = (read(next(tmp_path.glob(f"hall.*.{code}.jsonl"))) for code in ("en", "pt"))
+    assert [one["spoken"] for one in english] == ["en"] * len(english)
+    assert [one["shown"] for one in english] == [one["source"] for one in english]
+    assert [one["source"] for one in portuguese] == [one["source"] for one in english]
+    assert all(one["shown"] != one["source"] for one in portuguese)
+
+
 def test_a_room_that_is_kept_has_its_links_after_a_server_was_killed(
     small: list[str], tmp_path: Path
 ) -> None:

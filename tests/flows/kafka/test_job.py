@@ -206,6 +206,24 @@ def test_captions_in_several_languages_share_a_topic_and_tell_their_language(
         assert german == events(replayed)[f"captions of {stream}"]
 
 
+def test_a_topic_of_a_meeting_has_each_sentence_in_each_language_and_what_was_spoken(
+    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]]
+) -> None:
+    job = Job(tmp_path / "job", broker, to='German,French"\nfrom = "German,French')
+    spoken = [one | {"spoken": ("de", "fr")[one["segment"] % 2], "is_sentence": True} for one in partials]
+    job.send(spoken)
+    logs = [job.folder / f"log.{code}.jsonl" for code in ("de", "fr")]
+    job.run_until(lambda: all(log.exists() and log.read_bytes().count(b"\n") >= len(spoken) for log in logs))
+    published = job.published("captions")
+    assert len(published) == 2 * len(spoken)
+    for one in published:
+        if one["spoken"] == one["language"]:
+            assert one["shown"] + one["withheld"] == one["source"]
+    assert {(one["spoken"], one["language"]) for one in published} == {
+        ("de", "de"), ("de", "fr"), ("fr", "de"), ("fr", "fr"),
+    }  # fmt: skip
+
+
 def test_messages_that_cannot_be_used_go_to_a_topic_of_their_own_and_the_job_goes_on(
     tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
 ) -> None:

@@ -15,17 +15,11 @@ from operators.decoding.forward import Logits
 from operators.events import Partial
 from operators.model_errors import CacheFullError
 from operators.models.kv import Part
-from operators.serving import service as serving
+from operators.serving import queues
+from operators.serving.admission import QUIET_S, AdmissionControl
+from operators.serving.queues import FairQueue, StreamQueue
 from operators.serving.scheduler import PATIENCE, Scheduler
-from operators.serving.service import (
-    QUIET_S,
-    AdmissionControl,
-    DirectService,
-    FairQueue,
-    ModelQueue,
-    StreamQueue,
-    ThreadService,
-)
+from operators.serving.service import DirectService, ModelQueue, ThreadService
 from tests.operators.serving.toys import (
     HEAD,
     METHODS,
@@ -141,7 +135,7 @@ def test_streams_that_need_not_keep_up_translate_every_update_in_its_order() -> 
 
 
 def test_the_oldest_of_too_many_open_segments_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "MAX_OPEN", 8)
+    monkeypatch.setattr(queues, "MAX_OPEN", 8)
     model, streams = model_of(scheduler(3, 16), "ssbd"), Streams()
     streams.put(model, *(partial("a b", segment=number) for number in range(9)))
     streams.finish(model)

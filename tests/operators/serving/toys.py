@@ -20,8 +20,9 @@ from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt, PromptNotes
 from operators.research.draft_model import ModelDrafts, Prediction
 from operators.research.jacobi import Jacobi
+from operators.serving.queues import Response, StreamQueue
 from operators.serving.scheduler import Scheduler
-from operators.serving.service import ModelQueue, Response, Service, StreamQueue
+from operators.serving.service import ModelQueue, Service
 from tests.toy import END, ToyStore, ToyVocabulary
 
 HEAD = (1, 2)
