@@ -87,8 +87,7 @@ def start(*command: str | Path) -> "subprocess.Popen[str]":
     """A run under surtitle's own runner, or with more than one argument under another module."""
     module = ["tests.recovering"] if len(command) == 1 else []
     return Program(
-        # A crash in native code says where it was.
-        [sys.executable, "-X", "faulthandler", "-m", *module, *map(str, command)], cwd=ROOT, text=True,
+        [sys.executable, "-m", *module, *map(str, command)], cwd=ROOT, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
