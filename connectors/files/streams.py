@@ -1,5 +1,6 @@
 """The standard streams of this process: those it was started without, and output that cannot be written."""
 
+import faulthandler
 import io
 import os
 import sys
@@ -59,6 +60,9 @@ def part_stderr() -> None:
     sys.stderr = open(  # noqa: SIM115 - for good
         os.dup(2), "w", buffering=1, encoding=stderr.encoding, errors=stderr.errors, closefd=False
     )
+    if faulthandler.is_enabled():
+        # A crash in native code says where it was, also while descriptor 2 leads elsewhere.
+        faulthandler.enable(sys.stderr)
 
 
 def open_absent_streams() -> None:
