@@ -52,6 +52,8 @@ def parted(channel: str) -> tuple[str, str]:
     return (stream, code) if separator else (channel, "")
 
 
+#: Who speaks: a name, or the number of a voice without a name, in the order of their first words: "1", "2", …
+Speaker = Annotated[str, msgspec.Meta(max_length=100)] | msgspec.UnsetType
 #: Code of a language: ISO 639, perhaps with a script or region.
 LanguageCode = Annotated[str, msgspec.Meta(max_length=20)] | msgspec.UnsetType
 
@@ -82,6 +84,8 @@ class SegmentEvent(Event, frozen=True, kw_only=True):
     language: LanguageCode = msgspec.UNSET
     #: Language of the speech, where a stream is spoken in several; absent otherwise.
     spoken: LanguageCode = msgspec.UNSET
+    #: Who speaks; absent if that is not known. A later update may know better.
+    speaker: Speaker = msgspec.UNSET
 
     @property
     def channel(self) -> str:
@@ -267,7 +271,10 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
         return self.shown + self.withheld
 
 
-_MOMENT = ("stream", "segment", "revision", "is_final", "language", "spoken", "start_s", "end_s", "arrival_s")
+_MOMENT = (
+    "stream", "segment", "revision", "is_final", "language", "spoken", "speaker", "start_s", "end_s",
+    "arrival_s",
+)  # fmt: skip
 
 
 # Events do not inherit these fields, because msgspec writes inherited ones first, and files keep the field

@@ -78,6 +78,7 @@ class ErasureMeter:
             is_final=caption.is_final,
             language=caption.language,
             spoken=caption.spoken,
+            speaker=caption.speaker,
             raw=self._count(raw, caption.text, 0),
             shown=self._count(shown, caption.shown, 1),
             accepted_over_drafted=_ratio(caption.effort.accepted, caption.effort.drafted),
