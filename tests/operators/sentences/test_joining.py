@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.events import Partial
@@ -365,6 +365,7 @@ def test_who_speaks_is_passed_on_as_soon_as_it_is_known_and_the_final_knows_best
 who = st.sampled_from(["", "1", "2"])
 
 
+@settings(max_examples=200)
 @given(speech, st.lists(st.tuples(who, who), min_size=8, max_size=8), st.data())
 def test_no_sentence_mixes_two_voices_and_each_has_its_own_also_in_a_resumed_run(
     said: list[tuple[str, float, int]], voices: list[tuple[str, str]], data: st.DataObject
