@@ -10,7 +10,7 @@ from flows.captions.kafka import publish
 from flows.captions.parts import Parts
 from operators.events import Caption, Event, Partial, channel_of
 from operators.stages.subtitle import subtitle
-from operators.subtitles.writer import Scripts, Shown
+from operators.subtitles.writer import Shown
 
 
 def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown] | None = None) -> None:
@@ -45,12 +45,11 @@ def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, par
         is_usual = shown == parts.settings.output.subtitles or not _translates(parts, code)
         ending = (f"-{code}" if code else "") + ("" if is_usual else f"-{shown}")
         direction = parts.languages.direction(channel_of("", code))
-        scripts = Scripts.of(direction)
         now = parts.given.now if parts.settings.is_live else None
         own = _in_language(captions, code, f"of-subtitle{ending}")
         # Updates without captions still date the parts of a sentence.
         heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
-        cues = subtitle(f"subtitle{ending}", heard, shown, scripts, now)
+        cues = subtitle(f"subtitle{ending}", heard, shown, direction, now)
         tap(cues, "cues", parts, (code, shown))
 
 

@@ -12,8 +12,9 @@ from hypothesis import given
 
 from connectors.sinks.subtitles import VTT_HEADER, Format, SubtitleSink, srt, vtt
 from operators.events import Caption
+from operators.languages import Direction
 from operators.subtitles.timing import Cue
-from operators.subtitles.writer import Scripts, SubtitleWriter
+from operators.subtitles.writer import SubtitleWriter
 from tests.subtitled import any_captions
 
 MS = timedelta(milliseconds=1)
@@ -36,7 +37,7 @@ def test_recognised_text_is_never_markup(text: str, in_srt: str, in_vtt: str) ->
 
 @given(any_captions)
 def test_readers_find_the_cues_that_were_written_after_each_of_them(captions: list[Caption]) -> None:
-    writer = SubtitleWriter("target", Scripts())
+    writer = SubtitleWriter("target", Direction.of("en", "de"))
     cues = writer.take(captions) + writer.release()
     as_srt, as_vtt = "", VTT_HEADER
     for number, cue in enumerate(cues, 1):

@@ -352,7 +352,9 @@ def test_a_sentence_ends_where_another_voice_begins_also_if_that_is_noticed_afte
 def test_who_speaks_is_passed_on_as_soon_as_it_is_known_and_the_final_knows_best() -> None:
     sentences = joiner()
     heard = [("", 0.5), ("1", 1.0), ("1", 1.2), ("2", 1.4)]
-    shown = [one for who, end_s in heard for one in sentences.hear(says(0, "of the", 0.0, end_s, speaker=who))]
+    shown = [
+        one for who, end_s in heard for one in sentences.hear(says(0, "of the", 0.0, end_s, speaker=who))
+    ]
     assert [(one.text, one.speaker) for one in shown] == [
         ("of the", msgspec.UNSET), ("of the", "1"), ("of the", "2")
     ]  # fmt: skip

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from operators.events import Caption, Partial
+from operators.languages import Direction
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech
-from operators.subtitles.writer import Scripts, Shown, SubtitleWriter, WriterState
+from operators.subtitles.writer import Shown, SubtitleWriter, WriterState
 from operators.text import cleaned, width
 from tests.subtitled import any_captions, caption, partial
 
@@ -20,7 +21,7 @@ LONG = "Die Führung beginnt um zehn Uhr in der großen Halle."  # read in 3 s
 
 
 def writer(shown: Shown = "target", state: WriterState | None = None) -> SubtitleWriter:
-    return SubtitleWriter(shown, Scripts(), state)
+    return SubtitleWriter(shown, Direction.of("en", "de"), state)
 
 
 def written(captions: Sequence[Caption | Partial], shown: Shown = "target") -> list[Cue]:
