@@ -4,7 +4,7 @@ from threading import Lock
 
 import regex
 
-from operators.events import SegmentEvent
+from operators.events import SegmentEvent, Speaker
 from operators.languages import ENGLISH, Language
 from operators.text import cleaned
 
@@ -13,10 +13,13 @@ _RIGHT_TO_LEFT = regex.compile(r"[^\p{L}]*[\p{bc=R}\p{bc=AL}]")
 _LRM, _RLM = "\u200e", "\u200f"
 
 
-def shown_name(speaker: str, language: Language) -> str:
-    """The name of a `speaker` on one line, or *Speaker 1* in the viewer's language for a voice without one."""
-    if not speaker.isdecimal():
-        return cleaned(speaker)
+def shown_name(speaker: Speaker, language: Language) -> str:
+    """The name of a speaker, on one line; of a voice without one, *Speaker 1* in the viewer's language.
+
+    Empty if nobody is known.
+    """
+    if not speaker or not speaker.isdecimal():
+        return cleaned(speaker or "")
     # Chinese and Japanese put no space before a number.
     space = " " if language.script.joint else ""
     return f"{language.speaker}{space}{speaker}" if language.speaker else f"{ENGLISH.speaker} {speaker}"

@@ -9,6 +9,7 @@ from connectors.sinks.part import SinkPart, Step
 from flows.captions.kafka import publish
 from flows.captions.parts import Parts
 from operators.events import Caption, Event, Partial, channel_of
+from operators.languages import Language
 from operators.stages.subtitle import subtitle
 from operators.subtitles.writer import Shown
 
@@ -24,14 +25,16 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
         elif step == one.of != "cues":
             own = _in_language(events, one.language, f"of-{one.name}")
             keyed = op.map(f"key-{one.name}", own, _with_key)
-            more = {"shown": _shown(one, parts)} if one.shows else {}
+            shown = _shown(one, parts)
+            more = ({"shown": shown} if one.shows else {}) | _naming(one, shown, parts)
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
     for one, address in parts.settings.output.addresses():
         if one.of == step:
             written = parts.settings.translate.written
             code = written[0].code if written[1:] and one.in_one_language else ""
             keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
-            op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
+            made = one.make(address, watch=parts.outputs, **_naming(one, "target", parts))
+            op.output(f"save-{one.name}", keyed, made)
     publish(events, step, parts)
 
 
@@ -61,6 +64,16 @@ def _in_language(events: Stream[Any], code: str, step_id: str) -> Stream[Any]:
 def _shown(one: SinkPart, parts: Parts) -> Shown:
     """Without a translation, source and target would be equal."""
     return (one.shown or parts.settings.output.subtitles) if _translates(parts, one.language) else "target"
+
+
+def _naming(one: SinkPart, shown: Shown, parts: Parts) -> dict[str, Any]:
+    """What a sink needs that says who speaks, in the language of what it shows."""
+
+    def language_of(caption: Caption) -> Language:
+        direction = parts.languages.direction(caption.channel, caption.spoken or "")
+        return direction.source if shown == "source" else direction.target
+
+    return {"language_of": language_of} if one.names else {}
 
 
 def _translates(parts: Parts, code: str) -> bool:

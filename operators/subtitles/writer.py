@@ -72,6 +72,7 @@ class SubtitleWriter:
         state = state or WriterState()
         self._shown = shown
         self._direction = direction
+        self._language = direction.source if shown == "source" else direction.target
         self._turns = Turns(state.speaker)
         self._free_ms, self._held, self._heard = state.free_ms, state.held, dict(state.heard)
         self._blocks = self._blocks_of(self._held)
@@ -108,7 +109,7 @@ class SubtitleWriter:
             start_s=caption.start_s,
             end_s=caption.end_s,
             heard=self._hear(caption, caption.source),
-            speaker=self._name(caption),
+            speaker=shown_name(caption.speaker, self._language),
         )
         if not (final.source.strip() or final.target.strip()):
             return []
@@ -118,10 +119,6 @@ class SubtitleWriter:
             final = replace(final, is_turn=self._turns.begins(caption) and not is_first)
             self._held, self._blocks = final, self._blocks_of(final)
         return settled
-
-    def _name(self, caption: Caption) -> str:
-        language = self._direction.source if self._shown == "source" else self._direction.target
-        return shown_name(caption.speaker, language) if caption.speaker else ""
 
     def _hear(self, caption: Caption | Partial, source: str) -> tuple[SpeechProgress, ...]:
         """How much of a segment was spoken when; revised text may get a new time."""
