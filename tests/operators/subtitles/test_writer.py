@@ -124,6 +124,15 @@ def test_the_state_is_small_and_goes_on_where_it_was() -> None:
     assert resumed.take(more) + resumed.release() == one.take(more) + one.release()
 
 
+def test_another_speaker_begins_with_the_first_cue_of_a_sentence_and_only_if_both_are_known() -> None:
+    said = [("", "Ja."), ("1", "Ja."), ("", "Ja."), ("Anna", f"{LONG} {LONG}"), ("Anna", "Ja."), ("1", "Ja.")]
+    cues = written([caption(text, 9 * at, 9 * at + 9, speaker=who) for at, (who, text) in enumerate(said)])
+    assert [(cue.speaker, cue.is_turn) for cue in cues] == [
+        ("", False), ("Sprecher 1", False), ("", False), ("Anna", True), ("Anna", False), ("Anna", False),
+        ("Sprecher 1", True),
+    ]  # fmt: skip
+
+
 def squeezed(text: str) -> str:
     return regex.sub(r"[\s\u202a-\u202c]", "", text)
 
@@ -135,6 +144,8 @@ def test_whatever_comes_cues_follow_each_other_and_all_text_is_there(captions: l
     assert all(MIN_CUE_MS <= cue.end_ms - cue.start_ms <= MAX_CUE_MS for cue in cues)
     assert all(0 <= width(line.strip("\u202a\u202b\u202c")) <= 42 for cue in cues for line in cue.lines)
     assert all(1 <= len(cue.lines) <= 2 for cue in cues)
+    # A dash comes before the first line.
+    assert all(width(f"- {cue.lines[0]}".strip("\u202a\u202b\u202c")) <= 44 - 2 * cue.is_turn for cue in cues)
     said = "".join(squeezed(cleaned(one.text)) for one in captions if one.is_final)
     assert squeezed("".join(line for cue in cues for line in cue.lines)) == said
 
