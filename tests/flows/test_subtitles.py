@@ -13,7 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from connectors.jsonl.files import read_events
-from operators.events import Caption, ErasureRecord, Partial, Translation
+from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Translation
 from tests.program import surtitle
 from tests.subtitled import caption
 
@@ -68,22 +68,21 @@ def test_two_speakers_are_told_apart_in_every_file(tmp_path: Path) -> None:
     given: dict[str, Any] = {"stream": "talk", "arrival_s": 9.0}
     partials = [
         Partial(
-            segment=at,
-            revision=0,
-            is_final=True,
-            start_s=start_s,
-            end_s=end_s,
-            text=text,
-            speaker=who,
+            segment=at, revision=0, is_final=True, start_s=start_s, end_s=end_s, text=text, speaker=who,
             **given,
         )
         for at, (who, start_s, end_s, text) in enumerate(said)
-    ]
+    ]  # fmt: skip
     # Who speaks may be known only after the first words.
     partials.insert(1, replace(partials[1], is_final=False, text="Ich", speaker=UNSET))
     partials[2] = replace(partials[2], revision=1)
     (tmp_path / "in.jsonl").write_bytes(msgspec.json.Encoder().encode_lines(partials))
-    kinds = {"partials": Partial, "sentences": Partial, "translations": Translation, "captions": Caption}
+    kinds: dict[str, type[SegmentEvent]] = {
+        "partials": Partial,
+        "sentences": Partial,
+        "translations": Translation,
+        "captions": Caption,
+    }
     events = {name: tmp_path / name for name in (*kinds, "log")}
     done = surtitle(
         "replay", tmp_path / "in.jsonl", "--from", "German", "--captions-only", "--quiet",

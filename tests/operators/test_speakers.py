@@ -25,7 +25,10 @@ def test_a_voice_without_a_name_is_called_as_usual_in_the_language_of_the_viewer
 
 @pytest.mark.parametrize(
     ("given", "name"),
-    [("Anna", "Anna"), ("2a", "2a"), (msgspec.UNSET, ""), ("\u200b \n", ""), ("A\n-->\x1b[2J B\x00", "A --> B")],
+    [
+        ("Anna", "Anna"), ("2a", "2a"), (msgspec.UNSET, ""), ("\u200b \n", ""),
+        ("A\n-->\x1b[2J B\x00", "A --> B"),
+    ],
 )  # fmt: skip
 def test_a_name_stays_as_it_is_on_one_line_and_is_obeyed_by_nothing(given: Speaker, name: str) -> None:
     assert shown_name(given, language("de")) == name

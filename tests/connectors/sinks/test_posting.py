@@ -235,7 +235,7 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old(
     assert [(one.records, one.reason) for one in watch.missing()] == [(1, "it answered too late")]
 
 
-def test_who_speaks_is_posted_and_marked_where_another_one_begins_as_in_a_broadcast(
+def test_who_speaks_is_posted_and_marked_where_another_begins_as_in_a_broadcast(
     watch: OutputWatch,
 ) -> None:
     german = partial(webhook.make, language_of=lambda _: language("de"))
@@ -243,9 +243,8 @@ def test_who_speaks_is_posted_and_marked_where_another_one_begins_as_in_a_broadc
     said = [("1", "Eins."), ("1", "Zwei."), ("", "Drei."), ("Anna\n", "Vier.")]
     captions = [caption(text, speaker=who) for who, text in said]
     with receiving(200) as receiver:
-        posting_to(receiver, watch, german, state := PostState(run="")).close()
         for make in (german, live):
-            first = posting_to(receiver, watch, make, state)
+            first = posting_to(receiver, watch, make)
             first.write_batch(captions[:1])
             first.close()
             resumed = posting_to(receiver, watch, make, msgspec.structs.replace(first.snapshot(), waiting=()))
