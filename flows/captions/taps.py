@@ -71,7 +71,8 @@ def _naming(one: SinkPart, shown: Shown, parts: Parts) -> dict[str, Any]:
 
     def language_of(caption: Caption) -> Language:
         direction = parts.languages.direction(caption.channel, caption.spoken or "")
-        return direction.source if shown == "source" else direction.target
+        # Of both, the name is in the line of the speech, which comes first.
+        return direction.target if shown == "target" else direction.source
 
     return {"language_of": language_of} if one.names else {}
 

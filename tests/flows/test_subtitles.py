@@ -118,6 +118,24 @@ def test_two_speakers_are_told_apart_in_every_file(tmp_path: Path) -> None:
     assert (tmp_path / "b.srt").read_bytes() == (tmp_path / "a.srt").read_bytes()
 
 
+def test_a_name_is_in_the_language_of_its_line(tmp_path: Path) -> None:
+    said = [
+        caption(text, at, at + 1, source="Yes.", language=code, speaker="1")
+        for at, (code, text) in enumerate([("de", "Ja."), ("he", "כן.")])
+    ]
+    (tmp_path / "in.jsonl").write_bytes(msgspec.json.Encoder().encode_lines(said))
+    done = surtitle(
+        "replay", tmp_path / "in.jsonl", "--from", "English", "--to", "German,Hebrew", "--quiet",
+        "--txt", tmp_path / "a.txt", "--txt", f"both={tmp_path / 'b.txt'}",
+        "--vtt", f"source={tmp_path / 'a.vtt'}", "--vtt", tmp_path / "b.vtt",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    read = [(tmp_path / name).read_text(encoding="utf-8") for name in ("a.de.txt", "a.he.txt", "b.he.txt")]
+    assert read == ["Sprecher 1: Ja.\n", "דובר 1: כן.\n", "Speaker 1: Yes.\nכן.\n\n"]
+    voices = [webvtt.read(str(tmp_path / name)).captions[0].voice for name in ("a.vtt", "b.he.vtt")]
+    assert voices == ["Speaker 1", "דובר 1"]
+
+
 def test_replaced_words_are_in_no_file_that_captions_are_written_to(tmp_path: Path) -> None:
     (tmp_path / "words.tsv").write_text("museum\tZoo\nPhotographs\nFotos\n")
     written = {name: tmp_path / f"a.{name}" for name in ("srt", "vtt", "txt", "captions", "log")}
