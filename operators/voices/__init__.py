@@ -1,0 +1,1 @@
+"""Who speaks: voices of a stream, told apart by embeddings of their sound."""
