@@ -1,6 +1,5 @@
 """Reads the voices that are known before a run: a name, a tab, a recording of who has it."""
 
-from os.path import expanduser
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +39,7 @@ def read_speakers(path: Path) -> list[tuple[str, Samples]]:
         name, recording = _parted(line, where)
         if (first := lines.setdefault(name, number)) != number:
             raise InputError(f"{where}: {name} is there already, in line {first}; keep one of them")
-        voices.append((name, _heard(path.parent / expanduser(recording), where)))
+        voices.append((name, _heard(path.parent / recording, where)))
     if not voices:
         raise InputError(f"{path} has no names; write one on each line: the name, a tab, a recording")
     return voices
@@ -79,4 +78,4 @@ def _heard(recording: Path, where: str) -> Samples:
             f"{where}: {recording} has {heard_s:.1f} s of sound, and a voice needs {MIN_VOICE_S:g} s; record "
             "some ten seconds"
         )
-    return np.frombuffer(bytes(pcm), "<i2").astype(np.float32) / 32_768
+    return np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32_768)

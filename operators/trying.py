@@ -1,4 +1,4 @@
-"""Tries in a process of its own what may end the process: a library that exits, or worse, for a wrong file."""
+"""Tries in a process of its own what may end the process: a library exits, or worse, for a wrong file."""
 
 import os
 import re

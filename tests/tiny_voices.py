@@ -1,7 +1,7 @@
 """Models of voices for tests: inputs, outputs and metadata of real ones, with nothing learnt.
 
-The embedding is the mean loudness of each band, so "voices" are tones. The metadata are those that sherpa-onnx
-reads in speaker-embedding-extractor-model.cc and speaker-embedding-extractor-nemo-model.cc.
+The embedding is the mean loudness of each band, so "voices" are tones. The metadata are those that
+sherpa-onnx reads in speaker-embedding-extractor-model.cc and speaker-embedding-extractor-nemo-model.cc.
 """
 
 from pathlib import Path

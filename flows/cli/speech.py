@@ -51,7 +51,9 @@ def list_speech(spoken: str | None, *, as_json: bool) -> None:
     ]
     voices = {"licence": LICENCE, "megabytes": MEGABYTES, "is_here": voices_file() is not None}
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode({"models": found, VOICES: voices})) + b"\n")
+        sys.stdout.buffer.write(
+            msgspec.json.format(msgspec.json.encode({"models": found, VOICES: voices})) + b"\n"
+        )
         return
     console = Console(highlight=False)
     console.print(_table(found))

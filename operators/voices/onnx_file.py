@@ -1,4 +1,4 @@
-"""A model of voices in an ONNX file, as sherpa-onnx publishes those of wespeaker, 3D-Speaker and NeMo (TitaNet).
+"""A model of voices in an ONNX file, as sherpa-onnx has those of wespeaker, 3D-Speaker and NeMo (TitaNet).
 
 sherpa-onnx is an extra, imported when the model is loaded.
 """

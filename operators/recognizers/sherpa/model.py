@@ -229,8 +229,8 @@ def _tried(folder: Path, threads: int, path: str) -> int:
         return tried("operators.recognizers.sherpa.model:try_model", folder, threads)
     except FailedTrialError as error:
         raise InputError(
-            f"{path}: the speech model cannot be loaded ({error}); check that its files are whole, and of one "
-            "streaming zipformer"
+            f"{path}: the speech model cannot be loaded ({error}); check that its files are whole, and of "
+            "one streaming zipformer"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The model of voices comes out of a package without what that asks for, is checked, and stays in the cache."""
+"""The model of voices comes out of a package, without what that asks for, and stays in the cache."""
 
 import os
 import sys
@@ -37,9 +37,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that pip and uv take packages from, for a cache and an environment without the model."""
     for name, value in {
         "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index"), "UV_NO_INDEX": "1",
-        "UV_FIND_LINKS": str(tmp_path / "index"), "PIP_USER": "1",
+        "UV_FIND_LINKS": str(tmp_path / "index"), "PIP_USER": "1", OFFLINE_VARIABLE: "0",
         # The environment of the tests has uv.
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])), OFFLINE_VARIABLE: "0",
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(voices, "user_cache_path", lambda _name: tmp_path / "cache")
@@ -76,9 +76,8 @@ def test_the_weights_are_taken_out_of_the_package_once_and_nothing_else_of_it(
     assert kept == ["pretrained.pt"]
 
 
-def test_an_installed_package_is_used_where_it_is(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("index")
+def test_an_installed_package_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site-packages" / "resemblyzer"
     package.mkdir(parents=True)
     has(monkeypatch, resemblyzer=package)
@@ -92,7 +91,7 @@ def test_another_file_is_refused_and_not_kept(index: Path, tmp_path: Path) -> No
     write_wheel(index, WEIGHTS[::-1])
     with pytest.raises(InputError, match=r"another model of voices came \(sha256 \w+ instead of \w+\)"):
         fetch_voices()
-    assert not [one for one in (tmp_path / "cache").rglob("*.pt")]
+    assert not any((tmp_path / "cache").rglob("*.pt"))
 
 
 def test_what_is_in_the_way_of_a_download_is_said_in_one_sentence(

@@ -19,7 +19,7 @@ def test_stretches_of_one_voice_are_nearer_to_each_other_than_to_another(
     encoder = OnnxEncoder(write(tmp_path / "voices.onnx"))
     first, again, other = (encoder.embed(voice(*one)) for one in ((300, 2.0), (300, 1.3), (1500, 2.0)))
     assert encoder.size == SIZE
-    assert (first.shape, first.dtype) == ((SIZE,), np.float32)
+    assert (first.shape, first.dtype.name) == ((SIZE,), "float32")
     assert [float(np.linalg.norm(one)) for one in (first, again, other)] == pytest.approx([1.0] * 3)
     assert first @ again > first @ other + 0.05
     assert np.isfinite(encoder.embed(np.zeros(32_000, np.float32))).all()
@@ -28,13 +28,13 @@ def test_stretches_of_one_voice_are_nearer_to_each_other_than_to_another(
 @pytest.mark.parametrize(
     ("write", "said"),
     [
-        (lambda file: file.write_text("no model"), r"voices.onnx: the model of voices cannot be loaded \(.+\)"),
+        (lambda file: file.write_text("no"), r"voices.onnx: the model of voices cannot be loaded \(.+\)"),
         (lambda file: file.write_bytes(b""), r"cannot be loaded \(.+\); name an ONNX file of those that"),
         (lambda file: write_wespeaker(file, framework=None), r"cannot be loaded \(.+\)"),
         (lambda file: write_wespeaker(file, framework="mine"), r"\(Unknown model type for speaker"),
         (lambda file: write_wespeaker(file, output_dim=None), r"cannot be loaded \(.*output_dim.*\)"),
-        (lambda file: file.write_bytes((written_once() / "joiner.int8.onnx").read_bytes()), "cannot be loaded"),
-        (lambda file: None, "voices.onnx: there is no such file; check its name"),
+        (lambda file: file.symlink_to(written_once() / "joiner.int8.onnx"), r"cannot be loaded \(.+\)"),
+        (lambda _file: None, "voices.onnx: there is no such file; check its name"),
     ],
 )  # fmt: skip
 def test_what_is_no_model_of_voices_is_refused_in_one_sentence(
@@ -47,5 +47,7 @@ def test_what_is_no_model_of_voices_is_refused_in_one_sentence(
 
 def test_the_extra_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("operators.extras.find_spec", lambda name: None if name == "sherpa_onnx" else True)
-    with pytest.raises(UsageError, match=r"voices.onnx needs the package sherpa_onnx; install it with: .*sherpa"):
+    with pytest.raises(
+        UsageError, match=r"voices.onnx needs the package sherpa_onnx; install it with: .*sherpa"
+    ):
         OnnxEncoder(write_wespeaker(tmp_path / "voices.onnx"))
