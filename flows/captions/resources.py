@@ -22,7 +22,7 @@ from flows.settings.terminology import parted as parted_files
 from operators.decoding.drive import Decoder
 from operators.decoding.translator import SegmentTranslator
 from operators.decoding.verbatim import Verbatim
-from operators.events import Partial, parted
+from operators.events import MAX_SPEAKER, Partial, parted
 from operators.languages import ENGLISH, Direction, Language, direction_among, language
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observe
@@ -142,8 +142,9 @@ class RunResources:
             return self._service
 
     def speaker_of(self, stream: str) -> str:
-        """What a stream's only speaker is called."""
-        return self._languages.speaker(stream)
+        """What a stream's only speaker is called; a number alone would be a voice without a name."""
+        name = self._languages.speaker(stream)[:MAX_SPEAKER]
+        return f"#{name}" if name.isdecimal() else name
 
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for a stream; the first one may be that of `load`."""

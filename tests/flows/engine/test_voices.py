@@ -80,4 +80,5 @@ def test_the_doctor_says_whether_voices_can_be_told_apart(
 
 def test_the_only_speaker_of_a_recording_is_called_like_its_stream() -> None:
     settings = load_settings(None, {"translate": {"to": "German"}, "speakers": {"voices": 1}})
-    assert RunResources(settings, lambda _event: None).speaker_of("monday") == "monday"
+    called = RunResources(settings, lambda _event: None).speaker_of
+    assert [called(stream) for stream in ("monday", "12", "a" * 200)] == ["monday", "#12", "a" * 100]
