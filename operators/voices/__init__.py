@@ -1,1 +1,1 @@
-"""Who speaks: voices of a stream, told apart by embeddings of their sound."""
+"""Who speaks: an embedding of each stretch of speech, and the voice that it belongs to."""
