@@ -38,8 +38,9 @@ class OnnxEncoder:
         self._extractor = _extractor(path)
 
     def embed(self, samples: Samples) -> Embedding:
-        """The embedding, of length 1; zeros for sound that the model makes nothing of."""
-        return _embedding(self._extractor, samples)
+        """The embedding, of length 1; zeros for too little sound, or if the model makes nothing of it."""
+        made = _embedding(self._extractor, samples)
+        return made if len(made) else np.zeros(self.size, dtype=np.float32)
 
 
 def check_onnx(path: Path) -> None:
@@ -64,6 +65,8 @@ def _embedding(extractor: Any, samples: Samples) -> Embedding:
     stream = extractor.create_stream()
     stream.accept_waveform(SAMPLE_RATE, samples)
     stream.input_finished()
+    if not extractor.is_ready(stream):
+        return np.zeros(0, dtype=np.float32)
     made = np.asarray(extractor.compute(stream), dtype=np.float32)
     length = float(np.linalg.norm(made))
     return made / length if length else made

@@ -23,6 +23,7 @@ def test_stretches_of_one_voice_are_nearer_to_each_other_than_to_another(
     assert [float(np.linalg.norm(one)) for one in (first, again, other)] == pytest.approx([1.0] * 3)
     assert first @ again > first @ other + 0.05
     assert np.isfinite(encoder.embed(np.zeros(32_000, np.float32))).all()
+    assert encoder.embed(voice(300, 0.001)).tolist() == [0.0] * SIZE
 
 
 @pytest.mark.parametrize(
