@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.events import SAMPLE_RATE
+from operators.voices.protocol import Samples
 
 Floats = NDArray[np.float32]
 
@@ -17,7 +18,7 @@ BANDS = 40
 _RMS = 10 ** (-30 / 20)
 
 
-def mel_frames(samples: Floats) -> Floats:
+def mel_frames(samples: Samples) -> Floats:
     """Energies of mel bands, shape (frames, `BANDS`), of at least `FRAME` samples."""
     level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
     gain = max(1.0, _RMS / level) if level > 0 else 1.0

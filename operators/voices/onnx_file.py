@@ -42,6 +42,10 @@ class OnnxEncoder:
         made = _embedding(self._extractor, samples)
         return made if len(made) else np.zeros(self.size, dtype=np.float32)
 
+    def threshold(self, seconds: float) -> float:
+        """As of `Encoder`: what such models are usually set to, less for short stretches."""
+        return float(np.interp(seconds, (1.0, 4.0), (0.25, 0.42)))
+
 
 def check_onnx(path: Path) -> None:
     """Raise the errors that need no model to be loaded."""

@@ -17,3 +17,7 @@ class Encoder(Protocol):
     def embed(self, samples: Samples) -> Embedding:
         """The embedding of who speaks in a stretch of sound, of which there is a second or more."""
         ...
+
+    def threshold(self, seconds: float) -> float:
+        """The product of two embeddings of so much sound from which on they are probably of one voice."""
+        ...

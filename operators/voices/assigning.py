@@ -1,0 +1,191 @@
+"""Which voice a stretch of speech belongs to, decided as it comes: the nearest one heard so far, or a new one.
+
+Voices follow what is assigned to them. Two that turn out to be one are merged.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from operators.voices.protocol import Embedding
+
+
+class Voice(msgspec.Struct, array_like=True):
+    """One speaker of a stream."""
+
+    #: The sum of the embeddings, each times its seconds: float32, little-endian.
+    total: bytes
+    #: Of speech that was assigned to it.
+    seconds: float
+    #: A name, or a number as text.
+    label: str
+
+    @property
+    def centre(self) -> Embedding:
+        """The mean of its embeddings, of length 1."""
+        return unit(np.frombuffer(self.total, "<f4"))
+
+
+class VoicesState(msgspec.Struct, array_like=True):
+    """The voices of a stream; small, and all that a snapshot needs."""
+
+    voices: list[Voice] = []
+    #: Voices that have got a number so far.
+    numbered: int = 0
+    #: Label of the voice that spoke last.
+    last: str = ""
+
+
+class Rules(NamedTuple):
+    """When a stretch is a voice's; seconds include the silence around it."""
+
+    #: A stretch from which on somebody new is believed.
+    new_s: float = 2.4
+    #: How far above the threshold the product is before the stretch is over.
+    sure: float = 0.04
+    #: How far below its threshold a brief stretch may still be of the voice that spoke last.
+    stays: float = 0.1
+    #: A brief stretch.
+    brief_s: float = 1.2
+    #: Product of two centres from which on they are one voice, and the seconds that each needs.
+    same: float = 0.9
+    same_s: float = 4.0
+
+
+RULES = Rules()
+
+
+def unit(vector: Embedding) -> Embedding:
+    """The vector with length 1; zeros stay."""
+    length = float(np.linalg.norm(vector))
+    return vector / np.float32(length) if length else vector
+
+
+class Voices:
+    """The voices of one stream.
+
+    Args:
+        threshold: That of the `Encoder`.
+        most: The number of voices that there may be.
+    """
+
+    def __init__(
+        self, state: VoicesState, threshold: Callable[[float], float], most: int, rules: Rules = RULES
+    ) -> None:
+        self.state = state
+        self._threshold = threshold
+        self._most = most
+        self._rules = rules
+
+    def guess(self, embedding: Embedding, seconds: float) -> Voice | None:
+        """The voice of a stretch that goes on, if it is certain; a new one is kept."""
+        nearest, margin = self._nearest(embedding, seconds)
+        if nearest is not None and margin >= self._rules.sure:
+            return nearest
+        is_new = nearest is None or margin < -self._rules.sure
+        return self._new(embedding) if is_new and self._may_be_new(seconds) else None
+
+    def assign(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
+        """The voice of a stretch that is over, which learns from it; None if it is nobody's.
+
+        Args:
+            guessed: What `guess` said of it last.
+        """
+        voices = self.state.voices
+        voice, margin = self._nearest(embedding, seconds)
+        if margin < 0:
+            voice = self._else(voice, embedding, seconds)
+        if guessed is not None and guessed is not voice and not guessed.seconds and guessed in voices:
+            voices.remove(guessed)
+        if voice is None:
+            return None
+        self._learn(voice, embedding, seconds)
+        voice = self._merged(voice)
+        self.state.last = voice.label
+        return voice
+
+    def rename(self, label: str, name: str) -> None:
+        """Call a voice by this name from now on; it is one with the voice that is called so already."""
+        state = self.state
+        voice, other = self._labelled(label), self._labelled(name)
+        if voice is None or voice is other:
+            return
+        if state.last == label:
+            state.last = name
+        voice.label = name
+        if other is not None:
+            self._fold(other, voice)
+
+    def know(self, name: str, embedding: Embedding, seconds: float) -> None:
+        """A voice that is known before it speaks; one of that name that is there already stays as it is."""
+        if self._labelled(name) is None:
+            voice = Voice(b"", 0.0, name)
+            self._learn(voice, embedding, seconds)
+            self.state.voices.append(voice)
+
+    def _else(self, nearest: Voice | None, embedding: Embedding, seconds: float) -> Voice | None:
+        """The voice of a stretch that is below all thresholds."""
+        if self._may_be_new(seconds):
+            return self._new(embedding)
+        if len(self.state.voices) >= self._most:
+            return nearest
+        last = self._labelled(self.state.last)
+        if last is None or seconds >= self._rules.brief_s:
+            return None
+        return last if self._margin(last, embedding, seconds) >= -self._rules.stays else None
+
+    def _may_be_new(self, seconds: float) -> bool:
+        return seconds >= self._rules.new_s and len(self.state.voices) < self._most
+
+    def _nearest(self, embedding: Embedding, seconds: float) -> tuple[Voice | None, float]:
+        """The voice that is farthest above its threshold, and how far that is."""
+        margins = [(self._margin(voice, embedding, seconds), voice) for voice in self.state.voices]
+        margin, voice = max(margins, key=lambda one: one[0], default=(-1.0, None))
+        return voice, margin
+
+    def _margin(self, voice: Voice, embedding: Embedding, seconds: float) -> float:
+        # A voice of which little was heard is as uncertain as a brief stretch.
+        heard_s = voice.seconds or seconds
+        return float(voice.centre @ embedding) - self._threshold(min(seconds, heard_s))
+
+    def _labelled(self, label: str) -> Voice | None:
+        return next((voice for voice in self.state.voices if voice.label == label), None)
+
+    def _new(self, embedding: Embedding) -> Voice:
+        state = self.state
+        state.numbered += 1
+        voice = Voice(embedding.astype("<f4").tobytes(), 0.0, str(state.numbered))
+        state.voices.append(voice)
+        return voice
+
+    def _learn(self, voice: Voice, embedding: Embedding, seconds: float) -> None:
+        added = embedding * np.float32(seconds)
+        total = np.frombuffer(voice.total, "<f4") + added if voice.seconds else added
+        voice.total, voice.seconds = total.astype("<f4").tobytes(), voice.seconds + seconds
+
+    def _merged(self, voice: Voice) -> Voice:
+        """The voice, or the earlier one that it turns out to be."""
+        rules = self._rules
+        for other in self.state.voices:
+            if other is voice or min(other.seconds, voice.seconds) < rules.same_s:
+                continue
+            are_named = not (other.label.isdecimal() or voice.label.isdecimal())
+            if not are_named and float(other.centre @ voice.centre) >= rules.same:
+                kept, gone = (voice, other) if _precedes(voice, other) else (other, voice)
+                self._fold(kept, gone)
+                return kept
+        return voice
+
+    def _fold(self, kept: Voice, gone: Voice) -> None:
+        kept.total = (np.frombuffer(kept.total, "<f4") + np.frombuffer(gone.total, "<f4")).tobytes()
+        kept.seconds += gone.seconds
+        self.state.voices.remove(gone)
+
+
+def _precedes(one: Voice, other: Voice) -> bool:
+    """Whether viewers know the first one better: by a name, or by a lower number."""
+    if not (one.label.isdecimal() and other.label.isdecimal()):
+        return not one.label.isdecimal()
+    return int(one.label) < int(other.label)

@@ -1,0 +1,177 @@
+"""Tells who speaks in each segment that a recogniser hears in one stream."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from typing_extensions import override
+
+from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.protocol import Hypothesis
+from operators.voices.assigning import Voice, Voices, VoicesState, unit
+from operators.voices.protocol import Embedding, Encoder, Samples
+
+#: Samples of a window, of which an encoder makes an embedding, and between two of them.
+WINDOW, HOP = round(1.6 * SAMPLE_RATE), round(0.8 * SAMPLE_RATE)
+#: Samples from which on a voice is told, and of a segment that is over.
+_ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
+# Segments are shorter; of longer ones, the newest sound is looked at.
+_KEPT = 30 * SAMPLE_RATE
+
+
+class Listener(Protocol):
+    """Tells who speaks in one stream."""
+
+    @property
+    def state(self) -> VoicesState:
+        """What a later run needs to know the voices."""
+        ...
+
+    def hear(self, chunk: AudioChunk) -> None:
+        """Take sound, before the hypotheses of it are told."""
+        ...
+
+    def speaker(self, hypothesis: Hypothesis) -> str:
+        """Who speaks in a segment, as of `SegmentEvent.speaker`; empty if that is not known (yet)."""
+        ...
+
+    def rename(self, label: str, name: str) -> None:
+        """Call a voice by this name from now on."""
+        ...
+
+    def pause(self) -> None:
+        """The recogniser has ended: a later one counts its segments anew."""
+        ...
+
+
+class OnlySpeaker(Listener):
+    """The one speaker of a stream."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    @override
+    def state(self) -> VoicesState:
+        return VoicesState()
+
+    @override
+    def hear(self, chunk: AudioChunk) -> None:
+        pass
+
+    @override
+    def speaker(self, hypothesis: Hypothesis) -> str:
+        return self.name
+
+    @override
+    def rename(self, label: str, name: str) -> None:
+        if label == self.name:
+            self.name = name
+
+    @override
+    def pause(self) -> None:
+        pass
+
+
+class _Segment:
+    """The sound of a segment that goes on."""
+
+    def __init__(self, start: int) -> None:
+        #: Position of its first sample.
+        self.start = start
+        #: The embeddings of its windows, added up, and their number.
+        self.total: Embedding | None = None
+        self.windows = 0
+        self.voice: Voice | None = None
+
+
+class VoiceListener(Listener):
+    """Tells voices apart by the embeddings of a segment's windows, each of which is computed once.
+
+    Args:
+        state: That of a new stream or of an earlier run.
+        known: Voices that have a name before they speak: the name, an embedding, and its seconds.
+        most: The number of voices that there may be.
+    """
+
+    def __init__(
+        self, encoder: Encoder, state: VoicesState, most: int, known: Sequence[tuple[str, Embedding, float]] = ()
+    ) -> None:
+        self._encoder = encoder
+        self._voices = Voices(state, encoder.threshold, most)
+        for name, embedding, seconds in known:
+            self._voices.know(name, embedding, seconds)
+        # The newest sound, and the position of its first sample.
+        self._sound: Samples = np.zeros(0, np.float32)
+        self._origin = 0
+        # By the recogniser's number.
+        self._open: dict[int, _Segment] = {}
+
+    @property
+    @override
+    def state(self) -> VoicesState:
+        return self._voices.state
+
+    @override
+    def hear(self, chunk: AudioChunk) -> None:
+        position = round(chunk.start_s * SAMPLE_RATE)
+        if abs(position - self._end) > HOP:
+            self._sound, self._origin = np.zeros(0, np.float32), position
+        samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2).astype(np.float32) / 32768.0
+        self._sound = np.concatenate((self._sound, samples))
+        self._forget(self._end - _KEPT)
+
+    @override
+    def speaker(self, hypothesis: Hypothesis) -> str:
+        start, end = round(hypothesis.start_s * SAMPLE_RATE), round(hypothesis.end_s * SAMPLE_RATE)
+        segment = self._open.setdefault(hypothesis.segment, _Segment(max(start, self._origin)))
+        embedding = self._embedding(segment, min(end, self._end), is_over=hypothesis.is_final)
+        if embedding is not None:
+            seconds = (end - segment.start) / SAMPLE_RATE
+            if hypothesis.is_final:
+                segment.voice = self._voices.assign(embedding, seconds, segment.voice)
+            else:
+                segment.voice = self._voices.guess(embedding, seconds) or segment.voice
+        if hypothesis.is_final:
+            del self._open[hypothesis.segment]
+        return "" if segment.voice is None else segment.voice.label
+
+    @override
+    def rename(self, label: str, name: str) -> None:
+        self._voices.rename(label, name)
+
+    @override
+    def pause(self) -> None:
+        self._open.clear()
+
+    @property
+    def _end(self) -> int:
+        return self._origin + len(self._sound)
+
+    def _embedding(self, segment: _Segment, end: int, *, is_over: bool) -> Embedding | None:
+        """The mean of the segment's windows up to ``end``; None for too little sound."""
+        while (begin := segment.start + segment.windows * HOP) + WINDOW <= end:
+            made = self._encoder.embed(self._slice(begin, begin + WINDOW))
+            segment.total = made if segment.total is None else segment.total + made
+            segment.windows += 1
+        covered = segment.start + (segment.windows - 1) * HOP + WINDOW if segment.windows else segment.start
+        total = segment.total
+        if total is None or (is_over and end - covered > HOP // 2):
+            if end - segment.start < (_LEAST if is_over else _ENOUGH):
+                return None
+            last = self._encoder.embed(self._slice(max(segment.start, end - WINDOW), end))
+            total = last if total is None else total + last
+        return unit(total)
+
+    def _slice(self, begin: int, end: int) -> Samples:
+        return self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
+
+    def _forget(self, position: int) -> None:
+        drop = position - self._origin
+        # Not at every chunk, because the rest is copied.
+        if drop > SAMPLE_RATE:
+            self._sound, self._origin = self._sound[drop:].copy(), position
+
+
+#: Makes the listener of a stream, given its name and its state.
+MakeListener = Callable[[str, VoicesState], Listener]
