@@ -1,8 +1,11 @@
 """Who speaks, as viewers read it, and the names that people give to voices while a run goes on."""
 
+import unicodedata
 from threading import Lock
 
+from operators.errors import UsageError
 from operators.languages import Language
+from operators.text import cleaned
 
 #: What a voice without a name is called, before its number, by the code of the viewer's language.
 _WORDS = {"en": "Speaker", "de": "Sprecher", "fr": "Locuteur", "es": "Hablante", "pt": "Orador"}
@@ -13,6 +16,24 @@ def shown_name(speaker: str, language: Language) -> str:
     if not speaker.isdecimal():
         return speaker
     return f"{_WORDS.get(language.base, _WORDS['en'])} {speaker}"
+
+
+#: Characters of a name that is typed.
+MAX_NAME = 50
+
+
+def checked_name(typed: str) -> str:
+    """The name that somebody typed for a voice, trimmed. Raises `UsageError` for one that is none."""
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in typed.strip()):
+        raise UsageError("this name has control characters; type it anew")
+    name = cleaned(typed)
+    if not name:
+        raise UsageError("this name is empty; type one")
+    if len(name) > MAX_NAME:
+        raise UsageError(f"this name has {len(name)} characters; shorten it to {MAX_NAME}")
+    if name.isdecimal():
+        raise UsageError("a number alone is no name, because voices without one are numbered; add a letter")
+    return name
 
 
 class Namings:

@@ -3,7 +3,8 @@
 import { make } from "./dom.js";
 import { Pages } from "./pages.js";
 import { split } from "./protocol.js";
-import { line, write } from "./view.js";
+import { speakersOf } from "./speakers.js";
+import { label, line, name, write } from "./view.js";
 
 // Segments that are looked at, the newest: more than can wait.
 const LOOKED_AT = 24;
@@ -11,14 +12,16 @@ const LOOKED_AT = 24;
 export class RowView {
     #drawn = new Map(); // by segment and row: the element and its two text nodes
     #known = null;
+    #speakers = new Map();
+    #labels = new Map(); // by segment: what is before its text, which stays
     #timer;
     waits = false; // whether rows wait for their turn
 
     // container: the element that holds the rows. lines, pace: see pages.js. text(segment): what is shown
-    // of it. finals: only finished segments. language(language): { lang, dir } of the text. moved(): called whenever
-    // something else is on display.
-    constructor(container, { lines, pace, finals, text, language, moved }) {
-        Object.assign(this, { container, finals, text, language, moved });
+    // of it. names: whether it says who speaks. finals: only finished segments. language(language): { lang, dir } of
+    // the text. moved(): called whenever something else is on display.
+    constructor(container, { lines, pace, names, finals, text, language, moved }) {
+        Object.assign(this, { container, names, finals, text, language, moved });
         this.room = new Room(container);
         this.pages = new Pages({ lines, pace, fit: (words, wide) => this.room.fit(words, wide) });
         new ResizeObserver(() => this.#resize()).observe(container);
@@ -32,13 +35,34 @@ export class RowView {
         }
         this.#known = known;
         const all = [...known.segments.values()].slice(-LOOKED_AT).filter(({ final }) => final || !this.finals);
-        this.pages.say(all.map((one) => [one.segment, this.text(one), one.final]), seconds(), catchesUp);
+        if (this.names) this.#introduce(all);
+        this.pages.say(all.map((one) => [one.segment, this.#before(one) + this.text(one), one.final]), seconds(), catchesUp);
         this.#draw();
     }
 
     // After a silence in which the display was emptied: what is finished does not come back.
     rest() {
         this.pages.rest(seconds());
+    }
+
+    // Say who speaks, where somebody else did before.
+    #introduce(all) {
+        const segments = new Map(all.map((one) => [one.segment, one])), before = this.#labels;
+        this.#speakers = speakersOf({ segments, speakers: this.#known.speakers });
+        this.#labels = new Map(all.map(({ segment }) => [segment, before.get(segment) ?? ""]));
+        for (const [segment, { name, begins }] of this.#speakers) {
+            if (!begins || this.#labels.get(segment)) continue;
+            const said = `${name}: `, text = this.text(segments.get(segment));
+            // A dash, as on television, where the name would take the row from the words.
+            const written = this.room.fit(said.repeat(3)) < 3 * said.length ? DASH : said;
+            // Words that are on display stay in their row (see view.js). Those of two rows would not.
+            const isNew = !before.has(segment) || !this.#shown.has(segment), whole = written + text;
+            if (isNew || this.room.fit(whole) >= whole.length) this.#labels.set(segment, written);
+        }
+    }
+
+    #before({ segment }) {
+        return this.#labels.get(segment) ?? "";
     }
 
     #resize() {
