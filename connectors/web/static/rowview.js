@@ -8,6 +8,7 @@ import { label, line, name, write } from "./view.js";
 
 // Segments that are looked at, the newest: more than can wait.
 const LOOKED_AT = 24;
+const DASH = "– ";
 
 export class RowView {
     #drawn = new Map(); // by segment and row: the element and its two text nodes
@@ -33,9 +34,10 @@ export class RowView {
             Object.assign(this.container, this.language(known.language));
             this.room.forget();
         }
+        const past = this.#known?.segments ?? new Map();
         this.#known = known;
         const all = [...known.segments.values()].slice(-LOOKED_AT).filter(({ final }) => final || !this.finals);
-        if (this.names) this.#introduce(all);
+        if (this.names) this.#introduce(all, past);
         this.pages.say(all.map((one) => [one.segment, this.#before(one) + this.text(one), one.final]), seconds(), catchesUp);
         this.#draw();
     }
@@ -46,17 +48,18 @@ export class RowView {
     }
 
     // Say who speaks, where somebody else did before.
-    #introduce(all) {
-        const segments = new Map(all.map((one) => [one.segment, one])), before = this.#labels;
+    #introduce(all, past) {
+        const segments = new Map(all.map((one) => [one.segment, one]));
         this.#speakers = speakersOf({ segments, speakers: this.#known.speakers });
-        this.#labels = new Map(all.map(({ segment }) => [segment, before.get(segment) ?? ""]));
+        this.#labels = new Map(all.map((one) => [one.segment, this.#before(one)]));
         for (const [segment, { name, begins }] of this.#speakers) {
-            if (!begins || this.#labels.get(segment)) continue;
-            const said = `${name}: `, text = this.text(segments.get(segment));
+            if (!begins || this.#labels.get(segment) || past.get(segment)?.final) continue;
+            const said = `${name}: `;
             // A dash, as on television, where the name would take the row from the words.
             const written = this.room.fit(said.repeat(3)) < 3 * said.length ? DASH : said;
-            // Words that are on display stay in their row (see view.js). Those of two rows would not.
-            const isNew = !before.has(segment) || !this.#shown.has(segment), whole = written + text;
+            const seen = past.get(segment), isNew = this.finals || !seen || !this.text(seen);
+            const whole = written + this.text(segments.get(segment));
+            // Words that are on display already stay in their row (see view.js); what has left it has no name.
             if (isNew || this.room.fit(whole) >= whole.length) this.#labels.set(segment, written);
         }
     }
@@ -90,15 +93,26 @@ export class RowView {
         if (isMoved) this.moved();
     }
 
-    #fill({ element, nodes: [settled, tentative] }, segment, from, words) {
+    #fill({ element, nodes }, segment, from, row) {
+        const before = this.#before(segment), who = this.#speakers.get(segment.segment), drawn = element.textContent;
+        const isFirst = before && from === 0;
+        if (isFirst && who) {
+            // Rows break as with the name that was shown first; somebody may have typed another one since.
+            if (element.firstChild.className !== "speaker") element.prepend(label(before === DASH ? " " : ": "));
+            name(element.firstChild, before === DASH ? { ...who, name: DASH.trim() } : who);
+        }
+        this.#write(nodes, segment, isFirst ? 0 : from - before.length, isFirst ? row.slice(before.length) : row);
+        const shown = element.textContent;
+        if (shown !== drawn) element.style.fontSize = this.room.fit(shown) < shown.length ? `${this.room.share(element)}em` : "";
+    }
+
+    #write([settled, tentative], segment, from, words) {
         const text = this.text(segment);
         // Where the text is the original nothing says what stands.
         const stands = segment.final || text !== segment.text ? text.length : split(text, segment.settled)[0].length;
         const head = words.slice(0, Math.max(0, stands - from)), blank = words.slice(head.length).match(/^\s*/)[0].length;
-        if (settled.data + tentative.data === words && settled.data.length === head.length + blank) return;
         write(settled, words.slice(0, head.length + blank));
         write(tentative, words.slice(head.length + blank));
-        element.style.fontSize = this.room.fit(words) < words.length ? `${this.room.share(element)}em` : "";
     }
 }
 

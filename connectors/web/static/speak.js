@@ -9,6 +9,7 @@ import { listen } from "./microphone.js";
 import { finished } from "./protocol.js";
 import { Room } from "./room.js";
 import { Follower } from "./scroll.js";
+import { told } from "./speakers.js";
 import { reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
@@ -161,11 +162,11 @@ function silence() {
 }
 
 function show(now, before) {
-    if (now.segments !== before.segments || now.language !== before.language) {
+    if (now.segments !== before.segments || now.language !== before.language || now.speakers !== before.speakers) {
         view.show(now);
         follower.keep();
         by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
-        announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
+        announce(by("announcer"), told(now, finished(before, now)), now.language.target);
     }
     if (now.sentence !== before.sentence) say(now.sentence ?? "");
 }

@@ -17,3 +17,9 @@ export function speakersOf({ segments, speakers }) {
     }
     return found;
 }
+
+// The texts of some segments for a screen reader, with the name once where the speaker changes.
+export function told(known, segments) {
+    const all = speakersOf(known);
+    return segments.map(({ segment, text }) => (all.get(segment)?.begins ? `${all.get(segment).name}: ${text}` : text));
+}

@@ -108,8 +108,8 @@ export function line(className, parts) {
 }
 
 // Who speaks, before the text. A name may be written from the other side than the text.
-export function label() {
-    return make("b", { className: "speaker" }, make("bdi"), ": ");
+export function label(mark = ": ") {
+    return make("b", { className: "speaker" }, make("bdi"), mark);
 }
 
 export function name(label, who) {
