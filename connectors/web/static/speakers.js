@@ -3,16 +3,20 @@
 // Colours of names; base.css has them, and colour-blind people can tell them apart.
 const COLOURS = 6;
 
+// The colour of each name, in the order of first words, so that all viewers see the same. Voices of one name are one.
+export function coloursOf(speakers) {
+    return new Map([...new Set(speakers.map(({ name }) => name))].map((name, index) => [name, index % COLOURS]));
+}
+
 // For each segment whose speaker is known { name, colour, begins }: begins says that somebody else spoke before.
-// Voices of one name are one. The colours go by the order of their first words, so that all viewers see the same.
 export function speakersOf({ segments, speakers }) {
-    const names = new Map(speakers.map(({ speaker, name }) => [speaker, name])), order = [...new Set(names.values())];
+    const names = new Map(speakers.map(({ speaker, name }) => [speaker, name])), colours = coloursOf(speakers);
     const found = new Map();
     let last = null;
     for (const [number, { speaker, text }] of segments) {
         const name = names.get(speaker);
         if (!name || !text.trim()) continue;
-        found.set(number, { name, colour: order.indexOf(name) % COLOURS, begins: name !== last });
+        found.set(number, { name, colour: colours.get(name), begins: name !== last });
         last = name;
     }
     return found;
