@@ -155,13 +155,14 @@ class Hub:
             languages: Those of a stream, one for each language of captions, unless it is opened with others.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
-            namings: Where names that viewers give to voices are left.
+            namings: Where names that viewers give to voices are left for the run.
         """
         self._languages, self._bounds = languages, bounds
         self._max_clients, self._max_streams = max_clients, max_streams
         #: Whether each stream is followed with a secret.
         self.is_private = is_private
-        self._namings = namings or Namings()
+        #: As of the constructor.
+        self.namings = namings or Namings()
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
         # Ordered by when they last published, the most recent one last.
@@ -274,7 +275,7 @@ class Hub:
             for log in logs:
                 log.name(called, name)
             for one in called:
-                self._namings.name(stream, one, name)
+                self.namings.name(stream, one, name)
             self._announce(known)
 
     @property
