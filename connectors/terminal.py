@@ -217,7 +217,8 @@ class Terminal(Screen):
         if name and not is_named and name != self._name_before(caption):
             # It may come when words are on display already. They move aside once, if all of them stay in
             # their row; in a longer caption the eye would have to find its place anew. The final has it.
-            is_named = before is None or width(name + before.text) <= self._columns_within(_size_of(self._out))
+            columns = self._columns_within(_size_of(self._out)[0])
+            is_named = before is None or width(name + before.text) <= columns
         stands = settled(before.text, text) if before else 0
         return _Drawn(caption.stream, language, text, name, is_named, stands, bool(caption.withheld))
 
@@ -238,13 +239,13 @@ class Terminal(Screen):
         change = self._change(drawn.language, drawn.stream, drawn.name)
         return drawn._replace(is_named=drawn.is_named or bool(change))
 
-    def _columns_within(self, size: tuple[int, int]) -> int:
+    def _columns_within(self, width: int) -> int:
         # The last column stays free: terminals differ in where the cursor goes after writing there.
-        return max(2, min(self._columns, size[0] - 1 - len(self._blank)))
+        return max(2, min(self._columns, width - 1 - len(self._blank)))
 
     def _draw(self, finished: Iterable[_Drawn] = (), notice: str = "") -> None:
         width, height = _size_of(self._out)
-        columns = self._columns_within((width, height))
+        columns = self._columns_within(width)
         above = [
             row
             for one in finished

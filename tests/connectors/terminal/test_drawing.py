@@ -69,7 +69,13 @@ def test_finals_of_several_languages_are_plain_lines_without_a_terminal_or_on_a_
 def test_plain_lines_name_the_speaker_where_another_one_spoke_before() -> None:
     out = io.StringIO()
     screen = open_screen(out=out, viewer=language("German"))
-    spoken = [("", "Eins.", UNSET), ("", "Zwei.", "1"), ("", "Drei.", UNSET), ("", "Vier.", "1"), ("b", "Fünf.", "1")]
+    spoken = [
+        ("", "Eins.", UNSET),
+        ("", "Zwei.", "1"),
+        ("", "Drei.", UNSET),
+        ("", "Vier.", "1"),
+        ("b", "Fünf.", "1"),
+    ]
     for stream, text, speaker in spoken:
         screen.draw([caption(text, is_final=True, stream=stream, speaker=speaker)])
     screen.draw([caption("Sechs.", is_final=True, stream="b", speaker="A\x1b[2Jnna\n")])

@@ -25,11 +25,13 @@ def _talk(captions: Served) -> None:
 
 
 def _colours(page: Page) -> list[str]:
-    return page.locator(".speaker").evaluate_all("all => all.map(one => getComputedStyle(one).color)")
+    colours = "all => all.map(one => getComputedStyle(one).color)"
+    return list(page.locator(".speaker").evaluate_all(colours))
 
 
 _TALK = (
-    "Anna: Guten Morgen, Herr Wolf.", "Schön, dass Sie da sind.", "Sprecher 1: Guten Morgen.", "Anna: Die Führung",
+    "Anna: Guten Morgen, Herr Wolf.", "Schön, dass Sie da sind.", "Sprecher 1: Guten Morgen.",
+    "Anna: Die Führung",
 )  # fmt: skip
 
 
@@ -87,7 +89,8 @@ def test_a_name_is_beside_the_text_where_that_goes_from_right_to_left(served: Se
     page = visit(served.page)
     expect_shown(page, "Anna: שלום")
     name, text = (page.locator(one).bounding_box() for one in (".speaker bdi", ".text .settled"))
-    assert name and text
+    assert name is not None
+    assert text is not None
     assert text["x"] + text["width"] <= name["x"]
 
 
@@ -202,7 +205,14 @@ def test_a_name_needs_the_token_and_a_voice_that_has_spoken() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "why"),
-    [("", "empty"), (" \t", "empty"), ("x" * 51, "51 characters"), ("a\nb", "control"), ("42", "number"), ("٤", "number")],
+    [
+        ("", "empty"),
+        (" \t", "empty"),
+        ("x" * 51, "51 characters"),
+        ("a\nb", "control"),
+        ("42", "number"),
+        ("٤", "number"),
+    ],
 )
 def test_what_is_no_name_is_refused_in_a_sentence(typed: str, why: str) -> None:
     hub = Hub([Languages(source="en", target="de"), Languages(source="en", target="fr")])
