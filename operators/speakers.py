@@ -20,6 +20,8 @@ def shown_name(speaker: str, language: Language) -> str:
 
 #: Characters of a name that is typed.
 MAX_NAME = 50
+# Names of a stream that wait; where nothing takes them, the oldest go.
+_MAX_WAITING = 1000
 
 
 def checked_name(typed: str) -> str:
@@ -46,7 +48,10 @@ class Namings:
     def name(self, stream: str, speaker: str, name: str) -> None:
         """Call a ``speaker`` of a stream by this name from now on; two with one name are one voice."""
         with self._lock:
-            self._waiting.setdefault(stream, {})[speaker] = name
+            waiting = self._waiting.setdefault(stream, {})
+            waiting[speaker] = name
+            if len(waiting) > _MAX_WAITING:
+                del waiting[next(iter(waiting))]
 
     def take(self, stream: str) -> dict[str, str]:
         """The names that were given since the last call, by speaker."""

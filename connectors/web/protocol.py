@@ -140,6 +140,10 @@ class StreamLog:
         """Call voices by this name from now on, wherever they have spoken."""
         # The next captions have the name, or for a moment still what they had before.
         self._names |= dict.fromkeys([*speakers, name], name)
+        said = {name, *(one.speaker for one in self._segments.values())}
+        for one in [*self._names]:
+            if len(self._names) > self._bounds.speakers and one not in said:
+                del self._names[one]
         self._say(Speakers(speakers=self._speakers()))
 
     def _speakers(self) -> list[Speaker]:

@@ -144,6 +144,16 @@ def test_a_name_is_that_of_all_a_voice_has_said_and_says_also_under_its_number()
     assert {name for name, _ in said(log)} == {"Eva"}
 
 
+def test_names_without_end_are_not_remembered() -> None:
+    log = a_log(Bounds(speakers=4))
+    log.caption(caption("Ja.", 0, final=True, speaker="1"))
+    for number in range(100):
+        log.name(log.called_like("1"), f"Anna {number}")
+    log.caption(caption("Gut.", 1, final=True, speaker="Anna 98"))
+    assert said(log) == [("Anna 99", "Ja."), ("Anna 99", "Gut.")]
+    assert len(fresh(log).names) <= 4
+
+
 def test_voices_without_end_are_not_remembered() -> None:
     log = a_log(Bounds(speakers=2))
     for number in range(4):
