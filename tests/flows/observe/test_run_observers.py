@@ -51,7 +51,7 @@ def test_a_name_that_is_typed_in_a_browser_reaches_the_run() -> None:
     made = observers(web={"enabled": True, "port": 0}, translate={"to": "German"})
     made.observe(CaptionShown(structs.replace(captions()[0], stream="talk", speaker="1"), 1.0))
     with made.served() as address:
-        own = {"Origin": address.rstrip("/")}
+        own = {"Origin": str(address).rstrip("/")}
         asked = Request(f"{address}streams/talk/speakers?speaker=1&name=Anna", headers=own, method="POST")
         with urlopen(asked) as answer:
             assert answer.status == 204
