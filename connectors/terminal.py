@@ -37,7 +37,7 @@ from operators.errors import OutputError
 from operators.events import Caption
 from operators.languages import ENGLISH, Language, is_language
 from operators.languages import language as language_of
-from operators.speakers import shown_name
+from operators.speakers import introduced, shown_name
 from operators.text import cleaned, settled, width, wrap
 
 # Captions that wait for their finals; beyond that, the oldest ones count as finished.
@@ -86,11 +86,11 @@ class Screen:
         return f"{f'{language}: ' if language else ''}{name}{cleaned(caption.shown)}\n"
 
     def _name(self, caption: Caption) -> str:
-        """The name before the text of a caption: ``Anna: ``; empty if nobody knows who speaks."""
-        speaker = cleaned(caption.speaker or "")
+        """What is before the text of a caption: ``Anna: ``; empty if nobody knows who speaks."""
         code = caption.language or ""
         viewer = language_of(code) if is_language(code) else self._viewer
-        return f"{shown_name(speaker, viewer)}: " if speaker else ""
+        name = shown_name(caption.speaker, viewer)
+        return introduced(name, "", viewer) if name else ""
 
     def _change(self, language: str, stream: str, name: str) -> str:
         """What is before the text of a finished line: the name, where somebody else spoke before."""

@@ -28,7 +28,7 @@ class CaptionRow(NamedTuple):
 
 
 def caption_rows(text: str, columns: int, name: str = "") -> list[CaptionRow]:
-    """The rows of a text behind the ``name`` of its speaker, which ends with a space; all cleaned."""
+    """The rows of a text behind the ``name`` of its speaker, as of `introduced`; all cleaned."""
     return _named([CaptionRow(line) for line in wrap(name + text, columns)], name)
 
 

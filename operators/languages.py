@@ -83,6 +83,8 @@ class Language(NamedTuple):
     own: str = ""
     #: Further names that people type.
     others: tuple[str, ...] = ()
+    #: What a voice without a name is called, before its number: *Speaker*; empty for the English word.
+    speaker: str = ""
 
     @property
     def script(self) -> Script:
@@ -115,8 +117,10 @@ def _read() -> list[Language]:
     lines = (files("operators") / "languages.tsv").read_text("utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return [
-        Language(name, code, tuple(scripts.split(",")), chinese, own, tuple(filter(None, others.split(","))))
-        for code, name, chinese, own, scripts, others in rows
+        Language(
+            name, code, tuple(scripts.split(",")), chinese, own, tuple(filter(None, others.split(","))), who
+        )
+        for code, name, chinese, own, scripts, others, who in rows
     ]
 
 

@@ -3,19 +3,57 @@
 import unicodedata
 from threading import Lock
 
+import regex
+
 from operators.errors import UsageError
-from operators.languages import Language
+from operators.events import SegmentEvent, Speaker
+from operators.languages import ENGLISH, Language
 from operators.text import cleaned
 
-#: What a voice without a name is called, before its number, by the code of the viewer's language.
-_WORDS = {"en": "Speaker", "de": "Sprecher", "fr": "Locuteur", "es": "Hablante", "pt": "Orador"}
+# The first letter with a direction (UAX 9, P2), and the marks that give one to a line.
+_RIGHT_TO_LEFT = regex.compile(r"[^\p{L}]*[\p{bc=R}\p{bc=AL}]")
+_LRM, _RLM = "\u200e", "\u200f"
 
 
-def shown_name(speaker: str, language: Language) -> str:
-    """The name of a `speaker`, or *Speaker 1* in the viewer's language for a voice without one."""
-    if not speaker.isdecimal():
-        return speaker
-    return f"{_WORDS.get(language.base, _WORDS['en'])} {speaker}"
+def shown_name(speaker: Speaker, language: Language) -> str:
+    """The name of a speaker, on one line; of a voice without one, *Speaker 1* in the viewer's language.
+
+    Empty if nobody is known.
+    """
+    if not speaker or not speaker.isdecimal():
+        return cleaned(speaker or "")
+    # Chinese and Japanese put no space before a number.
+    space = " " if language.script.joint else ""
+    return f"{language.speaker}{space}{speaker}" if language.speaker else f"{ENGLISH.speaker} {speaker}"
+
+
+def introduced(name: str, text: str, language: Language) -> str:
+    """A text with who says it before it, as ``Anna: Good morning.`` in the language of the text.
+
+    A line takes its direction from its first letter, so that a mark goes before a name of the other one.
+    """
+    colon = "\u00a0: " if language.base == "fr" else ": " if language.script.joint else "："
+    is_rtl = _RIGHT_TO_LEFT.match(name) is not None
+    mark = "" if is_rtl == language.script.is_rtl else _LRM if is_rtl else _RLM
+    return f"{mark}{name}{colon}{text}"
+
+
+class Turns:
+    """Finds where another one begins to speak, among the finals of any streams.
+
+    Args:
+        last: Who spoke last in an earlier run; empty if nobody is known.
+    """
+
+    def __init__(self, last: str = "") -> None:
+        #: Who spoke last. The number of a voice is one of its stream; people with one name are one.
+        self.last = last
+
+    def begins(self, final: SegmentEvent) -> bool:
+        """Whether another one speaks than before; a speaker who is not known changes nothing."""
+        speaker, before = final.speaker or "", self.last
+        self.last = f"{final.stream}/{speaker}" if speaker.isdecimal() else cleaned(speaker) or before
+        return self.last != before
 
 
 #: Characters of a name that is typed.

@@ -43,6 +43,7 @@ any_captions = st.lists(
         is_final=st.booleans() | st.just(True),
         stream=st.sampled_from("ab"),
         ready_s=any_time,
+        speaker=st.sampled_from(["", "1", "2", "Ben <i> & -->\n\n\x1b[2J{\\an8}", "אנה"]),
     ),
     max_size=8,
 )

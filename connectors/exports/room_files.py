@@ -16,7 +16,7 @@ from connectors.sinks.subtitles import VTT_HEADER, vtt_cue
 from operators.events import Caption, parted
 from operators.languages import Direction
 from operators.subtitles.timing import Cue
-from operators.subtitles.writer import Scripts, SubtitleWriter
+from operators.subtitles.writer import SubtitleWriter
 
 # Bytes that a room's name may take in the name of its files, of the 255 that file systems allow.
 _MAX_NAME_BYTES = 150
@@ -86,7 +86,7 @@ def file_name(stream: str) -> str:
 class _RoomFile:
     def __init__(self, path: Path, direction: Direction, began_s: float, watch: OutputWatch) -> None:
         self._began_s = began_s
-        self._writer = SubtitleWriter("target", Scripts.of(direction))
+        self._writer = SubtitleWriter("target", direction)
         lines, cues = (path.with_name(f"{path.name}.{kind}") for kind in ("jsonl", "vtt"))
         self._finals = FilePartition[Caption](lines, json_line, state=_ALL, watch=watch)
         header = VTT_HEADER.encode()

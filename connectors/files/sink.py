@@ -30,6 +30,8 @@ class FileState(msgspec.Struct, frozen=True):
     records: int = 0
     lost: int = 0
     reason: str = ""
+    #: Who spoke last, in a file that says so.
+    speaker: str = ""
 
 
 class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from hashlib import sha256
 from typing import Any
 
-from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import NumberedFinal, PostSink
 from operators.secret import Secret
@@ -46,7 +45,7 @@ class _Obs:
         from websockets.exceptions import ConnectionClosed, WebSocketException
 
         try:
-            rows = wrap(cleaned(final.caption.text), _COLUMNS)
+            rows = wrap(cleaned(final.text), _COLUMNS)
             for first in range(0, len(rows), _ROWS):
                 self._show(" ".join(rows[first : first + _ROWS]))
         except (OSError, WebSocketException, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -98,8 +97,8 @@ def _hashed(text: str) -> str:
     return b64encode(sha256(text.encode()).digest()).decode()
 
 
-def _sink(url: Secret, *, watch: OutputWatch) -> PostSink:
-    return PostSink(url, _Obs(url.reveal()), watch=watch, useful_s=_USEFUL_S, schemes=("ws", "wss"))
+def _sink(url: Secret, **given: Any) -> PostSink:
+    return PostSink(url, _Obs(url.reveal()), useful_s=_USEFUL_S, schemes=("ws", "wss"), **given)
 
 
-obs = SinkPart("obs", _sink, "captions", is_address=True, in_one_language=True)
+obs = SinkPart("obs", _sink, "captions", is_address=True, in_one_language=True, names=True)

@@ -33,6 +33,8 @@ class SinkPart(NamedTuple):
     switches: tuple[str, ...] = ()
     #: Whether it names an address, which may hold a secret, and not a file: ``make(address, watch=watch)``.
     is_address: bool = False
+    #: Whether it says who speaks: ``make`` also takes ``language_of``, which gives the language of a caption.
+    names: bool = False
     #: Whether an address takes the captions in one language only.
     in_one_language: bool = False
     #: What a file shows: the speech, its translation or both; None for what all files show.

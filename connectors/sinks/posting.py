@@ -24,8 +24,10 @@ from connectors.files.watch import OutputWatch
 from operators.addresses import parts_of, shown, without_user
 from operators.errors import UsageError
 from operators.events import Caption
+from operators.languages import ENGLISH, Language
 from operators.notifications import OutputChanged
 from operators.secret import Secret
+from operators.speakers import Turns, introduced, shown_name
 
 #: Finals that wait for a receiver: some hours of speech.
 MAX_WAITING = 1000
@@ -43,6 +45,14 @@ class NumberedFinal(msgspec.Struct, frozen=True):
     caption: Caption
     #: When it was spoken, in seconds since 1970.
     said_at: float
+    #: The name of the one who speaks; empty if that is not known.
+    speaker: str = ""
+    #: What comes before its text where another one begins to speak, in captions of a broadcast: ``>>``.
+    opening: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.opening + self.caption.text
 
     @property
     def said(self) -> datetime:
@@ -59,6 +69,8 @@ class PostState(msgspec.Struct, frozen=True):
     run: str
     next_number: int = 1
     waiting: tuple[NumberedFinal, ...] = ()
+    #: Who spoke last, as of `Turns`.
+    speaker: str = ""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -94,6 +106,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
         send: Sends a final, by `post` for example.
         watch: Notified while the receiver does not answer.
         useful_s: Seconds after which a final is of no use to the receiver; None for never.
+        language_of: Gives the language of a caption, and thereby of *Speaker 1*.
 
     Raises:
         UsageError: for another address.
@@ -107,6 +120,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
         watch: OutputWatch,
         useful_s: float | None = None,
         schemes: tuple[str, ...] = ("https", "http"),
+        language_of: Callable[[Caption], Language] = lambda _caption: ENGLISH,
     ) -> None:
         self.url = url.reveal() if isinstance(url, Secret) else str(url)
         parts = parts_of(self.url)
@@ -115,7 +129,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
                 f"{shown(self.url)} is no address to send to; give one of {' or '.join(schemes)}, with %… "
                 "for letters beyond ASCII"
             )
-        self.send, self.watch, self.useful_s = send, watch, useful_s
+        self.send, self.watch, self.useful_s, self.language_of = send, watch, useful_s, language_of
 
     @override
     def list_parts(self) -> list[str]:
@@ -133,7 +147,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
 class PostPartition(StatefulSinkPartition[Caption, PostState]):
     def __init__(self, sink: PostSink, state: PostState) -> None:
         self._sink, self._address = sink, shown(sink.url)
-        self._run, self._next = state.run, state.next_number
+        self._run, self._next, self._turns = state.run, state.next_number, Turns(state.speaker)
         self._waiting = deque(state.waiting)
         #: Why the last request failed; empty once one is answered.
         self._trouble = ""
@@ -149,7 +163,7 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
             for caption in values:
                 if caption.is_final and caption.text.strip():
                     said_at = time.time() - max(0.0, caption.ready_s - caption.start_s)
-                    self._waiting.append(NumberedFinal(self._next, caption, said_at))
+                    self._waiting.append(NumberedFinal(self._next, caption, said_at, *self._who(caption)))
                     self._next += 1
             while len(self._waiting) > MAX_WAITING:
                 self._waiting.popleft()
@@ -159,7 +173,15 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
     @override
     def snapshot(self) -> PostState:
         with self._changed:
-            return PostState(self._run, self._next, tuple(self._waiting))
+            return PostState(self._run, self._next, tuple(self._waiting), self._turns.last)
+
+    def _who(self, caption: Caption) -> tuple[str, str]:
+        """The name of the one who speaks, and what comes before the text, where rows are short."""
+        language, speaker = self._sink.language_of(caption), caption.speaker or ""
+        name = shown_name(speaker, language)
+        if not self._turns.begins(caption):
+            return name, ""
+        return name, ">> " if speaker.isdecimal() else introduced(f">> {name}", "", language)
 
     @override
     def close(self) -> None:

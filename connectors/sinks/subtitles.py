@@ -1,5 +1,6 @@
 """Writes cues to subtitle files, which are complete and valid at any time."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -20,12 +21,17 @@ _VTT_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 def srt(cue: Cue, number: int) -> str:
     """A cue of a SubRip file, with the blank line that ends it; numbers count from 1."""
     text = "\n".join(cue.lines).translate(_SRT_HARMLESS)
+    if cue.is_turn:
+        # Behind the mark that gives the line its direction.
+        text = re.sub(r"\A[\u202a\u202b]?", r"\g<0>- ", text)
     return f"{number}\n{_time(cue.start_ms, ',')} --> {_time(cue.end_ms, ',')}\n{text}\n\n"
 
 
 def vtt(cue: Cue) -> str:
     """A cue of a WebVTT file, with the blank line that ends it."""
     text = "\n".join(cue.lines).translate(_VTT_ESCAPED)
+    if cue.speaker:
+        text = f"<v {cue.speaker.translate(_VTT_ESCAPED)}>{text}"
     return f"{_time(cue.start_ms, '.')} --> {_time(cue.end_ms, '.')}\n{text}\n\n"
 
 
@@ -57,10 +63,10 @@ class SubtitleSink(FileSink[Cue]):
         >>> from pathlib import Path
         >>> from connectors import JsonlSource, SubtitleSink
         >>> from operators import Caption, subtitle
-        >>> from operators.subtitles.writer import Scripts
+        >>> from operators.languages import Direction
         >>> flow = Dataflow("example")
         >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
-        >>> cues = subtitle("subtitle", captions, "target", Scripts())
+        >>> cues = subtitle("subtitle", captions, "target", Direction.of("English", "German"))
         >>> op.output("out", cues, SubtitleSink(Path("talk.vtt"), "vtt"))
         >>> run_main(flow)
         >>> Path("talk.vtt").read_text()[:6]

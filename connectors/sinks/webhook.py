@@ -1,11 +1,11 @@
 """Sends each final caption as JSON to an address of yours."""
 
 import os
+from typing import Any
 from zlib import crc32
 
 import msgspec
 
-from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import NumberedFinal, PostSink, post
 from operators.secret import Secret, sendable
@@ -14,7 +14,7 @@ from operators.secret import Secret, sendable
 SECRET_VARIABLE = "SURTITLE_WEBHOOK_SECRET"
 
 
-def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
+def _webhook(url: Secret, **settings: Any) -> PostSink:
     given = os.environ.get(SECRET_VARIABLE)
     secret = sendable(given, SECRET_VARIABLE) if given else None
 
@@ -28,6 +28,7 @@ def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
             },
             "said_at": final.said.isoformat(timespec="milliseconds"),
             **({"language": caption.language} if caption.language else {}),
+            **({"speaker": final.speaker} if final.speaker else {}),
         }
         # The name is that of the draft by the IETF; the value stays when a request is repeated. A run that
         # resumes may hear something else under the same number.
@@ -37,7 +38,7 @@ def _webhook(url: Secret, *, watch: OutputWatch) -> PostSink:
             headers["Authorization"] = f"Bearer {secret.reveal()}"
         return post(url, msgspec.json.encode(body), headers)
 
-    return PostSink(url, send, watch=watch)
+    return PostSink(url, send, **settings)
 
 
-webhook = SinkPart("webhook", _webhook, "captions", is_address=True)
+webhook = SinkPart("webhook", _webhook, "captions", is_address=True, names=True)

@@ -19,7 +19,7 @@ def _send(url: str, final: NumberedFinal, _run: str) -> int:
     parts = urlsplit(url)
     query = [*parse_qsl(parts.query, keep_blank_values=True), ("seq", str(final.number))]
     said = final.said.replace(tzinfo=None).isoformat(timespec="milliseconds")
-    text = " ".join(final.caption.text.split())
+    text = " ".join(final.text.split())
     return post(
         parts._replace(query=urlencode(query)).geturl(),
         f"{said}\n{text}\n".encode(),
@@ -28,4 +28,4 @@ def _send(url: str, final: NumberedFinal, _run: str) -> int:
 
 
 _sink = partial(PostSink, send=_send, useful_s=_USEFUL_S)
-youtube = SinkPart("youtube", _sink, "captions", is_address=True, in_one_language=True)
+youtube = SinkPart("youtube", _sink, "captions", is_address=True, in_one_language=True, names=True)

@@ -9,8 +9,9 @@ from connectors.sinks.part import SinkPart, Step
 from flows.captions.kafka import publish
 from flows.captions.parts import Parts
 from operators.events import Caption, Event, Partial, channel_of
+from operators.languages import Language
 from operators.stages.subtitle import subtitle
-from operators.subtitles.writer import Scripts, Shown
+from operators.subtitles.writer import Shown
 
 
 def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown] | None = None) -> None:
@@ -24,14 +25,16 @@ def tap(events: Stream[Any], step: Step, parts: Parts, cues_of: tuple[str, Shown
         elif step == one.of != "cues":
             own = _in_language(events, one.language, f"of-{one.name}")
             keyed = op.map(f"key-{one.name}", own, _with_key)
-            more = {"shown": _shown(one, parts)} if one.shows else {}
+            shown = _shown(one, parts)
+            more = ({"shown": shown} if one.shows else {}) | _naming(one, shown, parts)
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs, **more))
     for one, address in parts.settings.output.addresses():
         if one.of == step:
             written = parts.settings.translate.written
             code = written[0].code if written[1:] and one.in_one_language else ""
             keyed = op.map(f"key-{one.name}", _in_language(events, code, f"of-{one.name}"), _with_key)
-            op.output(f"save-{one.name}", keyed, one.make(address, watch=parts.outputs))
+            made = one.make(address, watch=parts.outputs, **_naming(one, "target", parts))
+            op.output(f"save-{one.name}", keyed, made)
     publish(events, step, parts)
 
 
@@ -45,12 +48,11 @@ def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, par
         is_usual = shown == parts.settings.output.subtitles or not _translates(parts, code)
         ending = (f"-{code}" if code else "") + ("" if is_usual else f"-{shown}")
         direction = parts.languages.direction(channel_of("", code))
-        scripts = Scripts.of(direction)
         now = parts.given.now if parts.settings.is_live else None
         own = _in_language(captions, code, f"of-subtitle{ending}")
         # Updates without captions still date the parts of a sentence.
         heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
-        cues = subtitle(f"subtitle{ending}", heard, shown, scripts, now)
+        cues = subtitle(f"subtitle{ending}", heard, shown, direction, now)
         tap(cues, "cues", parts, (code, shown))
 
 
@@ -62,6 +64,17 @@ def _in_language(events: Stream[Any], code: str, step_id: str) -> Stream[Any]:
 def _shown(one: SinkPart, parts: Parts) -> Shown:
     """Without a translation, source and target would be equal."""
     return (one.shown or parts.settings.output.subtitles) if _translates(parts, one.language) else "target"
+
+
+def _naming(one: SinkPart, shown: Shown, parts: Parts) -> dict[str, Any]:
+    """What a sink needs that says who speaks, in the language of what it shows."""
+
+    def language_of(caption: Caption) -> Language:
+        direction = parts.languages.direction(caption.channel, caption.spoken or "")
+        # Of both, the name is in the line of the speech, which comes first.
+        return direction.target if shown == "target" else direction.source
+
+    return {"language_of": language_of} if one.names else {}
 
 
 def _translates(parts: Parts, code: str) -> bool:

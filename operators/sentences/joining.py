@@ -3,7 +3,7 @@
 A recogniser ends a segment where a speaker pauses, and most pauses are in the middle of a sentence. So what
 is translated is not a segment but a sentence, which grows over as many segments as it takes. Whether it goes
 on is decided when the next segment begins to be heard; until then, and while that is uncertain, the sentence
-is shown as one that goes on. A final is never taken back.
+is shown as one that goes on. It ends where another voice begins. A final is never taken back.
 """
 
 from collections.abc import Callable
@@ -117,6 +117,8 @@ class Piece(msgspec.Struct, array_like=True):
     keeps_capital: bool = False
     #: Whether it is decided that it belongs to the sentence of the piece before it.
     is_joined: bool = False
+    #: Who speaks, as of `SegmentEvent`; empty if that is not known.
+    speaker: str = ""
 
 
 class OpenSentence(msgspec.Struct, array_like=True):
@@ -128,6 +130,8 @@ class OpenSentence(msgspec.Struct, array_like=True):
     text: str = ""
     #: Code of its language, where a stream is spoken in several.
     spoken: str = ""
+    #: Who speaks in its last update.
+    speaker: str = ""
 
     @property
     def waits(self) -> bool:
@@ -226,14 +230,16 @@ class Sentences:
     def _take(self, partial: Partial) -> tuple[list[Partial], OpenSentence]:
         """The finals that end because of a partial, and the sentence that it now belongs to."""
         state, done = self.state, list[Partial]()
-        text = without_inner_stops(partial.text)
+        text, speaker = without_inner_stops(partial.text), partial.speaker or ""
         for sentence in state.open:
             for known in sentence.pieces:
                 if known.segment == partial.segment:
                     known.text, known.is_final = text, partial.is_final
-                    known.start_s, known.end_s = partial.start_s, partial.end_s
+                    known.start_s, known.end_s, known.speaker = partial.start_s, partial.end_s, speaker
                     return done, sentence
-        piece = Piece(partial.segment, text, partial.start_s, partial.end_s, partial.is_final)
+        piece = Piece(
+            partial.segment, text, partial.start_s, partial.end_s, partial.is_final, speaker=speaker
+        )
         spoken = partial.spoken or ""
         last = state.open[-1] if state.open else None
         if last is not None and last.waits:
@@ -259,6 +265,8 @@ class Sentences:
         for at in range(1, len(pieces) + 1):
             if not pieces[at - 1].is_final:
                 return None
+            if len({piece.speaker for piece in pieces[: at + 1] if piece.speaker}) > 1:
+                return at
             if at < len(pieces) and pieces[at].is_joined:
                 continue
             text = _joined(pieces[:at], rules.language)
@@ -293,20 +301,21 @@ class Sentences:
         return final
 
     def _update(self, sentence: OpenSentence) -> list[Partial]:
-        """The update of an open sentence, if its words changed or are stable now.
+        """The update of an open sentence, if its words or its speaker changed or it is stable now.
 
         A full stop alone is no change: the final decides whether it stays.
         """
         rules = self._rules(sentence.spoken)
         text = _joined(sentence.pieces, rules.language)
         text = rules.spell(text.rstrip(_STOPS) if sentence.waits else text)
+        speaker = _speaker(sentence.pieces)
         if text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0:
-            if not sentence.waits:
+            if not sentence.waits and speaker == sentence.speaker:
                 return []
             # The model need not read the same text again.
             text = sentence.text
         update = self._partial(sentence, sentence.pieces, text)
-        sentence.text = text
+        sentence.text, sentence.speaker = text, speaker
         sentence.revision += 1
         return [update]
 
@@ -325,6 +334,7 @@ class Sentences:
             is_sentence=True,
             is_stable=sentence.waits and not is_final,
             spoken=sentence.spoken or msgspec.UNSET,
+            speaker=_speaker(pieces) or msgspec.UNSET,
         )
 
 
@@ -334,3 +344,8 @@ def _joined(pieces: list[Piece], language: Language) -> str:
         if piece.text:
             text = mend(text, piece.text, language, mark=piece.mark, keeps_capital=piece.keeps_capital)
     return text
+
+
+def _speaker(pieces: list[Piece]) -> str:
+    """Who speaks: of all pieces whose speaker is known, it is the same; empty if that is not known of any."""
+    return next((piece.speaker for piece in pieces if piece.speaker), "")

@@ -9,8 +9,9 @@ from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.events import Caption, Partial
+from operators.languages import Direction
 from operators.subtitles.timing import Cue
-from operators.subtitles.writer import Scripts, Shown, SubtitleWriter, WriterState
+from operators.subtitles.writer import Shown, SubtitleWriter, WriterState
 
 # Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
 _LOOK_S = 0.25
@@ -23,7 +24,7 @@ def subtitle(
     step_id: str,
     up: Stream[Caption | Partial] | Stream[Caption],
     shown: Shown,
-    scripts: Scripts,
+    direction: Direction,
     now: Callable[[], float] | None = None,
 ) -> KeyedStream[Cue]:
     """Make subtitles from captions. All have the same key, because the cues of a file form one sequence.
@@ -31,7 +32,7 @@ def subtitle(
     Args:
         up: Captions of any number of streams, and partials of sentences, which only time the speech.
         shown: Which text to show.
-        scripts: Those of each language.
+        direction: From the language of the speech to that of the captions.
         now: The present on the streams' clock, for live captions: then cues do not wait for the end of a
             silence.
 
@@ -42,16 +43,17 @@ def subtitle(
         >>> from pathlib import Path
         >>> from connectors import JsonlSource
         >>> from operators import Caption, subtitle
-        >>> from operators.subtitles.writer import Scripts
+        >>> from operators.languages import Direction
         >>> flow, cues = Dataflow("example"), []
         >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
-        >>> op.output("out", subtitle("subtitle", captions, "target", Scripts()), TestingSink(cues))
+        >>> german = subtitle("subtitle", captions, "target", Direction.of("English", "German"))
+        >>> op.output("out", german, TestingSink(cues))
         >>> run_main(flow)
         >>> len(cues) > 0
         True
     """
     keyed: KeyedStream[Caption | Partial] = op.key_on("key", up, lambda _caption: "subtitles")
-    return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, scripts, state), now))
+    return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, direction, state), now))
 
 
 class _Cues(StatefulBatchLogic[Caption | Partial, Cue, WriterState]):

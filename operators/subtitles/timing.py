@@ -23,6 +23,10 @@ class Cue(NamedTuple):
     start_ms: int
     end_ms: int
     lines: tuple[str, ...]
+    #: The name of the one who speaks; empty if that is not known.
+    speaker: str = ""
+    #: Whether another one spoke in the cue before.
+    is_turn: bool = False
 
 
 class SpeechProgress(NamedTuple):

@@ -1,12 +1,14 @@
 """From captions to cues: finals become subtitles as soon as their duration is known."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, Self
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from operators.events import Caption, Partial
-from operators.languages import Direction, Script
+from operators.languages import Direction
+from operators.speakers import Turns, shown_name
 from operators.subtitles.breaking import CueText, Text, split
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, SpeechProgress, place
 from operators.text import cleaned
@@ -19,17 +21,8 @@ _SILENCE_MS = 5_000
 _FASTEST = 30
 # Times remembered of a sentence, and unfinished sentences of which they are.
 _TIMES, _OPEN = 100, 16
-
-
-class Scripts(NamedTuple):
-    """What the scripts of both texts decide: how long lines are, and how fast they are read."""
-
-    source: Script = Script()
-    target: Script = Script()
-
-    @classmethod
-    def of(cls, direction: Direction) -> Self:
-        return cls(direction.source.script, direction.target.script)
+# Columns that a dash before the text takes.
+_DASH = 2
 
 
 class Final(msgspec.Struct, frozen=True):
@@ -39,6 +32,10 @@ class Final(msgspec.Struct, frozen=True):
     end_s: float
     #: How much of it was heard when.
     heard: tuple[SpeechProgress, ...] = ()
+    #: The name of the one who speaks; empty if that is not known.
+    speaker: str = ""
+    #: Whether another one spoke before.
+    is_turn: bool = False
 
     @property
     def speech(self) -> Speech:
@@ -52,6 +49,8 @@ class WriterState(msgspec.Struct, frozen=True):
     held: Final | None = None
     #: How much of each unfinished segment was heard when, by its stream and number.
     heard: dict[str, tuple[SpeechProgress, ...]] = {}
+    #: Who spoke last, as of `Turns`.
+    speaker: str = ""
 
 
 class SubtitleWriter:
@@ -64,19 +63,23 @@ class SubtitleWriter:
 
     Args:
         shown: The text to show: source, translation (target) or both.
+        direction: From the language of the source to that of the translation. Their scripts decide how long
+            lines are, and how fast they are read.
         state: That of an earlier writer.
     """
 
-    def __init__(self, shown: Shown, scripts: Scripts, state: WriterState | None = None) -> None:
+    def __init__(self, shown: Shown, direction: Direction, state: WriterState | None = None) -> None:
         state = state or WriterState()
         self._shown = shown
-        self._scripts = scripts
+        self._direction = direction
+        self._language = direction.source if shown == "source" else direction.target
+        self._turns = Turns(state.speaker)
         self._free_ms, self._held, self._heard = state.free_ms, state.held, dict(state.heard)
         self._blocks = self._blocks_of(self._held)
 
     @property
     def state(self) -> WriterState:
-        return WriterState(self._free_ms, self._held, dict(self._heard))
+        return WriterState(self._free_ms, self._held, dict(self._heard), self._turns.last)
 
     def take(self, captions: Iterable[Caption | Partial]) -> list[Cue]:
         """The cues that further captions of any stream settle; partials only time the speech."""
@@ -106,11 +109,14 @@ class SubtitleWriter:
             start_s=caption.start_s,
             end_s=caption.end_s,
             heard=self._hear(caption, caption.source),
+            speaker=shown_name(caption.speaker, self._language),
         )
         if not (final.source.strip() or final.target.strip()):
             return []
         settled = self._settle(final.speech.start_ms)
         if caption.is_final:
+            is_first = not self._turns.last
+            final = replace(final, is_turn=self._turns.begins(caption) and not is_first)
             self._held, self._blocks = final, self._blocks_of(final)
         return settled
 
@@ -135,15 +141,19 @@ class SubtitleWriter:
     def _settle(self, next_ms: int | None) -> list[Cue]:
         if self._held is None:
             return []
-        cues = place(self._blocks, self._held.speech, self._free_ms, next_ms)
+        held = self._held
+        first, *others = place(self._blocks, held.speech, self._free_ms, next_ms)
+        cues = [first._replace(is_turn=held.is_turn), *others]
         self._free_ms, self._held = cues[-1].end_ms + GAP_MS, None
-        return cues
+        return [cue._replace(speaker=held.speaker) for cue in cues]
 
     def _blocks_of(self, final: Final | None) -> list[CueText]:
         """The blocks of a final: as many as the duration of the speech and the length of the text allow."""
         if final is None:
             return []
         count = -(-(final.speech.end_ms - final.speech.start_ms) // MAX_CUE_MS)
-        both = zip((final.source, final.target), self._scripts, strict=True)
-        texts = [Text(text, script.columns, script.reading_speed) for text, script in both]
+        dash = _DASH if final.is_turn else 0
+        scripts = (one.script for one in self._direction)
+        both = zip((final.source, final.target), scripts, strict=True)
+        texts = [Text(text, script.columns - dash, script.reading_speed) for text, script in both]
         return split(texts, max(1, count))

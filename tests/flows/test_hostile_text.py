@@ -36,13 +36,13 @@ from operators.decoding.forward import Logits
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
 from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Translation
-from operators.languages import language
+from operators.languages import Direction, language
 from operators.metrics.tokenizers import tokenizer
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.serving.service import DirectService
 from operators.stages.display import caption
-from operators.subtitles.writer import Scripts, SubtitleWriter
+from operators.subtitles.writer import SubtitleWriter
 from operators.text import cleaned
 from tests.flows.talk import partials, write
 from tests.tmux import Tty
@@ -134,7 +134,7 @@ def is_harmless(text: str) -> bool:
 def test_hostile_text_is_text_wherever_it_is_shown(texts: list[list[str]]) -> None:
     screen = open_screen(42, terminal := Tty())
     web = StreamLog("run", Languages(source="en", target="de"))
-    writer = SubtitleWriter("both", Scripts())
+    writer = SubtitleWriter("both", Direction.of("en", "de"))
     cues = []
     for one in translated(partials(texts, stream="talk\x1b[2J", length_s=4.0)):
         # An echo is cut where it repeats itself, and stays so while the text does.

@@ -3,13 +3,17 @@
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import srt as srt_reader
 import webvtt
+from msgspec import UNSET
+from msgspec.structs import replace
 
-from operators.events import Caption
+from connectors.jsonl.files import read_events
+from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Translation
 from tests.program import surtitle
 from tests.subtitled import caption
 
@@ -51,6 +55,85 @@ def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, 
     assert "Ja?" not in said
     assert "Yes?" in (tmp_path / "source.txt").read_text().splitlines()
     assert (tmp_path / "talk.md").read_text().startswith("[00:00:00] Guten Morgen, meine Damen und Herren, ")
+
+
+def test_two_speakers_are_told_apart_in_every_file(tmp_path: Path) -> None:
+    hostile = "Ben <b> & \n\n--> \x1b[2J"
+    said = [
+        ("1", 0.0, 2.0, "Guten Morgen zusammen."),
+        (hostile, 2.4, 4.0, "Ich habe eine Frage zu dem"),
+        (hostile, 4.4, 6.0, "Bericht von gestern."),
+        ("1", 6.5, 8.0, "Ja?"),
+    ]
+    given: dict[str, Any] = {"stream": "talk", "arrival_s": 9.0}
+    partials = [
+        Partial(
+            segment=at, revision=0, is_final=True, start_s=start_s, end_s=end_s, text=text, speaker=who,
+            **given,
+        )
+        for at, (who, start_s, end_s, text) in enumerate(said)
+    ]  # fmt: skip
+    # Who speaks may be known only after the first words.
+    partials.insert(1, replace(partials[1], is_final=False, text="Ich", speaker=UNSET))
+    partials[2] = replace(partials[2], revision=1)
+    (tmp_path / "in.jsonl").write_bytes(msgspec.json.Encoder().encode_lines(partials))
+    kinds: dict[str, type[SegmentEvent]] = {
+        "partials": Partial,
+        "sentences": Partial,
+        "translations": Translation,
+        "captions": Caption,
+    }
+    events = {name: tmp_path / name for name in (*kinds, "log")}
+    done = surtitle(
+        "replay", tmp_path / "in.jsonl", "--from", "German", "--captions-only", "--quiet",
+        *(part for name in ("srt", "vtt", "txt") for part in (f"--{name}", tmp_path / f"a.{name}")),
+        "--txt", f"times={tmp_path / 'a.md'}",
+        *(part for name, path in events.items() for part in ("--set", f"output.{name}={path}")),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    srt = srt_reader.parse((tmp_path / "a.srt").read_text(encoding="utf-8"), ignore_errors=False)
+    assert [one.content.replace("\n", " ") for one in srt] == [
+        "Guten Morgen zusammen.", "- Ich habe eine Frage zu dem Bericht von gestern.", "- Ja?"
+    ]  # fmt: skip
+    vtt = webvtt.read(str(tmp_path / "a.vtt")).captions
+    assert [one.voice for one in vtt] == ["Sprecher 1", "Ben &lt;b&gt; &amp; --&gt;", "Sprecher 1"]
+    assert not any("- " in one.text for one in vtt)
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == (
+        "Sprecher 1: Guten Morgen zusammen.\n"
+        "Ben <b> & -->: Ich habe eine Frage zu dem Bericht von gestern.\n"
+        "Sprecher 1: Ja?\n"
+    )
+    assert (tmp_path / "a.md").read_text(encoding="utf-8").split("\n\n")[1:3] == [
+        r"[00:00:02] **Ben \<b\> \& --\>**: Ich habe eine Frage zu dem Bericht von gestern.",
+        "[00:00:06] **Sprecher 1**: Ja?",
+    ]
+    for name, path in events.items():
+        read = list(read_events(path, kinds.get(name, ErasureRecord)))
+        assert [one.speaker for one in read if one.is_final and one.segment != 2] == ["1", hostile, "1"], name
+    again = surtitle(
+        "replay", events["captions"], "--from", "German", "--captions-only", "--quiet",
+        "--srt", tmp_path / "b.srt",
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "b.srt").read_bytes() == (tmp_path / "a.srt").read_bytes()
+
+
+def test_a_name_is_in_the_language_of_its_line(tmp_path: Path) -> None:
+    said = [
+        caption(text, at, at + 1, source="Yes.", language=code, speaker="1")
+        for at, (code, text) in enumerate([("de", "Ja."), ("he", "כן.")])
+    ]
+    (tmp_path / "in.jsonl").write_bytes(msgspec.json.Encoder().encode_lines(said))
+    done = surtitle(
+        "replay", tmp_path / "in.jsonl", "--from", "English", "--to", "German,Hebrew", "--quiet",
+        "--txt", tmp_path / "a.txt", "--txt", f"both={tmp_path / 'b.txt'}",
+        "--vtt", f"source={tmp_path / 'a.vtt'}", "--vtt", tmp_path / "b.vtt",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    read = [(tmp_path / name).read_text(encoding="utf-8") for name in ("a.de.txt", "a.he.txt", "b.he.txt")]
+    assert read == ["Sprecher 1: Ja.\n", "דובר 1: כן.\n", "Speaker 1: Yes.\nכן.\n\n"]
+    voices = [webvtt.read(str(tmp_path / name)).captions[0].voice for name in ("a.vtt", "b.he.vtt")]
+    assert voices == ["Speaker 1", "דובר 1"]
 
 
 def test_replaced_words_are_in_no_file_that_captions_are_written_to(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import { make } from "./dom.js";
 import { Pages } from "./pages.js";
 import { split } from "./protocol.js";
-import { speakersOf } from "./speakers.js";
+import { colon, speakersOf } from "./speakers.js";
 import { label, line, name, write } from "./view.js";
 
 // Segments that are looked at, the newest: more than can wait.
@@ -54,7 +54,7 @@ export class RowView {
         this.#labels = new Map(all.map((one) => [one.segment, this.#before(one)]));
         for (const [segment, { name, begins }] of this.#speakers) {
             if (!begins || this.#labels.get(segment) || past.get(segment)?.final) continue;
-            const said = `${name}: `;
+            const said = name + colon(this.container.lang);
             // A dash, as on television, where the name would take the row from the words.
             const written = this.room.fit(said.repeat(3)) < 3 * said.length ? DASH : said;
             const seen = past.get(segment), isNew = this.finals || !seen || !this.text(seen);
@@ -98,7 +98,7 @@ export class RowView {
         const isFirst = before && from === 0;
         if (isFirst && who) {
             // Rows break as with the name that was shown first; somebody may have typed another one since.
-            if (element.firstChild.className !== "speaker") element.prepend(label(before === DASH ? " " : ": "));
+            if (element.firstChild.className !== "speaker") element.prepend(label(before === DASH ? " " : colon(this.container.lang)));
             name(element.firstChild, before === DASH ? { ...who, name: DASH.trim() } : who);
         }
         this.#write(nodes, segment, isFirst ? 0 : from - before.length, isFirst ? row.slice(before.length) : row);

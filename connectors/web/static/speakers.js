@@ -22,8 +22,13 @@ export function speakersOf({ segments, speakers }) {
     return found;
 }
 
+// What is between a name and the text, in the language of the text.
+export function colon(language) {
+    return /^fr\b/.test(language) ? "\u00a0: " : /^(zh|ja)\b/.test(language) ? "：" : ": ";
+}
+
 // The texts of some segments for a screen reader, with the name once where the speaker changes.
 export function told(known, segments) {
-    const all = speakersOf(known);
-    return segments.map(({ segment, text }) => (all.get(segment)?.begins ? `${all.get(segment).name}: ${text}` : text));
+    const all = speakersOf(known), after = colon(known.language.target);
+    return segments.map(({ segment, text }) => (all.get(segment)?.begins ? all.get(segment).name + after + text : text));
 }

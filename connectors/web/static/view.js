@@ -2,7 +2,7 @@
 
 import { difference, make, say } from "./dom.js";
 import { split } from "./protocol.js";
-import { speakersOf } from "./speakers.js";
+import { colon, speakersOf } from "./speakers.js";
 
 export class CaptionView {
     #drawn = new Map(); // by number: the segment as it is drawn, and its nodes
@@ -59,7 +59,7 @@ export class CaptionView {
     #introduce(drawn, segment, who) {
         if (!who || !(who.begins || drawn.label)) return;
         const isLate = !drawn.label && drawn.segment?.text && !segment.final;
-        drawn.label ??= label();
+        drawn.label ??= label(colon(this.#language.target));
         name(drawn.label, who);
         if (drawn.label.isConnected) return;
         drawn.text.prepend(drawn.label);
@@ -108,7 +108,7 @@ export function line(className, parts) {
 }
 
 // Who speaks, before the text. A name may be written from the other side than the text.
-export function label(mark = ": ") {
+export function label(mark) {
     return make("b", { className: "speaker" }, make("bdi"), mark);
 }
 

@@ -91,10 +91,12 @@ def test_a_finished_sentence_comes_in_two_rows_at_a_time_that_are_read_before_th
     server = Obs()
     text = "Die Führung beginnt um zehn Uhr in der großen Halle, und sie dauert etwa eine Stunde."
     with sending(server.port, OutputWatch(print)) as part:
-        part.write_batch([caption("Die", 0, 1, is_final=False), caption(text, 0, 1), caption("Ja.", 1, 2)])
+        part.write_batch([caption("Die", 0, 1, is_final=False), caption(text, 0, 1)])
+        part.write_batch([caption("Ja.", 1, 2, speaker="Anna")])
     server.stop()
     assert server.texts == [
-        "Die Führung beginnt um zehn Uhr in der großen Halle, und sie", "dauert etwa eine Stunde.", "Ja."
+        "Die Führung beginnt um zehn Uhr in der großen Halle, und sie", "dauert etwa eine Stunde.",
+        ">> Anna: Ja.",
     ]  # fmt: skip
     assert all(len(one.encode()) <= 128 for one in server.texts)
     times = [at for at, _ in server.shown]

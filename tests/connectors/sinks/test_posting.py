@@ -6,12 +6,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
 
 from connectors.files.watch import OutputWatch
@@ -20,6 +22,7 @@ from connectors.sinks.posting import PostPartition, PostSink, PostState
 from connectors.sinks.webhook import SECRET_VARIABLE, webhook
 from connectors.sinks.youtube import youtube
 from operators.errors import UsageError
+from operators.languages import language
 from operators.notifications import OutputChanged
 from operators.secret import Secret
 from tests.program import surtitle
@@ -230,6 +233,28 @@ def test_youtube_gets_the_time_and_the_text_and_nothing_that_is_too_old(
     assert request.body == b"2023-11-14T22:13:17.500\nGuten Tag <b>.\n"
     assert request.headers["Content-Type"] == "text/plain; charset=UTF-8"
     assert [(one.records, one.reason) for one in watch.missing()] == [(1, "it answered too late")]
+
+
+def test_who_speaks_is_posted_and_marked_where_another_begins_as_in_a_broadcast(
+    watch: OutputWatch,
+) -> None:
+    german = partial(webhook.make, language_of=lambda _: language("de"))
+    live = partial(youtube.make, language_of=lambda _: language("fr"))
+    said = [("1", "Eins."), ("1", "Zwei."), ("", "Drei."), ("Anna\n", "Vier.")]
+    captions = [caption(text, speaker=who) for who, text in said]
+    with receiving(200) as receiver:
+        for make in (german, live):
+            first = posting_to(receiver, watch, make)
+            first.write_batch(captions[:1])
+            first.close()
+            resumed = posting_to(receiver, watch, make, msgspec.structs.replace(first.snapshot(), waiting=()))
+            resumed.write_batch(captions[1:])
+            resumed.close()
+    posted = [json.loads(one.body) for one in receiver.requests[:4]]
+    assert [one.get("speaker") for one in posted] == ["Sprecher 1", "Sprecher 1", None, "Anna"]
+    assert [one["text"] for one in posted] == [text for _, text in said]
+    shown = [one.body.decode().split("\n")[1] for one in receiver.requests[4:]]
+    assert shown == [">> Eins.", "Zwei.", "Drei.", ">> Anna : Vier."]
 
 
 def test_a_run_posts_its_finals_and_keeps_the_address_to_itself(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from hypothesis import given
 
 from connectors.sinks.subtitles import VTT_HEADER, Format, SubtitleSink, srt, vtt
 from operators.events import Caption
+from operators.languages import Direction
 from operators.subtitles.timing import Cue
-from operators.subtitles.writer import Scripts, SubtitleWriter
+from operators.subtitles.writer import SubtitleWriter
 from tests.subtitled import any_captions
 
 MS = timedelta(milliseconds=1)
@@ -36,7 +37,7 @@ def test_recognised_text_is_never_markup(text: str, in_srt: str, in_vtt: str) ->
 
 @given(any_captions)
 def test_readers_find_the_cues_that_were_written_after_each_of_them(captions: list[Caption]) -> None:
-    writer = SubtitleWriter("target", Scripts())
+    writer = SubtitleWriter("target", Direction.of("en", "de"))
     cues = writer.take(captions) + writer.release()
     as_srt, as_vtt = "", VTT_HEADER
     for number, cue in enumerate(cues, 1):
@@ -48,9 +49,16 @@ def test_readers_find_the_cues_that_were_written_after_each_of_them(captions: li
     times = [(one.start / MS, one.end / MS) for one in subtitles]
     assert times == [(cue.start_ms, cue.end_ms) for cue in cues]
     assert [len(one.content.split("\n")) for one in subtitles] == [len(cue.lines) for cue in cues]
-    assert [one.lines for one in webvtt.from_buffer(StringIO(as_vtt)).captions] == [
-        [line.translate(ESCAPED) for line in cue.lines] for cue in cues
-    ]
+    read = webvtt.from_buffer(StringIO(as_vtt)).captions
+    assert [one.text for one in read] == ["\n".join(cue.lines).translate(ESCAPED) for cue in cues]
+    assert [one.voice or "" for one in read] == [cue.speaker.translate(ESCAPED) for cue in cues]
+
+
+def test_a_change_of_speaker_has_a_dash_in_srt_and_in_vtt_every_cue_has_its_name() -> None:
+    (one, two) = (Cue(0, 1000, (line, "b"), "Ben <i> &", is_turn=True) for line in ("a", "\u202bא\u202c"))
+    assert srt(one, 1).splitlines()[2:4] == ["- a", "b"]
+    assert srt(two, 1).splitlines()[2] == "\u202b- א\u202c", "on the side where the line begins"
+    assert vtt(one).splitlines()[1:3] == ["<v Ben &lt;i&gt; &amp;>a", "b"]
 
 
 def test_cues_have_times_of_any_length() -> None:

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from connectors.sinks.text import TextSink
+from operators.languages import language
 from operators.subtitles.writer import Shown
 from tests.subtitled import caption
 
@@ -30,6 +32,36 @@ def test_sentences_are_lines_and_those_after_a_snapshot_are_written_once(
     second.write_batch([caption("Wie geht es?", source="How are you?"), caption("", source="")])
     second.close()
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "text"),
+    [
+        ("talk.txt", "target", "Sprecher 1: Eins.\nZwei.\nA*b -->: Drei.\nVier.\nSprecher 1: Fünf.\n"),
+        (
+            "talk.md",
+            "source",
+            "**Sprecher 1**: 1\n\n2\n\n**A\\*b --\\>**: 3\n\n4\n\n**Sprecher 1**: 5\n\n",
+        ),
+        ("a.txt", "both", "Sprecher 1: 1\nEins.\n\n2\nZwei.\n\nA*b -->: 3\nDrei.\n\n4\nVier.\n\n"
+         "Sprecher 1: 5\nFünf.\n\n"),
+    ],
+)  # fmt: skip
+def test_the_name_comes_where_another_one_begins_to_speak_also_in_a_resumed_run(
+    tmp_path: Path, name: str, shown: Shown, text: str
+) -> None:
+    german = language("de")
+    said = [("1", "Eins."), ("1", "Zwei."), ("A*b\n-->", "Drei."), ("", "Vier."), ("1", "Fünf.")]
+    captions = [caption(one, source=f"{at}", speaker=who) for at, (who, one) in enumerate(said, 1)]
+    state = None
+    for one in captions:
+        file = TextSink(tmp_path / name, shown, language_of=lambda _: german).build_part("out", "file", state)
+        file.write_batch([replace(one, is_final=False, speaker="Niemand"), one])
+        state = file.snapshot()
+        file.write_batch([replace(one, speaker="Verloren")])
+        file.close()
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[: state.size if state else 0])
+    assert (tmp_path / name).read_text() == text
 
 
 @pytest.mark.parametrize(

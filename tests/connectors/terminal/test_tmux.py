@@ -230,6 +230,6 @@ def test_each_language_says_who_speaks_in_its_own_words(tmp_path: Path) -> None:
         for segment, speaker in enumerate(("1", "1", "2")):
             for language, shown in (("de", "Ja."), ("fr", "Oui.")):
                 it.draw(shown, is_final=True, segment=segment, language=language, speaker=speaker)
-        said = ["de  Sprecher 1: Ja.", "fr  Locuteur 1: Oui.", "de  Ja.", "fr  Oui."]
+        said = ["de  Sprecher 1: Ja.", "fr  Intervenant 1\u00a0: Oui.", "de  Ja.", "fr  Oui."]
         it.window.until(lambda rows: rows[:4] == said)
-        assert it.window.history() == [*said, "de  Sprecher 2: Ja.", "fr  Locuteur 2: Oui."]
+        assert it.window.history() == [*said, "de  Sprecher 2: Ja.", "fr  Intervenant 2\u00a0: Oui."]

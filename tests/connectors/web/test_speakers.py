@@ -38,6 +38,7 @@ _TALK = (
 def test_the_name_is_in_the_row_where_the_speaker_changes(captions: Served, visit: Visit) -> None:
     _talk(captions)
     page, overlay = visit(captions.page), visit(captions.page + "?overlay=1&lines=4")
+    expect(overlay.locator("html[data-live]")).to_be_attached()
     expect_shown(page, *_TALK)
     anna, other, again = _colours(page)
     assert anna == again != other
@@ -51,6 +52,7 @@ def test_the_name_is_in_the_row_where_the_speaker_changes(captions: Served, visi
 
 def test_a_late_name_moves_words_aside_in_one_row_only(captions: Served, visit: Visit) -> None:
     page, overlay = (visit(captions.page + query, size=(700, 500)) for query in ("?size=30", "?overlay=1"))
+    expect(overlay.locator("html[data-live]")).to_be_attached()
     captions.say(0, "Guten Morgen.", final=True, speaker="1")
     captions.say(1, "Wo ist")
     for one in (page, overlay):

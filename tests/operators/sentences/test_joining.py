@@ -1,11 +1,12 @@
 """Segments of a recogniser become sentences: which grow over pauses, end once, and are never taken back."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.events import Partial
@@ -78,11 +79,12 @@ def joiner(
 
 
 def says(
-    segment: int, text: str, start_s: float, end_s: float, *, is_final: bool = False, revision: int = 0
-) -> Partial:
+    segment: int, text: str, start_s: float, end_s: float, *, is_final: bool = False, revision: int = 0,
+    speaker: str = "",
+) -> Partial:  # fmt: skip
     return Partial(
         stream="talk", segment=segment, revision=revision, is_final=is_final, text=text, start_s=start_s,
-        end_s=end_s, arrival_s=end_s + 0.3,
+        end_s=end_s, arrival_s=end_s + 0.3, speaker=speaker or msgspec.UNSET,
     )  # fmt: skip
 
 
@@ -332,3 +334,69 @@ def test_a_sentence_waits_while_there_is_speech_whose_text_is_not_known_yet() ->
     assert sentences.due_s == 3.4 + USUAL.pause_s
     sentences.hear(says(1, "And Gutenberg.", 2.4, 4.0, is_final=True))
     assert texts(sentences.end()) == [(0, "The book with the type of the and Gutenberg.", True)]
+
+
+def test_a_sentence_ends_where_another_voice_begins_also_if_that_is_noticed_after_they_were_joined() -> None:
+    sentences = joiner()
+    sentences.hear(says(3, "The book with the type of the.", 0.0, 2.0, is_final=True, speaker="Anna"))
+    (joined,) = sentences.hear(says(4, "and of the", 2.4, 3.0))
+    assert (joined.segment, joined.text) == (3, "The book with the type of the and of the")
+    assert joined.speaker == "Anna", "who is not known yet may be the same"
+    final, own = sentences.hear(says(4, "and of the", 2.4, 3.2, speaker="2"))
+    assert texts([final, own]) == [
+        (3, "The book with the type of the.", True), (4, "and of the", False)
+    ]  # fmt: skip
+    assert (final.speaker, own.speaker, own.revision) == ("Anna", "2", 0)
+
+
+def test_who_speaks_is_passed_on_as_soon_as_it_is_known_and_the_final_knows_best() -> None:
+    sentences = joiner()
+    heard = [("", 0.5), ("1", 1.0), ("1", 1.2), ("2", 1.4)]
+    shown = [
+        one for who, end_s in heard for one in sentences.hear(says(0, "of the", 0.0, end_s, speaker=who))
+    ]
+    assert [(one.text, one.speaker) for one in shown] == [
+        ("of the", msgspec.UNSET), ("of the", "1"), ("of the", "2")
+    ]  # fmt: skip
+    sentences.hear(says(0, "of the", 0.0, 1.5, is_final=True, speaker="2"))
+    sentences.hear(says(1, "house", 1.8, 2.0, is_final=True))
+    (final,) = sentences.end()
+    assert (final.text, final.speaker) == ("of the house", "2")
+
+
+who = st.sampled_from(["", "1", "2"])
+
+
+@settings(max_examples=200)
+@given(speech, st.lists(st.tuples(who, who), min_size=8, max_size=8), st.data())
+def test_no_sentence_mixes_two_voices_and_each_has_its_own_also_in_a_resumed_run(
+    said: list[tuple[str, float, int]], voices: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    # Of each segment who is thought to speak at first, and who its final says.
+    partials = [
+        msgspec.structs.replace(one, speaker=voices[one.segment][one.is_final] or msgspec.UNSET)
+        for one in spoken(said)
+    ]
+    cut = data.draw(st.integers(0, len(partials)))
+    first = joiner()
+    heard = [one for partial in partials[:cut] for one in first.hear(partial)]
+    resumed = joiner(unpack(pack(first.state), SentencesState))
+    heard += [one for partial in partials[cut:] for one in resumed.hear(partial)] + resumed.end()
+    finals = [one for one in heard if one.is_final]
+    assert len({one.segment for one in finals}) == len(finals)
+    begins = [one.segment for one in finals] + [len(said)]
+    for final, (begin, end) in zip(finals, pairwise(begins), strict=True):
+        # A last segment without words belongs to no sentence.
+        known = {voices[number][1] for number in range(begin, end) if said[number][0]} - {""}
+        assert len(known) <= 1
+        assert (final.speaker or "") == next(iter(known), "") or not final.text
+
+
+@given(speech, who)
+def test_one_voice_is_joined_as_nobody_is(said: list[tuple[str, float, int]], speaker: str) -> None:
+    alone, nobody = joiner(), joiner()
+    for partial in spoken(said):
+        wanted = nobody.hear(partial)
+        heard = alone.hear(msgspec.structs.replace(partial, speaker=speaker or msgspec.UNSET))
+        assert texts(heard) == texts(wanted)
+    assert texts(alone.end()) == texts(nobody.end())

@@ -4,21 +4,24 @@ import bytewax.operators as op
 from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, TestingSource, run_main
 
+from operators.languages import Direction
 from operators.stages.subtitle import _Cues, subtitle
 from operators.subtitles.timing import Cue
-from operators.subtitles.writer import Scripts, SubtitleWriter
+from operators.subtitles.writer import SubtitleWriter
 from tests.subtitled import caption
+
+GERMAN = Direction.of("en", "de")
 
 
 def stage(now_s: list[float]) -> _Cues:
-    return _Cues(SubtitleWriter("target", Scripts()), lambda: now_s[0])
+    return _Cues(SubtitleWriter("target", GERMAN), lambda: now_s[0])
 
 
 def test_finals_of_all_streams_leave_as_one_row_of_cues() -> None:
     finals = [caption("Eins.", 0, 2), caption("Zwei.", 1, 3, stream="b"), caption("Drei.", 5, 6)]
     found: list[tuple[str, Cue]] = []
     flow = Dataflow("subtitles")
-    cues = subtitle("subtitle", op.input("in", flow, TestingSource(finals)), "target", Scripts())
+    cues = subtitle("subtitle", op.input("in", flow, TestingSource(finals)), "target", GERMAN)
     op.output("out", cues, TestingSink(found))
     run_main(flow)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
     assert [cue.lines for _, cue in found] == [("Eins.",), ("Zwei.",), ("Drei.",)]

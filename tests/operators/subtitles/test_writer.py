@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from operators.events import Caption, Partial
+from operators.languages import Direction
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech
-from operators.subtitles.writer import Scripts, Shown, SubtitleWriter, WriterState
+from operators.subtitles.writer import Shown, SubtitleWriter, WriterState
 from operators.text import cleaned, width
 from tests.subtitled import any_captions, caption, partial
 
@@ -20,7 +21,7 @@ LONG = "Die Führung beginnt um zehn Uhr in der großen Halle."  # read in 3 s
 
 
 def writer(shown: Shown = "target", state: WriterState | None = None) -> SubtitleWriter:
-    return SubtitleWriter(shown, Scripts(), state)
+    return SubtitleWriter(shown, Direction.of("en", "de"), state)
 
 
 def written(captions: Sequence[Caption | Partial], shown: Shown = "target") -> list[Cue]:
@@ -123,6 +124,15 @@ def test_the_state_is_small_and_goes_on_where_it_was() -> None:
     assert resumed.take(more) + resumed.release() == one.take(more) + one.release()
 
 
+def test_another_speaker_begins_with_the_first_cue_of_a_sentence_and_only_if_both_are_known() -> None:
+    said = [("", "Ja."), ("1", "Ja."), ("", "Ja."), ("Anna", f"{LONG} {LONG}"), ("Anna", "Ja."), ("1", "Ja.")]
+    cues = written([caption(text, 9 * at, 9 * at + 9, speaker=who) for at, (who, text) in enumerate(said)])
+    assert [(cue.speaker, cue.is_turn) for cue in cues] == [
+        ("", False), ("Sprecher 1", False), ("", False), ("Anna", True), ("Anna", False), ("Anna", False),
+        ("Sprecher 1", True),
+    ]  # fmt: skip
+
+
 def squeezed(text: str) -> str:
     return regex.sub(r"[\s\u202a-\u202c]", "", text)
 
@@ -134,6 +144,8 @@ def test_whatever_comes_cues_follow_each_other_and_all_text_is_there(captions: l
     assert all(MIN_CUE_MS <= cue.end_ms - cue.start_ms <= MAX_CUE_MS for cue in cues)
     assert all(0 <= width(line.strip("\u202a\u202b\u202c")) <= 42 for cue in cues for line in cue.lines)
     assert all(1 <= len(cue.lines) <= 2 for cue in cues)
+    # A dash comes before the first line.
+    assert all(width(f"- {cue.lines[0]}".strip("\u202a\u202b\u202c")) <= 44 - 2 * cue.is_turn for cue in cues)
     said = "".join(squeezed(cleaned(one.text)) for one in captions if one.is_final)
     assert squeezed("".join(line for cue in cues for line in cue.lines)) == said
 
