@@ -25,7 +25,7 @@ setup: $(DEMO) ## make .venv with what captions need; no compiler is needed
 
 llm: $(LLM) ## add llama.cpp, which language models need; it is compiled (2 to 4 minutes)
 
-$(DEMO) $(LLM) $(READY): requirements.lock scorers.lock pyproject.toml .ci/setup .ci/llama.cmake
+$(DEMO) $(LLM) $(READY): requirements.lock scorers.lock voices.lock pyproject.toml .ci/setup .ci/llama.cmake
 	@.ci/setup $(@:.venv/.%=%)
 
 TO := Portuguese
@@ -122,6 +122,7 @@ lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrad
 	$(COMPILE) $(UPGRADE) pyproject.toml --extra azure --extra bench --extra kafka --extra llm --extra media --extra sherpa --extra vosk --extra whisper \
 		--group setup --group build --group dev --output-file requirements.lock
 	$(COMPILE) $(UPGRADE) --group scorers --no-deps --output-file scorers.lock
+	$(COMPILE) $(UPGRADE) --group voices --no-deps --output-file voices.lock
 	$(COMPILE) $(UPGRADE) --group docs --output-file docs.lock
 
 clean: ## remove .venv and what tools left behind

@@ -52,8 +52,10 @@ def parted(channel: str) -> tuple[str, str]:
     return (stream, code) if separator else (channel, "")
 
 
+#: Maximum characters of a speaker.
+MAX_SPEAKER = 100
 #: Who speaks: a name, or the number of a voice without a name, in the order of their first words: "1", "2", …
-Speaker = Annotated[str, msgspec.Meta(max_length=100)] | msgspec.UnsetType
+Speaker = Annotated[str, msgspec.Meta(max_length=MAX_SPEAKER)] | msgspec.UnsetType
 #: Code of a language: ISO 639, perhaps with a script or region.
 LanguageCode = Annotated[str, msgspec.Meta(max_length=20)] | msgspec.UnsetType
 

@@ -17,6 +17,7 @@ from typer.main import get_command
 from flows.cli.app import app
 from flows.engine.language_model import read_template
 from flows.settings.loading import load_settings
+from flows.settings.options import with_number
 from tests.program import Program
 from tests.recordings import write
 from tests.virtual_microphone import VirtualMicrophone
@@ -58,7 +59,7 @@ def understood(words: list[str]) -> None:
     command = program()
     while hasattr(command, "commands") and not words[0].startswith("-"):
         command, words = command.commands[words[0]], words[1:]
-    command.make_context("surtitle", words)
+    command.make_context("surtitle", with_number(words))
 
 
 @pytest.mark.parametrize("words", CALLS)

@@ -54,22 +54,22 @@ def write_transducer(folder: Path, tokens: Sequence[str] = TOKENS) -> Path:
     # The last token is not written again while its tone lasts.
     again = -100 * np.eye(size, dtype=np.float32)
     again[:3] = 0
-    _save(
+    save(
         folder / "decoder.onnx",
         [
             helper.make_node("Gather", ["y", "last"], ["id"], axis=1),
             helper.make_node("Gather", ["again", "id"], ["decoder_out"]),
         ],
-        [_value("y", TensorProto.INT64, ["N", 2])],
-        [_value("decoder_out", TensorProto.FLOAT, ["N", size])],
+        [value("y", TensorProto.INT64, ["N", 2])],
+        [value("decoder_out", TensorProto.FLOAT, ["N", size])],
         {"again": again, "last": np.array(1, dtype=np.int64)},
         {"vocab_size": size, "context_size": 2},
     )
-    _save(
+    save(
         folder / "joiner.int8.onnx",
         [helper.make_node("Add", ["encoder_out", "decoder_out"], ["logit"])],
-        [_value(name, TensorProto.FLOAT, ["N", size]) for name in ("encoder_out", "decoder_out")],
-        [_value("logit", TensorProto.FLOAT, ["N", size])],
+        [value(name, TensorProto.FLOAT, ["N", size]) for name in ("encoder_out", "decoder_out")],
+        [value("logit", TensorProto.FLOAT, ["N", size])],
         {},
         {"joiner_dim": size},
     )
@@ -111,7 +111,7 @@ def write_punctuation(folder: Path) -> Path:
     (place / "bpe.vocab").write_text("".join(f"{piece}\t-1\n" for piece in ("<unk>", *"▁ONEFURT")), "utf-8")
     # In the order of nothing, upper case, capital, mixed, and of nothing, comma, full stop, question mark.
     shares = {"case": np.eye(4, dtype=np.float32)[2:3], "mark": np.eye(4, dtype=np.float32)[1:2]}
-    _save(
+    save(
         place / "model.onnx",
         [
             # Two of a sentence's labels are of its ends.
@@ -121,11 +121,11 @@ def write_punctuation(folder: Path) -> Path:
             *(helper.make_node("Tile", [name, "shape"], [f"{name}s"]) for name in shares),
         ],
         [
-            _value("token_ids", TensorProto.INT32, ["N", 200]),
-            _value("valid_ids", TensorProto.INT32, ["N", 200]),
-            _value("label_lens", TensorProto.INT32, ["N"]),
+            value("token_ids", TensorProto.INT32, ["N", 200]),
+            value("valid_ids", TensorProto.INT32, ["N", 200]),
+            value("label_lens", TensorProto.INT32, ["N"]),
         ],
-        [_value(f"{name}s", TensorProto.FLOAT, ["words", 4]) for name in shares],
+        [value(f"{name}s", TensorProto.FLOAT, ["words", 4]) for name in shares],
         {**shares, "two": np.array([2], dtype=np.int32), "one": np.array([1])},
         {"COMMA": 1, "PERIOD": 2, "QUESTION": 3, "UPPER": 1, "CAP": 2, "MIX_CASE": 3},
     )
@@ -167,14 +167,14 @@ def _encoder(
     path: Path, metadata: dict[str, object], energies: tuple[NDArray[np.float32], NDArray[np.float32]]
 ) -> None:
     weights, bias = energies
-    states = [_value(f"state_{number}", TensorProto.FLOAT, shape) for number, shape in enumerate(_STATES)] + [
-        _value("processed_lens", TensorProto.INT64, [1])
+    states = [value(f"state_{number}", TensorProto.FLOAT, shape) for number, shape in enumerate(_STATES)] + [
+        value("processed_lens", TensorProto.INT64, [1])
     ]
     news = [
         helper.make_tensor_value_info(f"new_{state.name}", state.type.tensor_type.elem_type, None)
         for state in states
     ]
-    _save(
+    save(
         path,
         [
             helper.make_node("Slice", ["x", "first", "end", "axis"], ["frames"]),
@@ -184,8 +184,8 @@ def _encoder(
             helper.make_node("Add", ["scores", "bias"], ["encoder_out"]),
             *(helper.make_node("Identity", [state.name], [f"new_{state.name}"]) for state in states),
         ],
-        [_value("x", TensorProto.FLOAT, [1, _WINDOW, _BINS]), *states],
-        [_value("encoder_out", TensorProto.FLOAT, [1, _STEP // _FRAME, len(bias)]), *news],
+        [value("x", TensorProto.FLOAT, [1, _WINDOW, _BINS]), *states],
+        [value("encoder_out", TensorProto.FLOAT, [1, _STEP // _FRAME, len(bias)]), *news],
         {
             "weights": weights, "bias": bias, "first": np.array([0]), "end": np.array([_STEP]),
             "axis": np.array([1]), "axis_2": np.array([2]), "shape": np.array([1, -1, _FRAME, _BINS]),
@@ -194,11 +194,11 @@ def _encoder(
     )  # fmt: skip
 
 
-def _value(name: str, kind: int, shape: Sequence[int | str]) -> onnx.ValueInfoProto:
+def value(name: str, kind: int, shape: Sequence[int | str]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def _save(
+def save(
     path: Path,
     nodes: Sequence[onnx.NodeProto],
     inputs: Sequence[onnx.ValueInfoProto],

@@ -173,6 +173,11 @@ class RoomRegistry:
         stream, code = parted(channel)
         return direction_among(self.directions_of(stream), spoken, code)
 
+    def speaker(self, stream: str) -> str:
+        """The name of a room; that of its stream, which has more to it, if there is no such room."""
+        room = self._known.get(stream)
+        return stream if room is None else room.name
+
     def began_s(self, stream: str) -> float:
         """When a room was opened, on the clock of all streams; 0 if there is no such room."""
         room = self._known.get(stream)

@@ -58,6 +58,7 @@ class Room:
     ) -> None:
         """Open a room; ``directions`` are from the spoken language to each language of captions."""
         self._limits, self._lock, self._clock, self._now = limits, lock, clock, now
+        self.name = name
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
         self.directions = directions

@@ -16,6 +16,7 @@ from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.resources import MakeResources, RunResources, StreamLanguages, TalkLanguages
 from flows.engine.choice import with_expected
 from flows.engine.recognition import check_recognizer
+from flows.engine.voices import check_speakers
 from flows.observe.run_observers import Observer, RunObservers
 from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
@@ -87,6 +88,7 @@ def make_parts(
     resources = make_resources(settings, watching.observe, languages)
     given = make_input(settings, watching.observe, resources.stop, process, rooms)
     if given.event_type is AudioChunk:
+        check_speakers(settings.speakers)
         spoken = [settings.translate.spoken]
         if rooms is not None:
             spoken = [*((one,) for one in rooms.spoken), *([rooms.spoken] if rooms.mixes else [])]

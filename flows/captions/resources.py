@@ -22,7 +22,7 @@ from flows.settings.terminology import parted as parted_files
 from operators.decoding.drive import Decoder
 from operators.decoding.translator import SegmentTranslator
 from operators.decoding.verbatim import Verbatim
-from operators.events import Partial, parted
+from operators.events import MAX_SPEAKER, Partial, parted
 from operators.languages import ENGLISH, Direction, Language, direction_among, language
 from operators.models.pool import Usage
 from operators.notifications import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observe
@@ -36,7 +36,7 @@ from operators.stages.sentences import MakeSentences
 
 
 class StreamLanguages(Protocol):
-    """The languages of streams that have several or differ in them."""
+    """The languages of streams that have several or differ in them, and who speaks there."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -49,6 +49,10 @@ class StreamLanguages(Protocol):
 
     def direction(self, channel: str, spoken: str = "", /) -> Direction:
         """From the ``spoken`` language to that of a channel (`channel_of`); by default, the usual ones."""
+        ...
+
+    def speaker(self, stream: str, /) -> str:
+        """What the only speaker of a stream is called: the name of the room, or of the stream."""
         ...
 
 
@@ -64,6 +68,10 @@ class TalkLanguages:
     def direction(self, channel: str, spoken: str = "") -> Direction:
         """As of `StreamLanguages`."""
         return direction_among(self.directions, spoken, parted(channel)[1])
+
+    def speaker(self, stream: str) -> str:
+        """As of `StreamLanguages`."""
+        return stream
 
 
 class RunResources:
@@ -132,6 +140,11 @@ class RunResources:
                 with self._opened() as engines:
                     self._service = self._serve(engines)
             return self._service
+
+    def speaker_of(self, stream: str) -> str:
+        """What a stream's only speaker is called; a number alone would be a voice without a name."""
+        name = self._languages.speaker(stream)[:MAX_SPEAKER]
+        return f"#{name}" if name.isdecimal() else name
 
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for a stream; the first one may be that of `load`."""

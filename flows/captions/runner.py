@@ -39,7 +39,6 @@ def caption(
     settings: Settings,
     *,
     quiet: bool,
-    profile: bool,
     settings_file: Path | None,
     sums_up: bool = True,
     make_resources: MakeResources = RunResources,
@@ -52,7 +51,7 @@ def caption(
     """
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, ProgressLine(quiet=is_silent, captions=settings.output.terminal) as line:
-        profiled = Profile() if profile else None
+        profiled = Profile() if settings.run.profile else None
         parts = make_parts(
             settings,
             make_resources,

@@ -283,7 +283,6 @@ def _caption(
     if not caption(
         run,
         quiet=quiet,
-        profile=False,
         settings_file=settings_file,
         sums_up=False,
         make_resources=make_resources,

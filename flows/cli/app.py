@@ -21,7 +21,6 @@ from flows.settings.options import (
     Captions,
     CaptionsOnly,
     Device,
-    FinalsOnly,
     From,
     Glossary,
     Host,
@@ -33,6 +32,8 @@ from flows.settings.options import (
     Recovery,
     Set,
     SettingsFile,
+    SpeakerNames,
+    Speakers,
     SpeechModel,
     Srt,
     To,
@@ -91,9 +92,6 @@ Address = Annotated[
     typer.Argument(help="A broadcast instead: https://….m3u8 (HLS), or rtmp://….", show_default=False),
 ]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
-Profile = Annotated[
-    bool, typer.Option("--profile", help="Print the time per update spent outside the model.")
-]
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -107,6 +105,8 @@ def live(
     captions_only: CaptionsOnly = False,
     recognizer: Recognizer = None,
     speech_model: SpeechModel = None,
+    speakers: Speakers = None,
+    speaker_names: SpeakerNames = None,
     device: Device = None,
     captions: Captions = None,
     srt: Srt = None,
@@ -119,7 +119,6 @@ def live(
     settings: SettingsFile = None,
     set_: Set = None,
     quiet: Quiet = False,
-    profile: Profile = False,
 ) -> None:
     """Translate what a microphone hears or a broadcast says, until Ctrl-C."""
     overrides = given_in(context)
@@ -133,7 +132,7 @@ def live(
         if "microphone" in overrides.setdefault("input", {}):
             raise UsageError("--device and an address are two inputs; give one of them")
         overrides["input"]["microphone"] = address
-    _caption(overrides, settings, quiet=quiet, profile=profile, microphone="default")
+    _caption(overrides, settings, quiet=quiet, microphone="default")
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -147,8 +146,9 @@ def file(
     captions_only: CaptionsOnly = False,
     recognizer: Recognizer = None,
     speech_model: SpeechModel = None,
+    speakers: Speakers = None,
+    speaker_names: SpeakerNames = None,
     realtime: Realtime = False,
-    finals_only: FinalsOnly = False,
     captions: Captions = None,
     srt: Srt = None,
     vtt: Vtt = None,
@@ -160,7 +160,6 @@ def file(
     settings: SettingsFile = None,
     set_: Set = None,
     quiet: Quiet = False,
-    profile: Profile = False,
 ) -> None:
     """Translate recorded speech into captions."""
     overrides = given_in(context)
@@ -176,7 +175,7 @@ def file(
         raise UsageError(
             "give one input: AUDIO, or one of input.partials, input.translations and input.captions"
         )
-    _caption(overrides, settings, quiet=quiet, profile=profile)
+    _caption(overrides, settings, quiet=quiet)
 
 
 @app.command(rich_help_panel=_CAPTION)
@@ -189,7 +188,6 @@ def replay(
     glossary: Glossary = None,
     captions_only: CaptionsOnly = False,
     realtime: Realtime = False,
-    finals_only: FinalsOnly = False,
     captions: Captions = None,
     srt: Srt = None,
     vtt: Vtt = None,
@@ -201,7 +199,6 @@ def replay(
     settings: SettingsFile = None,
     set_: Set = None,
     quiet: Quiet = False,
-    profile: Profile = False,
 ) -> None:
     """Run the rest of the chain from recorded partials, translations or captions."""
     overrides = given_in(context)
@@ -217,7 +214,7 @@ def replay(
             "give partials, translations or captions"
         )
     overrides.setdefault("input", {})[REPLAYED[event_type]] = str(events)
-    _caption(overrides, settings, quiet=quiet, profile=profile)
+    _caption(overrides, settings, quiet=quiet)
 
 
 app.command(rich_help_panel=_CAPTION)(subtitle)
@@ -237,7 +234,7 @@ app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 
 
 def _caption(
-    overrides: Overrides, settings: Path | None, *, quiet: bool, profile: bool, microphone: str | None = None
+    overrides: Overrides, settings: Path | None, *, quiet: bool, microphone: str | None = None
 ) -> None:
     """Run with these settings; ``microphone`` is the default input."""
     with loading():
@@ -255,7 +252,7 @@ def _caption(
     wanted = begin_settings(settings, overrides, choose_language)
     if wanted.input.microphone is None:
         wanted = replace(wanted, input=replace(wanted.input, microphone=microphone))
-    caption(wanted, quiet=quiet, profile=profile, settings_file=settings)
+    caption(wanted, quiet=quiet, settings_file=settings)
 
 
 def main() -> NoReturn:

@@ -40,7 +40,7 @@ def demo(
         _copy_part(bundled_recording(), talk)
         overrides.setdefault("input", {}).update(audio=str(talk), realtime=True)
         settings = begin_settings(None, overrides)
-        caption(settings, quiet=False, profile=False, settings_file=None)
+        caption(settings, quiet=False, settings_file=None)
     shown = shlex.quote(",".join(settings.translate.targets))
     print(f"\nNow yours:  {command()} live --to {shown}\n     more:  {command()}", flush=True)
 

@@ -115,13 +115,14 @@ def get(
         from connectors.models.firefox import FIREFOX, fetch_firefox
         from connectors.models.opus import fetch_opus
         from connectors.models.resolve import resolve_model
+        from connectors.models.voices import VOICES
         from flows.running.progress import ProgressLine
         from flows.settings.loading import load_settings
         from operators.languages import Direction
 
-    if speech:
+    if speech or name == VOICES:
         if source is not None or target is not None:
-            raise UsageError(f"models get --speech {name}: leave out --from and --to")
+            raise UsageError(f"models get {name}: leave out --from and --to")
         with loading():
             from flows.cli.speech import get_speech
 

@@ -16,6 +16,7 @@ from connectors.messages import begin_messages, log_event
 from flows.cli.exits import end_interrupted, end_unwritten, fail, wants_json
 from flows.cli.renamed import COMMANDS, in_new_form
 from flows.cli.welcome import welcome
+from flows.settings.options import with_number
 from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, SurtitleError, UsageError
 
 # The exception that Typer raises for an invalid command line; it has no public name.
@@ -61,6 +62,8 @@ class Commands(TyperGroup):
             known = {flag for param in found.params for flag in (*param.opts, *param.secondary_opts)}
             if "--set" in known:
                 rest = in_new_form(rest, known)
+            if "--speakers" in known:
+                rest = with_number(rest)
         return name, found, rest
 
 

@@ -25,6 +25,8 @@ from flows.settings.options import (
     RoomsTo,
     Set,
     SettingsFile,
+    SpeakerNames,
+    Speakers,
     SpeechModel,
     given_in,
 )
@@ -50,7 +52,7 @@ def job(
     overrides = given_in(context)
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
-    caption(begin_settings(settings, overrides), quiet=quiet, profile=False, settings_file=settings)
+    caption(begin_settings(settings, overrides), quiet=quiet, settings_file=settings)
 
 
 def serve(
@@ -62,6 +64,8 @@ def serve(
     captions_only: CaptionsOnly = False,
     recognizer: Recognizer = None,
     speech_model: SpeechModel = None,
+    speakers: Speakers = None,
+    speaker_names: SpeakerNames = None,
     captions: Captions = None,
     host: Host = None,
     port: Port = None,
@@ -81,7 +85,7 @@ def serve(
     overrides.setdefault("web", {})["enabled"] = True
     wanted = begin_settings(settings, overrides)
     wanted = replace(wanted, translate=_completed(wanted))
-    caption(wanted, quiet=False, profile=False, settings_file=settings)
+    caption(wanted, quiet=False, settings_file=settings)
 
 
 def _completed(wanted: "Settings") -> "TranslateSettings":

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from connectors.models.speech import BASE, SpeechModel, similar_to, speech_models
+from connectors.models.voices import LICENCE, MEGABYTES, VOICES, fetch_voices, voices_file
 from flows.doctor.speed import DISTURBED, Speed, measure
 from flows.running.progress import ProgressLine
 from flows.settings.translate import TranslateSettings
@@ -48,8 +49,11 @@ def list_speech(spoken: str | None, *, as_json: bool) -> None:
         for one in speech_models().values()
         if wanted is None or one.recognises(wanted)
     ]
+    voices = {"licence": LICENCE, "megabytes": MEGABYTES, "is_here": voices_file() is not None}
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode({"models": found})) + b"\n")
+        sys.stdout.buffer.write(
+            msgspec.json.format(msgspec.json.encode({"models": found, VOICES: voices})) + b"\n"
+        )
         return
     console = Console(highlight=False)
     console.print(_table(found))
@@ -59,16 +63,18 @@ def list_speech(spoken: str | None, *, as_json: bool) -> None:
             f"Other programs used {speed.others:.0%} of the processor meanwhile; ask again when they end."
         )
     console.print("surtitle models get --speech NAME downloads one; --speech-model NAME takes it anywhere.")
+    where = "is here" if voices["is_here"] else f"surtitle models get {VOICES} downloads it"
+    console.print(f"\nThe model of voices (--speakers): {LICENCE}, {MEGABYTES} MB; {where}.")
 
 
 def get_speech(name: str) -> None:
-    """Download a model into the cache, and print its folder."""
+    """Download a model into the cache, also that of voices, and print its place."""
     named = speech_models().get(name)
-    if named is None:
+    if named is None and name != VOICES:
         raise UsageError(f"there is no speech model {name}; {similar_to(name)}")
     with ProgressLine(quiet=False, captions=False) as line:
-        folder = named.fetch(line.doing)
-    print(printable(str(folder)))
+        place = fetch_voices(line.doing) if named is None else named.fetch(line.doing)
+    print(printable(str(place)))
 
 
 def _of_base() -> Speed | None:

@@ -17,6 +17,7 @@ from connectors.microphone.devices import abandon, find_device, list_devices, re
 from connectors.models.catalog import catalog
 from connectors.models.firefox import FIREFOX, has_firefox
 from connectors.models.hub import HUB_PREFIX, is_fetched
+from connectors.models.voices import MEGABYTES, VOICES, voices_file
 from connectors.sinks.part import SINKS
 from flows.settings.schema import Settings
 from flows.settings.translate import TranslateSettings
@@ -26,6 +27,7 @@ from operators.languages import Direction
 from operators.notifications import Progress
 from operators.recognizers.part import RECOGNIZERS, USUAL, RecognizerSettings, unobserved
 from operators.sound import peak_dbfs
+from operators.voices.settings import SpeakersSettings
 
 if TYPE_CHECKING:
     from flows.engine.translation import Engine
@@ -85,6 +87,7 @@ def _models(
         name = "model" if own == wanted[0] else own.target
         yield check(name, partial(model, own, doing, engines))
     yield check("recogniser", partial(recognizer, settings))
+    yield check("speakers", partial(speakers, settings.speakers))
     for sink, path in settings.output.files():
         if sink.examine:
             yield check(sink.name, lambda said=sink.examine, path=path: [Finding("ok", said(path))])
@@ -195,6 +198,18 @@ def recognizer(settings: Settings) -> list[Finding]:
     make_recognizer(wanted, spoken=spoken, observe=unobserved).close()
     languages = ", ".join(one.name for one in spoken) or "whatever language is spoken"
     return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {languages}")]
+
+
+def speakers(settings: SpeakersSettings) -> list[Finding]:
+    """Whether voices can be told apart. Raises `SurtitleError` if a model that is named cannot be used."""
+    from flows.engine.voices import own_encoder
+
+    if own_encoder(settings) is None and voices_file() is None:
+        get, size = f"surtitle models get {VOICES}", f"{MEGABYTES} MB"
+        if settings.tells_apart:
+            return [Finding("warning", f"the model of voices ({size}) was not fetched yet", get)]
+        return [Finding("ok", f"To tell speakers apart (--speakers), `{get}` downloads a model of {size}")]
+    return [Finding("ok", "Voices can be told apart with --speakers")]
 
 
 def _measured(settings: Settings) -> RecognizerSettings:

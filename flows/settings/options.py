@@ -1,5 +1,6 @@
 """The options that commands share; each overrides one setting, and ``--set`` any other."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,9 +18,10 @@ _SETTINGS = {
     "model": "translate.model",
     "glossary": "translate.glossary",
     "captions_only": "translate.captions_only",
-    "finals_only": "translate.finals_only",
     "recognizer": "recognize.engine",
     "speech_model": "recognize.model",
+    "speakers": "speakers.voices",
+    "speaker_names": "speakers.names",
     "device": "input.microphone",
     "realtime": "input.realtime",
     "captions": "output.captions",
@@ -68,9 +70,6 @@ Glossary = Annotated[
 CaptionsOnly = Annotated[
     bool, typer.Option("--captions-only", help="Show the transcript; no translation model is loaded.")
 ]
-FinalsOnly = Annotated[
-    bool, typer.Option("--finals-only", help="Show finished sentences only, without updates while they grow.")
-]
 Recognizer = Annotated[
     Text,
     typer.Option(
@@ -84,6 +83,18 @@ SpeechModel = Annotated[
         help="Speech model: a name of `surtitle models --speech`, or a folder.",
         show_default="by the language",
     ),
+]
+Speakers = Annotated[
+    Text,
+    typer.Option(
+        metavar="[N]",
+        help="Tell speakers apart: any number of them, or at most N; 1: one for each stream.",
+        show_default="off",
+    ),
+]
+SpeakerNames = Annotated[
+    Text,
+    typer.Option(help="Names of speakers, one `name<TAB>recording` per line.", show_default="none"),
 ]
 Device = Annotated[
     Text, typer.Option(help="Microphone: its index, or part of its name.", show_default="the system's")
@@ -123,11 +134,27 @@ def given_in(context: typer.Context) -> Overrides:
         if name not in _SETTINGS or value is None or value is False or value in ([], ()):
             continue
         stage, _, key = _SETTINGS[name].partition(".")
+        if name == "speakers" and value.isdecimal():
+            value = int(value)
         if isinstance(value, list) and key in ("to", "from"):
             names = words(f"--{key}", ",".join(value))
             value = names if stage == "rooms" else ",".join(names)
         overrides.setdefault(stage, {})[key] = value
     return overrides
+
+
+def with_number(arguments: Sequence[str]) -> list[str]:
+    """Give ``--speakers`` the number behind it as its value, or "any" where there is none.
+
+    The parser cannot tell a value that may be left out from an argument, and would take the recording.
+    """
+    given = list(arguments)
+    end = given.index("--") if "--" in given else len(given)
+    for place in reversed([place for place in range(end) if given[place] == "--speakers"]):
+        behind = given[place + 1] if place + 1 < end else ""
+        is_value = behind == "any" or behind.isdecimal()
+        given[place : place + 1 + is_value] = [f"--speakers={behind if is_value else 'any'}"]
+    return given
 
 
 def words(option: str, text: str) -> list[str]:

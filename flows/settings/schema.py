@@ -19,6 +19,7 @@ from operators.recognizers.part import RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
+from operators.voices.settings import SpeakersSettings
 
 #: Name of a topic, as Kafka allows it.
 Topic = Annotated[
@@ -258,6 +259,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     addresses: Annotated[tuple[Address, ...], Meta(max_length=1000)] = ()
     #: Number of this process among them, from 0; process 0 has the files.
     process: Annotated[int, Meta(ge=0, le=999)] = 0
+    #: Print the time per update spent outside the model.
+    profile: bool = False
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,6 +268,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     input: InputSettings = InputSettings()
     recognize: RecognizeSettings = RecognizeSettings()
+    speakers: SpeakersSettings = SpeakersSettings()
     sentences: SentencesSettings = SentencesSettings()
     translate: TranslateSettings = TranslateSettings()
     display: DisplaySettings = DisplaySettings()

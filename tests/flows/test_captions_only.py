@@ -80,8 +80,8 @@ def test_of_many_updates_finals_alone_can_be_asked_for(tmp_path: Path) -> None:
     # Far more of them than a replay reads ahead of what got to the log.
     speech(tmp_path / "speech.jsonl", 400)
     done = surtitle(
-        "replay", tmp_path / "speech.jsonl", "--captions-only", "--finals-only", "--quiet",
-        "--captions", tmp_path / "captions.jsonl",
+        "replay", tmp_path / "speech.jsonl", "--captions-only", "--quiet",
+        "--set", "translate.finals_only=true", "--captions", tmp_path / "captions.jsonl",
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     captions = read(tmp_path / "captions.jsonl")

@@ -89,7 +89,7 @@ def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
     tiny: Settings, faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
 ) -> None:
     faults |= {2: returns(-3), 3: computes_nothing, 5: computes_nothing, 6: returns(1)}
-    caption(tiny, quiet=False, profile=False, settings_file=None)
+    caption(tiny, quiet=False, settings_file=None)
 
     shown = list(captions(tiny))
     troubles = [
@@ -122,7 +122,7 @@ def test_a_model_that_fails_for_good_is_told_at_the_end(
 ) -> None:
     faults |= dict.fromkeys(range(100), returns(-3))
     with pytest.raises(InputError, match="no answer to the last 8 updates"):
-        caption(tiny, quiet=False, profile=False, settings_file=None)
+        caption(tiny, quiet=False, settings_file=None)
     finals = [one for one in captions(tiny) if one.is_final]
     assert [(one.segment, one.text, one.trouble) for one in finals] == [
         (segment, "", ErrorKind.FAILED_PASS) for segment in range(2)
@@ -137,4 +137,4 @@ def test_a_model_that_fails_at_the_start_ends_the_run_with_a_sentence(
     with pytest.raises(
         InputError, match=r"the model cannot be used, llama_decode returned -1 for .* choose another"
     ):
-        caption(tiny, quiet=True, profile=False, settings_file=None)
+        caption(tiny, quiet=True, settings_file=None)

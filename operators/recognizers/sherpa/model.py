@@ -7,10 +7,8 @@ leans towards names. A folder ``…punct…`` in it, with a punctuation model of
 that write none.
 """
 
-import os
 import re
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ import numpy as np
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 from operators.recognizers.part import check_folder
-from operators.text import cleaned
+from operators.trying import FailedTrialError, tried
 
 # A segment ends after this much silence behind words; the stage `sentences` joins what belongs together. Rows
 # of blanks within a word are shorter.
@@ -226,27 +224,13 @@ def _writer(folder: Path) -> Callable[[str, bool], str]:
 
 
 def _tried(folder: Path, threads: int, path: str) -> int:
-    """The number of samples that the model hears at once.
-
-    The library ends the process, or worse, for many a file that is not what it should be, so another process
-    tries first. Raises `InputError` if that fails.
-    """
-    code = "from operators.recognizers.sherpa.model import try_model; try_model()"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(folder), str(threads)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        check=False,
-    )
+    """The number of samples that the model hears at once. Raises `InputError` if it cannot be loaded."""
     try:
-        return int(done.stdout)
-    except ValueError:
-        said = cleaned(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])
-        # Behind the place in the library's source.
-        said = re.sub(r"^\S+:\d+ |^\w*Error: ", "", said)[:200]
+        return tried("operators.recognizers.sherpa.model:try_model", folder, threads)
+    except FailedTrialError as error:
         raise InputError(
-            f"{path}: the speech model cannot be loaded ({said or 'it ends the program'}); check that its "
-            "files are whole, and of one streaming zipformer"
+            f"{path}: the speech model cannot be loaded ({error}); check that its files are whole, and of "
+            "one streaming zipformer"
         ) from None
 
 

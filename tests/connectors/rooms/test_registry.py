@@ -177,3 +177,13 @@ def test_a_file_of_keys_that_cannot_be_written_ends_the_server_but_no_room(tmp_p
     assert (again.key, again.view) == (first.key, first.view)
     # The files of the earlier one are under its stream.
     assert again.stream != first.stream
+
+
+def test_the_speaker_of_a_room_is_called_like_it_also_when_it_has_left() -> None:
+    rooms = registry(rooms=1)
+    room = rooms.open("Hall 3", None, None)
+    assert rooms.speaker(room.stream) == "Hall 3"
+    room.end()
+    rooms.take()
+    assert rooms.ended(room.stream, 0)
+    assert (rooms.speaker(room.stream), rooms.speaker("talk")) == ("Hall 3", "talk")

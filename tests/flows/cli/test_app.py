@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from flows.settings.options import with_number
 from tests.flows.talk import read
 from tests.killing import TIMES
 from tests.program import SURTITLE, Program, surtitle
@@ -95,7 +96,7 @@ def test_a_silent_recording_is_answered_with_one_sentence(tmp_path: Path, small:
 
 
 def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) -> None:
-    done = surtitle("replay", PARTIALS, *small, "--profile")
+    done = surtitle("replay", PARTIALS, *small, "--set", "run.profile=true")
     assert "ms at the median besides the model's forward passes" in done.stdout
 
 
@@ -175,3 +176,26 @@ def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(command: str) -> None
     done = surtitle(command, b"talk\xff.jsonl".decode("utf-8", "surrogateescape"))
     assert done.returncode == 2
     assert done.stderr == "surtitle: talk\\udcff.jsonl is not UTF-8; give the file another name\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["--speakers", "talk.wav"], ["--speakers=any", "talk.wav"]),
+        (["talk.wav", "--speakers"], ["talk.wav", "--speakers=any"]),
+        (["--speakers", "4", "talk.wav"], ["--speakers=4", "talk.wav"]),
+        (["talk.wav", "--speakers", "--srt", "4"], ["talk.wav", "--speakers=any", "--srt", "4"]),
+        (["--speakers", "any", "--speakers=2", "4"], ["--speakers=any", "--speakers=2", "4"]),
+        (["--speakers", "--", "4", "--speakers"], ["--speakers=any", "--", "4", "--speakers"]),
+    ],
+)
+def test_the_number_of_speakers_may_be_left_out(given: list[str], read: list[str]) -> None:
+    assert with_number(given) == read
+
+
+def test_a_recording_behind_speakers_is_the_recording() -> None:
+    assert (
+        "talk.wav: there is no such file" in surtitle("file", "--speakers", "talk.wav", "--to", "pt").stderr
+    )
+    too_many = surtitle("file", "talk.wav", "--speakers", "101", "--to", "pt").stderr
+    assert too_many == "surtitle: speakers.voices: Expected `int` <= 100\n"

@@ -43,8 +43,8 @@ def test_an_unfinished_command_line_prints_no_error_into_the_prompt(line: str, o
 @pytest.mark.parametrize(
     ("shell", "words", "answer"),
     [
-        ("zsh", "surtitle replay --fin", '_arguments \'*: :(("--finals-only":'),
-        ("fish", "surtitle replay --fin", "--finals-only\t"),
+        ("zsh", "surtitle replay --rea", '_arguments \'*: :(("--realtime":'),
+        ("fish", "surtitle replay --rea", "--realtime\t"),
     ],
 )
 def test_other_shells_get_their_own_form(shell: str, words: str, answer: str) -> None:

@@ -19,7 +19,7 @@ def test_all_subjects_are_examined() -> None:
     told = json.loads(done.stdout)
     assert told["works"] is True
     found = {one["subject"]: " ".join(each["sentence"] for each in one["findings"]) for one in told["checks"]}
-    assert [*found] == ["processor", "model", "recogniser", "speed", "microphone", "extras"]
+    assert [*found] == ["processor", "model", "recogniser", "speakers", "speed", "microphone", "extras"]
     assert "MB) can be loaded; it was trained for captions, English to German" in found["model"]
     assert "moonshine can be loaded; it recognises English" in found["recogniser"]
     assert re.search(r"an update of captions \d+ ms at the median", found["speed"])

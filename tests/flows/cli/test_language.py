@@ -111,7 +111,7 @@ def test_the_language_of_a_region_is_translated_by_the_models_for_the_general_on
             "--captions",
             "talk.captions.jsonl",
         ]
-        completed([*command, "--quiet", "--finals-only"], cwd=tmp_path, check=True)
+        completed([*command, "--quiet", "--set", "translate.finals_only=true"], cwd=tmp_path, check=True)
     general, *regional = (tmp_path / f"talk{tag}.srt" for tag in ("", ".pt-BR", ".pt-PT"))
     assert general.read_text()
     assert [one.read_text() for one in regional] == [general.read_text()] * 2

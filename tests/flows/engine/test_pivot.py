@@ -64,7 +64,8 @@ def test_a_model_that_several_languages_need_is_loaded_once(
 
 
 @pytest.mark.parametrize(
-    "options", [["--to", "German,French"], ["--set", "translate.rooms=2"], ["--finals-only"]]
+    "options",
+    [["--to", "German,French"], ["--set", "translate.rooms=2"], ["--set", "translate.finals_only=true"]],
 )
 def test_recorded_speech_is_captioned(pair: str, tmp_path: Path, options: list[object]) -> None:
     summary = tmp_path / "summary.json"

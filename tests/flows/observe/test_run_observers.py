@@ -68,7 +68,7 @@ from flows.observe.summary import Profile
 def observe(*_arguments):
     raise KeyError("a defect")
 Profile.observe = observe
-sys.argv = ["surtitle", "replay", sys.argv[1], "--profile"]
+sys.argv = ["surtitle", "replay", sys.argv[1], "--set", "run.profile=true"]
 cli.main()
 """
 

@@ -1,0 +1,84 @@
+"""The model of voices that settings ask for is found, or what is wrong is said before a run."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from flows.captions.resources import RunResources
+from flows.doctor.checks import Finding, speakers
+from flows.engine.voices import check_speakers, make_encoder
+from flows.settings.loading import load_settings
+from operators.errors import InputError, UsageError
+from operators.recognizers.moonshine import bundled_recording
+from operators.voices.onnx_file import OnnxEncoder
+from operators.voices.protocol import Embedding, Samples
+from operators.voices.settings import SpeakersSettings
+from tests.program import surtitle
+from tests.tiny_voices import write_wespeaker
+
+
+class Default(NamedTuple):
+    """The encoder of the weights in a file."""
+
+    weights: Path
+
+    def embed(self, samples: Samples) -> Embedding:
+        return samples
+
+
+def test_the_default_model_is_fetched_where_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.engine.voices.fetch_voices", lambda _progress: tmp_path / "weights")
+    assert make_encoder(SpeakersSettings(voices="any"), Default) == Default(tmp_path / "weights")
+    own = SpeakersSettings(model=str(write_wespeaker(tmp_path / "own.onnx")))
+    assert isinstance(make_encoder(own, Default), OnnxEncoder)
+
+
+@pytest.mark.parametrize(
+    ("asked", "tells_apart", "most"),
+    [
+        ({}, False, 100), ({"voices": 1}, False, 1), ({"voices": "any"}, True, 100), ({"voices": 4}, True, 4),
+        ({"names": "names.tsv"}, True, 100), ({"model": "own.onnx"}, True, 100),
+    ],
+)  # fmt: skip
+def test_voices_are_told_apart_where_something_asks_for_it(
+    asked: dict[str, Any], tells_apart: bool, most: int
+) -> None:
+    settings = load_settings(None, {"translate": {"to": "German"}, "speakers": asked}).speakers
+    assert (settings.tells_apart, settings.most) == (tells_apart, most)
+
+
+def test_settings_that_cannot_be_used_are_refused_before_a_model_is_loaded(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none.onnx: there is no such file; check its name"):
+        check_speakers(SpeakersSettings(model=str(tmp_path / "none.onnx")))
+    with pytest.raises(
+        UsageError, match="--speakers 1 calls the only speaker like the room or the recording"
+    ):
+        check_speakers(SpeakersSettings(voices=1, names="names.tsv"))
+    asked = ("--speakers", "--set", "speakers.model=none.onnx", "--to", "pt")
+    done = surtitle("file", bundled_recording(), *asked)
+    assert (done.returncode, done.stderr) == (
+        3, "surtitle: none.onnx: there is no such file; check its name\n"
+    )  # fmt: skip
+
+
+def test_the_doctor_says_whether_voices_can_be_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.doctor.checks.voices_file", lambda: None)
+    (found,) = speakers(SpeakersSettings())
+    assert (found.verdict, "`surtitle models get voices` downloads" in found.sentence) == ("ok", True)
+    (found,) = speakers(SpeakersSettings(voices=3))
+    assert (found.verdict, found.remedy) == ("warning", "surtitle models get voices")
+    can = [Finding("ok", "Voices can be told apart with --speakers")]
+    assert speakers(SpeakersSettings(model=str(write_wespeaker(tmp_path / "own.onnx")))) == can
+    monkeypatch.setattr("flows.doctor.checks.voices_file", lambda: tmp_path)
+    assert speakers(SpeakersSettings()) == can
+
+
+def test_the_only_speaker_of_a_recording_is_called_like_its_stream() -> None:
+    settings = load_settings(None, {"translate": {"to": "German"}, "speakers": {"voices": 1}})
+    called = RunResources(settings, lambda _event: None).speaker_of
+    assert [called(stream) for stream in ("monday", "12", "a" * 200)] == ["monday", "#12", "a" * 100]
