@@ -22,10 +22,23 @@ from typing_extensions import override
 from connectors.files.output import WriteError
 from connectors.files.streams import obeys_escapes
 from connectors.messages import log_event
-from connectors.view import COLUMNS, ROWS, CaptionRow, Status, encodable, roll_up, row_width, status_text
+from connectors.view import (
+    COLUMNS,
+    ROWS,
+    CaptionRow,
+    Status,
+    caption_rows,
+    encodable,
+    roll_up,
+    row_width,
+    status_text,
+)
 from operators.errors import OutputError
 from operators.events import Caption
-from operators.text import cleaned, settled, wrap
+from operators.languages import ENGLISH, Language, is_language
+from operators.languages import language as language_of
+from operators.speakers import introduced, shown_name
+from operators.text import cleaned, settled, width, wrap
 
 # Captions that wait for their finals; beyond that, the oldest ones count as finished.
 _MAX_OPEN = 1024
@@ -39,15 +52,21 @@ _ERASE_LINE = "\x1b[K"
 class Screen:
     """Shows captions as one line for each final, which begins with its language where there are several.
 
+    Where the speaker changes, the name follows.
+
     Any thread may call any method, but signal handlers must not. Text from outside reaches the terminal only
     as text, never as control sequences.
 
     Args:
+        viewer: Language of the captions that do not name theirs.
         is_logged: Log everything that is not a caption.
     """
 
-    def __init__(self, out: TextIO, *, is_logged: bool = False) -> None:
+    def __init__(self, out: TextIO, *, viewer: Language = ENGLISH, is_logged: bool = False) -> None:
         self._out = out
+        self._viewer = viewer
+        # Who spoke the last line in each language: the stream, and the name in it.
+        self._spoke: dict[str, tuple[str, str]] = {}
         self._is_logged = is_logged
         self._lock = Lock()
 
@@ -57,10 +76,28 @@ class Screen:
         Raises:
             OutputError: when nobody reads the output any more or the disk is full.
         """
-        finals = [(cleaned(caption.shown), caption.language) for caption in captions if caption.is_final]
-        lines = [f"{language}: {text}\n" if language else f"{text}\n" for text, language in finals if text]
         with self._lock:
+            lines = [self._line(one) for one in captions if one.is_final and cleaned(one.shown)]
             _write(self._out, "".join(lines))
+
+    def _line(self, caption: Caption) -> str:
+        language = caption.language or ""
+        name = self._change(language, caption.stream, self._name(caption))
+        return f"{f'{language}: ' if language else ''}{name}{cleaned(caption.shown)}\n"
+
+    def _name(self, caption: Caption) -> str:
+        """What is before the text of a caption: ``Anna: ``; empty if nobody knows who speaks."""
+        code = caption.language or ""
+        viewer = language_of(code) if is_language(code) else self._viewer
+        name = shown_name(caption.speaker, viewer)
+        return introduced(name, "", viewer) if name else ""
+
+    def _change(self, language: str, stream: str, name: str) -> str:
+        """What is before the text of a finished line: the name, where somebody else spoke before."""
+        before = self._spoke.get(language)
+        if name:
+            self._spoke[language] = stream, name
+        return "" if before == (stream, name) else name
 
     def status(self, status: Status) -> None:
         """Show the run's status, if there is a terminal.
@@ -90,19 +127,36 @@ class Screen:
         self.close()
 
 
-class _OpenCaption(NamedTuple):
-    text: str
+class _Drawn(NamedTuple):
+    """A caption as it was drawn last."""
+
+    stream: str
     language: str
+    text: str
+    #: Who speaks, as of `Screen._name`, and whether that is before the text.
+    name: str
+    is_named: bool
     #: Number of its characters that were already in the previous caption.
     stands: int
     goes_on: bool
+
+    @property
+    def label(self) -> str:
+        return self.name if self.is_named else ""
 
 
 class Terminal(Screen):
     """Draws captions; remembers the lowest rows, and the cursor is always in the last of them."""
 
-    def __init__(self, out: TextIO, columns: int, languages: Sequence[str], now: Callable[[], float]) -> None:
-        super().__init__(out)
+    def __init__(
+        self,
+        out: TextIO,
+        columns: int,
+        languages: Sequence[str],
+        viewer: Language,
+        now: Callable[[], float],
+    ) -> None:
+        super().__init__(out, viewer=viewer)
         self._columns = columns
         # What the lines of each language begin with: its code, in a column of its own.
         length = max(map(len, languages), default=0)
@@ -110,7 +164,7 @@ class Terminal(Screen):
         self._blank = " " * len(next(iter(self._labels.values())))
         self._now = now
         # By stream (or a language of it) and segment; what was updated last comes last.
-        self._open: dict[tuple[str, int], _OpenCaption] = {}
+        self._open: dict[tuple[str, int], _Drawn] = {}
         self._drawn = [CaptionRow("")]
         self._is_closed = False
         self._newest_status: Status | None = None
@@ -136,36 +190,67 @@ class Terminal(Screen):
     @override
     def close(self) -> None:
         with self._lock, contextlib.suppress(OutputError):
-            left = [(one.text, one.language) for one in self._open.values()]
+            left = [self._finished(one) for one in self._open.values()]
             self._open.clear()
             self._is_closed = True
             self._draw(left)
 
-    def _take(self, captions: Sequence[Caption]) -> list[tuple[str, str]]:
-        """Remember the open captions; return the texts of the finished ones, with their languages."""
+    def _take(self, captions: Sequence[Caption]) -> list[_Drawn]:
+        """Remember the open captions; return the finished ones."""
         finished = []
         for caption in captions:
-            text, language = self._text(caption.shown), caption.language or ""
             key = caption.channel, caption.segment
-            before = self._open.pop(key, None)
+            drawn = self._drawn_after(self._open.pop(key, None), caption)
             if caption.is_final:
-                finished.append((text, language))
+                finished.append(self._finished(drawn))
             else:
-                stands = settled(before.text, text) if before else 0
-                self._open[key] = _OpenCaption(text, language, stands, bool(caption.withheld))
+                self._open[key] = drawn
             if len(self._open) > _MAX_OPEN:
-                oldest = self._open.pop(next(iter(self._open)))
-                finished.append((oldest.text, oldest.language))
+                finished.append(self._finished(self._open.pop(next(iter(self._open)))))
         return finished
 
-    def _draw(self, finished: Iterable[tuple[str, str]] = (), notice: str = "") -> None:
-        width, height = _size_of(self._out)
+    def _drawn_after(self, before: _Drawn | None, caption: Caption) -> _Drawn:
+        text, language = self._text(caption.shown), caption.language or ""
+        # A name on display stays, whatever is known later.
+        is_named = before is not None and before.is_named
+        name = before.name if before and is_named else encodable(self._name(caption), _encoding(self._out))
+        if name and not is_named and name != self._name_before(caption):
+            # It may come when words are on display already. They move aside once, if all of them stay in
+            # their row; in a longer caption the eye would have to find its place anew. The final has it.
+            columns = self._columns_within(_size_of(self._out)[0])
+            is_named = before is None or width(name + before.text) <= columns
+        stands = settled(before.text, text) if before else 0
+        return _Drawn(caption.stream, language, text, name, is_named, stands, bool(caption.withheld))
+
+    def _name_before(self, caption: Caption) -> str:
+        """Who spoke the caption before this one of a stream; empty if that is not known."""
+        earlier = [
+            one.name
+            for (channel, segment), one in self._open.items()
+            if channel == caption.channel and segment < caption.segment and one.name
+        ]
+        stream, name = self._spoke.get(caption.language or "", ("", ""))
+        return earlier[-1] if earlier else name if stream == caption.stream else ""
+
+    def _finished(self, drawn: _Drawn) -> _Drawn:
+        """The caption as it is drawn for good."""
+        if not drawn.text:
+            return drawn
+        change = self._change(drawn.language, drawn.stream, drawn.name)
+        return drawn._replace(is_named=drawn.is_named or bool(change))
+
+    def _columns_within(self, width: int) -> int:
         # The last column stays free: terminals differ in where the cursor goes after writing there.
-        columns = max(2, min(self._columns, width - 1 - len(self._blank)))
+        return max(2, min(self._columns, width - 1 - len(self._blank)))
+
+    def _draw(self, finished: Iterable[_Drawn] = (), notice: str = "") -> None:
+        width, height = _size_of(self._out)
+        columns = self._columns_within(width)
         above = [
             row
-            for text, language in finished
-            for row in self._labelled([CaptionRow(line) for line in wrap(text, columns)], language)
+            for one in finished
+            if one.text
+            for row in self._labelled(caption_rows(one.text, columns, one.label), one.language)
         ]
         above += [CaptionRow("", line) for line in wrap(notice, max(2, width - 1))]
         below = self._caption_rows(columns, height) + self._status_rows(width, height) or [CaptionRow("")]
@@ -183,7 +268,9 @@ class Terminal(Screen):
         drawn = list[CaptionRow]()
         for language in self._labels:
             if one := newest.get(language):
-                shown = roll_up(one.text, columns, stands=one.stands, goes_on=one.goes_on, rows=rows)
+                shown = roll_up(
+                    one.text, columns, stands=one.stands, goes_on=one.goes_on, rows=rows, name=one.label
+                )
                 drawn += self._labelled(shown, language)
             elif language:
                 # The other languages stay where they are.
@@ -193,7 +280,7 @@ class Terminal(Screen):
     def _labelled(self, rows: list[CaptionRow], language: str) -> list[CaptionRow]:
         """The rows of a caption, the first of them behind its language's label."""
         labels = [self._labels.get(language, self._blank), *[self._blank] * len(rows)]
-        return [CaptionRow(label + row.plain, row.dim) for label, row in zip(labels, rows, strict=False)]
+        return [row._replace(margin=label) for label, row in zip(labels, rows, strict=False)]
 
     def _status_rows(self, width: int, height: int) -> list[CaptionRow]:
         now = self._now()
@@ -212,6 +299,7 @@ def open_screen(
     out: TextIO | None = None,
     *,
     languages: Sequence[str] = (),
+    viewer: Language = ENGLISH,
     is_logged: bool = False,
     now: Callable[[], float] = monotonic,
 ) -> Screen:
@@ -219,19 +307,21 @@ def open_screen(
 
     On a terminal, the newest open caption takes at most two lines and becomes plain lines above them when it
     is final. Its new text is dim until the next update confirms it; so is the ``…`` for withheld text. Of
-    several languages, each has such lines, which begin with its code.
+    several languages, each has such lines, which begin with its code. Where the speaker changes, the name is
+    before the text.
 
     Args:
         columns: Width of a caption line, which `operators.languages` defines per language. Lines are
             narrower if the terminal is.
         languages: Codes of the languages of captions, if there are several.
+        viewer: The language of captions otherwise.
         is_logged: Draw nothing, and log everything that is not a caption.
         now: Seconds on a monotonic clock.
     """
     out = out or sys.stdout
     if not is_logged and out.isatty() and os.environ.get("TERM") != "dumb" and obeys_escapes(out):
-        return Terminal(out, columns, languages, now)
-    return Screen(out, is_logged=is_logged)
+        return Terminal(out, columns, languages, viewer, now)
+    return Screen(out, viewer=viewer, is_logged=is_logged)
 
 
 def redraw(before: list[CaptionRow], after: list[CaptionRow]) -> str:
@@ -264,7 +354,8 @@ def erase(drawn: list[CaptionRow], columns: int) -> str:
 
 
 def _styled(row: CaptionRow) -> str:
-    return row.plain + (f"\x1b[2m{row.dim}\x1b[22m" if row.dim else "")
+    name = f"\x1b[1m{row.name}\x1b[22m" if row.name else ""
+    return row.margin + name + row.plain + (f"\x1b[2m{row.dim}\x1b[22m" if row.dim else "")
 
 
 def _up(rows: int) -> str:

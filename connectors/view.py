@@ -19,20 +19,38 @@ ELLIPSIS = "…"
 
 
 class CaptionRow(NamedTuple):
-    """One line on display: plain text, followed by dim text."""
+    """One line on display: a margin, who speaks, plain text, dim text, in this order."""
 
     plain: str
     dim: str = ""
+    name: str = ""
+    margin: str = ""
 
 
-def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS) -> list[CaptionRow]:
+def caption_rows(text: str, columns: int, name: str = "") -> list[CaptionRow]:
+    """The rows of a text behind the ``name`` of its speaker, as of `introduced`; all cleaned."""
+    return _named([CaptionRow(line) for line in wrap(name + text, columns)], name)
+
+
+def _named(rows: list[CaptionRow], name: str) -> list[CaptionRow]:
+    """The rows of a text that begins with a name, which is marked unless it is too long for a row."""
+    if not rows or not rows[0].plain.startswith(name):
+        return rows
+    return [rows[0]._replace(plain=rows[0].plain[len(name) :], name=name), *rows[1:]]
+
+
+def roll_up(
+    shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS, name: str = ""
+) -> list[CaptionRow]:
     """The last rows of an unfinished caption.
 
     Args:
         shown: The text on display, cleaned.
+        name: The name of the speaker that is before the text, as of `caption_rows`.
         stands: Characters at the start of ``shown`` that are settled; the others are dim.
         goes_on: Whether the end is withheld.
     """
+    shown, stands = name + shown, len(name) + stands
     # Spaces are not counted, because those at line breaks are gone.
     left = stands - shown.count(" ", 0, stands)
     drawn = []
@@ -45,7 +63,7 @@ def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int =
             # On a line of its own, the ellipsis does not move any displayed word.
             drawn.append(CaptionRow(""))
         drawn[-1] = drawn[-1]._replace(dim=drawn[-1].dim + ELLIPSIS)
-    return drawn[-rows:]
+    return _named(drawn, name)[-rows:]
 
 
 def _start(line: str, count: int) -> str:
@@ -58,7 +76,7 @@ def _start(line: str, count: int) -> str:
 
 
 def row_width(row: CaptionRow) -> int:
-    return width(row.plain) + width(row.dim)
+    return sum(map(width, row))
 
 
 #: Cells of the level meter, and the level in dBFS at which it is empty; it is full at 0.

@@ -23,11 +23,16 @@ _SECURITY = {
 
 
 class Guard:
-    """Rejects requests that `Access` refuses or that would write, and adds what an answer's headers lack."""
+    """Rejects requests that `Access` refuses or that would write, and adds what an answer's headers lack.
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    A page of this server, which browsers name as the origin, may post to an address that ends with one of
+    ``writable``. Other sites' pages may not, and a post without an origin is none of a page.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, writable: tuple[str, ...] = ()) -> None:
         self._app = app
         self._access = access
+        self._writable = writable
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -36,7 +41,7 @@ class Guard:
         added = dict(_SECURITY)
         app = self._app
         try:
-            _check_form(scope)
+            _check_form(scope, self._writable)
             if self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1")):
                 # A page cannot put the token into the address of its event source or style sheet.
                 kept = f"{self._access.cookie}={self._access.token}"
@@ -60,10 +65,13 @@ class Guard:
         await app(scope, receive, sent)
 
 
-def _check_form(scope: Scope) -> None:
+def _check_form(scope: Scope, writable: tuple[str, ...]) -> None:
     """Refuse a request that is not short, or not only for reading. Raises `Rejection`."""
     if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
-        raise Rejection(405, "surtitle's pages are read-only")
+        if scope["method"] != "POST" or not scope["path"].endswith(writable):
+            raise Rejection(405, "surtitle's pages are read-only")
+        if "origin" not in Headers(scope=scope):
+            raise Rejection(403, "only surtitle's own pages may change something")
     # uvicorn counts only what arrives in pieces.
     headers = sum(len(name) + len(value) for name, value in scope["headers"])
     if len(scope["raw_path"]) + len(scope["query_string"]) + headers > MAX_HEADER_BYTES:

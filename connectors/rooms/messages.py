@@ -27,6 +27,13 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
     last: _Short | None = None
 
 
+class NameRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
+    """Call a voice of the room, by what captions call it, by another name from now on."""
+
+    speaker: str
+    name: str
+
+
 class End(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="end"):
     """The speaker has finished: the room ends after its last caption."""
 
@@ -67,7 +74,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
 
 
 #: Messages from a speaker, and to one.
-FromSpeaker = OpenRequest | End
+FromSpeaker = OpenRequest | NameRequest | End
 ToSpeaker = OpenResponse | AudioAck | Notice | Refusal
 
 

@@ -14,6 +14,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from connectors.rooms.messages import (
     AudioAck,
     End,
+    FromSpeaker,
+    NameRequest,
     Notice,
     OpenRequest,
     OpenResponse,
@@ -132,7 +134,7 @@ class RoomSpeakers:
         if room.stream in self._ends:
             self._ends.pop(room.stream).cancel()
         tasks = [
-            asyncio.create_task(_Speaker(socket, room, self._rooms).listen()),
+            asyncio.create_task(_Speaker(socket, room, self._rooms, self._hub).listen()),
             asyncio.create_task(_send_captions(socket, room, client)),
             asyncio.create_task(moved.wait()),
         ]
@@ -193,7 +195,8 @@ async def _send_captions(socket: WebSocket, room: Room, client: Client) -> None:
 class _Speaker:
     """Takes a speaker's sound, no faster than at the rate (a token bucket)."""
 
-    def __init__(self, socket: WebSocket, room: Room, rooms: RoomRegistry) -> None:
+    def __init__(self, socket: WebSocket, room: Room, rooms: RoomRegistry, hub: Hub) -> None:
+        self._hub = hub
         self._socket, self._room, self._rooms, self._limits = socket, room, rooms, rooms.limits
         # Bytes that may come at once by now, and when that was.
         self._left, self._at_s = _BURST_S * BYTES_PER_SECOND, monotonic()
@@ -212,10 +215,7 @@ class _Speaker:
                 async with asyncio.timeout(None if room.is_ending else max(0.01, left_s)):
                     message = await _next(self._socket)
             if isinstance(message, str):
-                if not isinstance(decoded(message), End):
-                    raise _Rejection('after the opening, send sound in binary messages, or {"type": "end"}')
-                room.end()
-                await self._confirm()
+                await self._obey(decoded(message))
             elif message is not None:
                 await self._take(message)
             if message is not None:
@@ -226,6 +226,19 @@ class _Speaker:
                     f"nothing was heard for {silence_s:g} seconds, so the room has ended; "
                     "open it again to go on"
                 )
+
+    async def _obey(self, message: FromSpeaker | None) -> None:
+        match message:
+            case End():
+                self._room.end()
+                await self._confirm()
+            case NameRequest(speaker=speaker, name=name):
+                try:
+                    self._hub.name(self._room.stream, speaker, name)
+                except UsageError as error:
+                    await self._socket.send_text(encoded(Notice(sentence=str(error))))
+            case _:
+                raise _Rejection('after the opening, send sound in binary messages, or {"type": "end"}')
 
     async def _take(self, pcm: bytes) -> None:
         came_s = self._rooms.now()

@@ -28,6 +28,7 @@ from connectors.http.access import Access
 from connectors.http.guard import POLICY, Guard
 from connectors.web.hub import Client, Hub
 from connectors.web.qr import svg_of
+from operators.errors import UsageError
 
 _NOT_KEPT = {"cache-control": "no-store"}
 _HEADERS = [
@@ -141,10 +142,26 @@ class _Pages:
                 sentence = "the maximum number of viewers is reached; try again later\n"
                 return PlainTextResponse(sentence, 503, headers={**_NOT_KEPT, "retry-after": "10"})
             return _EventStream(self._hub, followed, request)
+        if name and what == "speakers":
+            return self._name(unquote(name), request)
         if name and what == "control":
             return self._file("control.html", request)
         # For any name: the page waits for a stream that does not exist yet.
         return self._file("page.html", request, _STYLED)
+
+    def _name(self, stream: str, request: Request) -> Response:
+        """Give a voice the name that somebody typed in the control room."""
+        if request.method != "POST":
+            raise HTTPException(404)
+        asked = request.query_params
+        try:
+            # Who opened a room names its voices, over the connection of its speaker.
+            if self._hub.is_private:
+                raise HTTPException(404)
+            self._hub.name(stream, asked.get("speaker", ""), asked.get("name", ""))
+        except UsageError as error:
+            return PlainTextResponse(f"{error}\n", 400, headers=_NOT_KEPT)
+        return Response(status_code=204, headers=_NOT_KEPT)
 
     async def code(self, request: Request) -> Response:
         picture = svg_of(request.query_params.get("for", ""))
@@ -177,9 +194,9 @@ def web_app(
             Route("/robots.txt", pages.named),
             Route("/qr.svg", pages.code),
             Route("/static/{name}", pages.named),
-            Route("/streams/{stream:path}", pages.stream),
+            Route("/streams/{stream:path}", pages.stream, methods=["GET", "POST"]),
         ],
-        middleware=[Middleware(Guard, access=access)],
+        middleware=[Middleware(Guard, access=access, writable=("/speakers",))],
         exception_handlers={404: _no_such_page},
         lifespan=lifespan,
     )

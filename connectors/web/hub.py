@@ -13,7 +13,9 @@ import msgspec
 from connectors.view import Status
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
+from operators.errors import UsageError
 from operators.events import Caption, ErasureRecord
+from operators.speakers import Namings, checked_name
 
 #: Default maximum number of clients of a server.
 MAX_CLIENTS = 2000
@@ -145,6 +147,7 @@ class Hub:
         max_streams: int = MAX_STREAMS,
         is_private: bool = False,
         bounds: Bounds | None = None,
+        namings: Namings | None = None,
     ) -> None:
         """Prepare the streams.
 
@@ -152,10 +155,14 @@ class Hub:
             languages: Those of a stream, one for each language of captions, unless it is opened with others.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
+            namings: Where names that viewers give to voices are left for the run.
         """
         self._languages, self._bounds = languages, bounds
         self._max_clients, self._max_streams = max_clients, max_streams
-        self._is_private = is_private
+        #: Whether each stream is followed with a secret.
+        self.is_private = is_private
+        #: As of the constructor.
+        self.namings = namings or Namings()
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
         # Ordered by when they last published, the most recent one last.
@@ -229,7 +236,7 @@ class Hub:
                     "clients": len(stream.clients),
                 }
                 for name, stream in self._streams.items()
-                if stream.is_real and not self._is_private
+                if stream.is_real and not self.is_private
             ]
 
     def followed(self, name: str, secret: str) -> str | None:
@@ -238,7 +245,7 @@ class Hub:
         A stream that all may follow need not exist. A private one that is opened again has another name, and
         the link of the earlier one leads to it.
         """
-        if not self._is_private:
+        if not self.is_private:
             return name
         given = secret.encode("utf-8", "replace")
         with self.lock:
@@ -250,6 +257,26 @@ class Hub:
         return None
 
     # Methods for the server, on the thread of its loop.
+
+    def name(self, stream: str, speaker: str, name: str) -> None:
+        """Call a voice by this name: for the viewers of all its captions, and for the run.
+
+        Raises:
+            UsageError: for an unknown stream or voice, or a name that is none.
+        """
+        name = checked_name(name)
+        with self.lock:
+            known = self._streams.get(stream)
+            logs = [] if known is None else list(known.logs.values())
+            # Captions in one language may come before those in another.
+            called = dict.fromkeys(one for log in logs for one in log.called_like(speaker))
+            if known is None or not called:
+                raise UsageError("nobody of that name or number has spoken; choose one of the list")
+            for log in logs:
+                log.name(called, name)
+            for one in called:
+                self.namings.name(stream, one, name)
+            self._announce(known)
 
     @property
     def is_full(self) -> bool:

@@ -65,6 +65,15 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     end_s: float = 0.0
     #: Its language, if several are spoken.
     spoken: str | msgspec.UnsetType = msgspec.UNSET
+    #: Who speaks, if that is known: the `Speaker.speaker` of one of the stream's.
+    speaker: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Speaker(msgspec.Struct, frozen=True, kw_only=True):
+    """A voice of the stream: what segments call it, and its name for viewers, in their language."""
+
+    speaker: str
+    name: str
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="snapshot"):
@@ -73,6 +82,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     segments: list[Segment]
     state: str
     language: Languages
+    #: The voices so far, if they are told apart.
+    speakers: list[Speaker] | msgspec.UnsetType = msgspec.UNSET
 
 
 class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="update"):
@@ -88,6 +99,13 @@ class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
     start_s: float
     end_s: float
     spoken: str | msgspec.UnsetType = msgspec.UNSET
+    speaker: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Speakers(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="speakers"):
+    """All voices so far, in the order of their first words: one is new, or has another name from now on."""
+
+    speakers: list[Speaker]
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="figures"):
@@ -117,7 +135,7 @@ class End(msgspec.Struct, frozen=True, tag_field="type", tag="end"):
     """The stream is over."""
 
 
-Message = Snapshot | SegmentUpdate | Figures | RunState | End
+Message = Snapshot | SegmentUpdate | Speakers | Figures | RunState | End
 
 
 _PARTS = ("recogniser", "queue", "model", "display")

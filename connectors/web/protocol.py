@@ -7,6 +7,7 @@ everything.
 
 import re
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -20,8 +21,13 @@ from connectors.web.messages import (
     Segment,
     SegmentUpdate,
     Snapshot,
+    Speaker,
+    Speakers,
 )
 from operators.events import Caption
+from operators.languages import ENGLISH, is_language
+from operators.languages import language as language_of
+from operators.speakers import shown_name
 from operators.text import cleaned, common_prefix, settled
 
 _ID = re.compile(r"([0-9a-zA-Z]{1,32})-([0-9]{1,15})", re.ASCII)
@@ -33,6 +39,8 @@ class Bounds(NamedTuple):
 
     segments: int = 200
     messages: int = 1000
+    #: Voices; those beyond have no name.
+    speakers: int = 100
 
 
 class StreamLog:
@@ -54,6 +62,8 @@ class StreamLog:
         self._segments: dict[int, Segment] = {}
         # Highest number of a forgotten segment: a lower number that is unknown is an echo.
         self._forgotten = -1
+        # What each voice is called, by what captions call it, in the order of their first words.
+        self._names: dict[str, str] = {}
         self.state = RunState(state="listening")
         self.figures: Figures | None = None
         self.is_over = False
@@ -67,6 +77,7 @@ class StreamLog:
             return
         before = known or Segment(segment=caption.segment)
         self.segments += known is None
+        speaker = self._speaker_after(before, caption)
         # Cleaned as for a terminal, so that both show the same. Also, a lone surrogate could not be encoded.
         text, source = cleaned(caption.shown), cleaned(caption.source)
         if (caption.spoken or self.language.source) == self.language.target:
@@ -80,6 +91,7 @@ class StreamLog:
             start_s=caption.start_s,
             end_s=caption.end_s,
             spoken=caption.spoken,
+            speaker=speaker,
         )
         self._segments[caption.segment] = after
         if len(self._segments) > self._bounds.segments:
@@ -100,8 +112,44 @@ class StreamLog:
             start_s=after.start_s,
             end_s=after.end_s,
             spoken=after.spoken,
+            speaker=after.speaker,
         )
         self._say(update)
+
+    def _speaker_after(self, before: Segment, caption: Caption) -> str | msgspec.UnsetType:
+        """Who speaks, whom viewers know by then. Who was shown, because the speaker changed, stays."""
+        speaker = cleaned(caption.speaker or "")
+        if before.speaker and (speaker in ("", before.speaker) or self._begins(before)):
+            return before.speaker
+        if speaker and speaker not in self._names and len(self._names) < self._bounds.speakers:
+            self._names[speaker] = speaker
+            self._say(Speakers(speakers=self._speakers()))
+        return speaker if speaker in self._names else msgspec.UNSET
+
+    def _begins(self, segment: Segment) -> bool:
+        """Whether another voice than before speaks in a segment."""
+        earlier = [one for one in self._segments.values() if one.segment < segment.segment and one.speaker]
+        last = max(earlier, key=lambda one: one.segment, default=Segment(segment=0))
+        return self._names.get(last.speaker or "") != self._names.get(segment.speaker or "")
+
+    def called_like(self, speaker: str) -> list[str]:
+        """What captions call this voice, and all others that have its name; empty for an unknown one."""
+        return [one for one, name in self._names.items() if name == self._names.get(speaker)]
+
+    def name(self, speakers: Iterable[str], name: str) -> None:
+        """Call voices by this name from now on, wherever they have spoken."""
+        # The next captions have the name, or for a moment still what they had before.
+        self._names |= dict.fromkeys([*speakers, name], name)
+        said = {name, *(one.speaker for one in self._segments.values())}
+        for one in [*self._names]:
+            if len(self._names) > self._bounds.speakers and one not in said:
+                del self._names[one]
+        self._say(Speakers(speakers=self._speakers()))
+
+    def _speakers(self) -> list[Speaker]:
+        written = self.language.target
+        viewer = language_of(written) if is_language(written) else ENGLISH
+        return [Speaker(speaker=one, name=shown_name(name, viewer)) for one, name in self._names.items()]
 
     def tell(self, message: RunState | Figures) -> None:
         """Publish the run's status or the figures with the next `tick`, unless a newer one replaces it."""
@@ -134,7 +182,13 @@ class StreamLog:
         missed = self.after(int(match[2])) if match and match[1] == self._run else None
         if missed is None:
             segments = list(self._segments.values())
-            missed = self._event(Snapshot(segments=segments, state=self.state.state, language=self.language))
+            snapshot = Snapshot(
+                segments=segments,
+                state=self.state.state,
+                language=self.language,
+                speakers=self._speakers() or msgspec.UNSET,
+            )
+            missed = self._event(snapshot)
         return self.position, missed + self.standing()
 
     def after(self, position: int) -> bytes | None:

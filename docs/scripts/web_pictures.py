@@ -1,10 +1,11 @@
-"""Draws docs/web-page.png, web-overlay.png, web-control.png, web-speak.png and web-meeting.png.
+"""Draws the pictures of the web pages: docs/web-*.png.
 
-PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py RECORDING MEETING
+PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py [RECORDING MEETING]
 
 They are real runs in a real browser. The default models caption the recording: played at its own pace for
 three of them, and as what the microphone of a speaker hears for the fourth. The meeting is in English and
-Portuguese, and two readers follow it.
+Portuguese, and two readers follow it. Of two speakers, captions are replayed that are written here, and a
+name is typed in the control room; without recordings this picture alone is drawn.
 """
 
 import os
@@ -15,10 +16,13 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.request import urlopen
 
+from msgspec.json import Encoder
 from playwright.sync_api import expect
 
+from operators.events import Caption
 from tests.browser import open_browser
 
 DOCS = Path(__file__).parent.parent
@@ -43,8 +47,28 @@ STAGE = """() => {
 }"""
 
 
-def main(recording: Path, meeting: Path) -> None:
-    """Draw all five."""
+# What two people say, each sentence with its speaker and its translation.
+TALK = (
+    ("Anna", "Good evening, and welcome.", "Guten Abend und willkommen."),
+    ("2", "Thank you for having me.", "Danke für die Einladung."),
+    ("Anna", "You have been diving for thirty years.", "Sie tauchen seit dreißig Jahren."),
+    ("Anna", "What has changed?", "Was hat sich verändert?"),
+    ("2", "The reefs were full of colour then.", "Damals waren die Riffe voller Farben."),
+    ("2", "Some of them come back now.", "Manche erholen sich jetzt."),
+    ("Anna", "Which ones?", "Welche?"),
+    ("2", "Those more than twenty metres down,", "Die in mehr als zwanzig Metern Tiefe,"),
+)  # fmt: skip
+
+
+def main(recording: Path | None = None, meeting: Path | None = None) -> None:
+    """Draw all, or the picture that needs no recording."""
+    with TemporaryDirectory() as folder:
+        talk = Path(folder, "Open sea.jsonl")
+        talk.write_bytes(Encoder().encode_lines(talk_captions()))
+        with surtitle("replay", str(talk), "--to", "German", "--web", "--quiet"):
+            draw_speakers()
+    if recording is None or meeting is None:
+        return
     with surtitle("file", str(recording), "--to", "German", "--realtime", "--web", "--quiet"):
         draw_viewers(recording.stem)
     with surtitle("serve", "--to", "German"):
@@ -128,6 +152,46 @@ def draw_meeting(stream: str) -> None:
         images = "".join(f'<img src="data:image/png;base64,{one}">' for one in shots)
         both.set_content(f'<body style="margin:0;display:flex;gap:20px;background:#888">{images}</body>')
         both.screenshot(path=DOCS / "web-meeting.png")
+
+
+def talk_captions() -> Iterator[Caption]:
+    """The captions of the two; the last sentence goes on, with words that are new."""
+    for segment, (speaker, source, shown) in enumerate(TALK):
+        is_last, begun = segment == len(TALK) - 1, shown[: len(shown) * 2 // 3].rpartition(" ")[0]
+        for revision, text in enumerate((begun, shown) if is_last else (shown,)):
+            at_s = 4.0 * segment
+            yield Caption(
+                stream="Open sea", segment=segment, revision=revision, is_final=not is_last, source=source,
+                shown=text, withheld="", speaker=speaker, start_s=at_s, end_s=at_s + 3.6,
+                arrival_s=at_s + 3.8, ready_s=at_s + 3.9,
+            )  # fmt: skip
+
+
+def draw_speakers() -> None:
+    """Draw the page, an overlay and the control room of a talk of two, one of whom gets a name."""
+    stream = f"{ADDRESS}/streams/Open%20sea"
+    with open_browser() as browser:
+        page = browser.new_page(color_scheme="dark", viewport={"width": 760, "height": 640})
+        page.goto(f"{stream}?size=30")
+        page.wait_for_function(IN_PROGRESS, timeout=PATIENCE_MS)
+        control = browser.new_page(color_scheme="dark", viewport={"width": 1120, "height": 820})
+        control.goto(f"{stream}/control")
+        control.get_by_label("Name of Sprecher 2").fill("Mara Lind")
+        control.keyboard.press("Enter")
+        expect(control.get_by_label("Name of Mara Lind")).to_be_visible()
+        overlay = browser.new_page(color_scheme="dark", viewport={"width": 520, "height": 292})
+        overlay.goto(f"{stream}?overlay=1&fade=0&size=19")
+        expect(overlay.locator("#captions .speaker")).to_be_visible()
+        overlay.evaluate(STAGE)
+        shots = [page.screenshot(), overlay.screenshot(), control.locator("#speaking").screenshot()]
+        all_three = browser.new_page(viewport={"width": 1300, "height": 640})
+        left, above, below = (f'<img src="data:image/png;base64,{b64encode(one).decode()}">' for one in shots)
+        all_three.set_content(
+            '<body style="margin:0;display:flex;gap:20px;background:#888">' + left
+            + '<div style="flex:1;display:grid;grid-template-rows:292px 1fr;gap:20px">' + above
+            + f'<div style="background:#121316;display:grid;place-content:center">{below}</div></div></body>'
+        )  # fmt: skip
+        all_three.screenshot(path=DOCS / "web-speakers.png")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ def make_parts(
     screen = open_screen(
         max(one.script.columns for one in targets),
         languages=[one.code for one in targets] if len(targets) > 1 else (),
+        viewer=targets[0],
         is_logged=settings.messages.format == "json",
     )
     watching = RunObservers(settings, screen, observers, has_files=process.has_files)

@@ -33,6 +33,7 @@ from operators.notifications import (
     UpdateMeasured,
 )
 from operators.recognizers.part import RECOGNIZERS
+from operators.speakers import Namings
 
 #: Maximum number of rooms unless the settings say otherwise.
 ROOMS = 4
@@ -79,7 +80,9 @@ class Audience:
         UsageError: for an invalid token, or languages of rooms; for more rooms than files can be opened.
     """
 
-    def __init__(self, settings: Settings, files: RoomFiles | None = None) -> None:
+    def __init__(
+        self, settings: Settings, files: RoomFiles | None = None, namings: Namings | None = None
+    ) -> None:
         web = settings.web
         self._lost_s = 0.0
         self._address = ""
@@ -96,6 +99,7 @@ class Audience:
             streams,
             max_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
             is_private=self.rooms is not None,
+            namings=namings,
         )
         speaking: dict[str, Any] = {}
         if self.rooms is not None:

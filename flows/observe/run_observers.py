@@ -30,6 +30,7 @@ from operators.notifications import (
     SourceChanged,
     SpeechCut,
 )
+from operators.speakers import Namings
 from operators.text import cleaned
 
 
@@ -126,6 +127,8 @@ class RunObservers(Observers):
     def __init__(
         self, settings: Settings, screen: Screen, others: Iterable[Observer] = (), *, has_files: bool = True
     ) -> None:
+        #: The names that viewers give to voices.
+        self.namings = Namings()
         self.messages = Messages()
         self.summary = RunSummary(settings)
         #: Measures the sound, if the input is sound.
@@ -147,7 +150,8 @@ class RunObservers(Observers):
 
     def _audience(self, settings: Settings) -> Audience:
         folder = settings.rooms.folder if settings.input.rooms else None
-        return Audience(settings, None if not folder else RoomFiles(Path(folder), self.outputs))
+        files = None if not folder else RoomFiles(Path(folder), self.outputs)
+        return Audience(settings, files, self.namings)
 
     @contextmanager
     def served(self) -> Iterator[str | None]:

@@ -19,17 +19,21 @@ def squeezed(text: str) -> str:
     return text.replace(" ", "")
 
 
-@given(any_text, st.integers(2, 50), st.integers(0, 80), st.booleans(), st.integers(1, 2))
+names = st.sampled_from(["", "Anna: ", "漢字: ", "דנה: "])
+
+
+@given(any_text, st.integers(2, 50), st.integers(0, 80), st.booleans(), st.integers(1, 2), names)
 @settings(deadline=None)
 def test_an_open_caption_takes_two_rows_at_most_and_ends_with_the_newest_text(
-    text: str, columns: int, stands: int, goes_on: bool, rows: int
+    text: str, columns: int, stands: int, goes_on: bool, rows: int, name: str
 ) -> None:
     text = cleaned(text)
-    shown = roll_up(text, columns, stands=stands, goes_on=goes_on, rows=rows)
+    shown = roll_up(text, columns, stands=stands, goes_on=goes_on, rows=rows, name=name)
     assert len(shown) <= rows
     assert all(row_width(row) <= columns for row in shown)
-    drawn = squeezed("".join(row.plain + row.dim for row in shown))
-    assert squeezed(text + "…" * goes_on).endswith(drawn)
+    drawn = squeezed("".join(row.name + row.plain + row.dim for row in shown))
+    assert squeezed(name + text + "…" * goes_on).endswith(drawn)
+    assert not any(row.name for row in shown[1:])
     # All that is settled is plain, and nothing else.
     new = squeezed(text[stands:] + "…" * goes_on)
     assert squeezed("".join(row.dim for row in shown)) == (new[-len(drawn) :] if drawn else "")

@@ -5,7 +5,9 @@ import { condition, follow } from "./connection.js";
 import { by, make, say } from "./dom.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
-import { entitle, events, path, reachable } from "./stream.js";
+import { told as spoken } from "./speakers.js";
+import { entitle, events, isRoom, path, reachable } from "./stream.js";
+import { Voices } from "./voices.js";
 
 // Entries of the list that are kept.
 const KEPT = 100;
@@ -55,6 +57,22 @@ function entered(className, words, source = "", language = {}) {
     while (by("log").childElementCount > KEPT) by("log").lastElementChild.remove();
 }
 
+// Who opened a room names its voices, on the page where they speak.
+const voices = new Voices(by("voices"), isRoom ? undefined : async (speaker, name) => {
+    try {
+        const answer = await fetch(`${path}/speakers?${new URLSearchParams({ speaker, name })}`, { method: "POST" });
+        return answer.ok ? "" : await answer.text();
+    } catch {
+        return "The server does not answer; try again.";
+    }
+});
+by("naming").hidden = isRoom;
+
+function tellVoices(known) {
+    by("speaking").hidden = known.speakers.length === 0;
+    voices.show(known);
+}
+
 let latest = null, stands = false, refusal = "", levelled = -Infinity;
 
 function tellState() {
@@ -68,7 +86,9 @@ follow(() => events, {
         latest = now;
         if (now.figures !== before.figures) figures(now.figures);
         const told = before.snapshots ? finished(before, now) : [...now.segments.values()].filter(({ final }) => final).slice(-KEPT);
-        for (const { text, source } of told) entered("", text, source, now.language);
+        const words = spoken(now, told);
+        for (const [index, { source }] of told.entries()) entered("", words[index], source, now.language);
+        if (now.segments !== before.segments || now.speakers !== before.speakers) tellVoices(now);
         if (now.sentence && now.sentence !== before.sentence) entered("notice", now.sentence);
         if (now.ended && !before.ended) entered("notice", "The stream is over.");
         // Twice a second is enough for the eye; that there is no level any more is always told.

@@ -18,7 +18,7 @@ export function runOverlay(events, given) {
     const captions = document.getElementById("captions");
     const { finals, pace } = settings, common = { lines: settings.lines || LINES, pace, finals, moved };
     const views = [new RowView(captions, {
-        ...common, text: ({ text }) => text, language: ({ target, target_dir }) => ({ lang: target, dir: target_dir }),
+        ...common, names: true, text: ({ text }) => text, language: ({ target, target_dir }) => ({ lang: target, dir: target_dir }),
     })];
     if (settings.source) views.unshift(original());
     const refusal = document.createElement("p");
@@ -50,7 +50,7 @@ export function runOverlay(events, given) {
     follow(() => events, {
         changed(now, before) {
             root.dataset.live = "on";
-            if (now.segments === before.segments) return;
+            if (now.segments === before.segments && now.speakers === before.speakers) return;
             const isNews = [...now.segments.values()].some((one) => before.segments.get(one.segment) !== one);
             refusal.remove();
             for (const view of views) view.show(now, now.snapshots !== before.snapshots);

@@ -10,6 +10,7 @@ import { bindDialogs, bindKeys, bindTools } from "./controls.js";
 import { finished } from "./protocol.js";
 import { Follower } from "./scroll.js";
 import { DEFAULTS, apply, keep, query, remembered, valid } from "./settings.js";
+import { told } from "./speakers.js";
 import { entitle, events, given, path, reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
@@ -77,13 +78,13 @@ function runPage() {
     const again = follow(preferred, {
         changed(now, before) {
             known = now;
-            if (now.segments !== before.segments || now.language !== before.language) {
+            if (now.segments !== before.segments || now.language !== before.language || now.speakers !== before.speakers) {
                 draw();
                 // Of captions in the spoken language there is no second one to show.
                 const isOne = now.language.source !== "" && now.language.source === now.language.target;
                 for (const one of document.querySelectorAll(".two")) one.hidden = isOne;
                 by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
-                announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
+                announce(by("announcer"), told(now, finished(before, now)), now.language.target);
             }
             if (now.choices !== before.choices) {
                 languages.show(now);

@@ -9,6 +9,7 @@ const KEPT = 400;
 // What is known before anything was heard.
 export const NOTHING = Object.freeze({
     segments: new Map(), // by number, in the order of speech
+    speakers: [], // the voices so far, each { speaker, name }: what segments call it, and what viewers do
     language: { source: "", target: "", target_dir: "auto" },
     choices: [], // languages of captions to choose from, each { code, name, dir }
     state: null,
@@ -27,6 +28,7 @@ export function applied(known, message) {
     switch (message.type) {
         case "snapshot": return withSnapshot(known, message);
         case "update": return withUpdate(known, message);
+        case "speakers": return { ...known, speakers: message.speakers };
         case "figures": return { ...known, figures: message };
         case "state": return { ...known, state: message.state, sentence: message.sentence, level_dbfs: message.level_dbfs };
         case "end": return { ...known, ended: true };
@@ -55,13 +57,13 @@ export function split(text, count) {
 
 const GOES_ON = /^[\p{M}\p{Emoji_Modifier}\u200d]/u;
 
-function withSnapshot(known, { segments, state, language: { choices = [], ...language } }) {
+function withSnapshot(known, { segments, speakers = [], state, language: { choices = [], ...language } }) {
     const entries = segments.map((one) => {
         const old = known.segments.get(one.segment);
         return [one.segment, old && isSame(old, one) ? old : one];
     });
     return {
-        ...known, segments: kept(new Map(entries)), choices, language: isSame(known.language, language) ? known.language : language,
+        ...known, segments: kept(new Map(entries)), speakers, choices, language: isSame(known.language, language) ? known.language : language,
         state, sentence: null, ended: false, snapshots: known.snapshots + 1,
     };
 }

@@ -51,6 +51,11 @@ export class Room {
         if (this.#isReady) this.#socket.send(piece);
     }
 
+    // Call a voice by another name; a notice says why not.
+    name(speaker, name) {
+        if (this.#isReady) this.#socket.send(JSON.stringify({ type: "name", speaker, name }));
+    }
+
     // No more sound comes; the last captions still do.
     end() {
         this.#isEnding = true;

@@ -3,22 +3,26 @@
 import { make } from "./dom.js";
 import { Pages } from "./pages.js";
 import { split } from "./protocol.js";
-import { line, write } from "./view.js";
+import { colon, speakersOf } from "./speakers.js";
+import { label, line, name, write } from "./view.js";
 
 // Segments that are looked at, the newest: more than can wait.
 const LOOKED_AT = 24;
+const DASH = "– ";
 
 export class RowView {
     #drawn = new Map(); // by segment and row: the element and its two text nodes
     #known = null;
+    #speakers = new Map();
+    #labels = new Map(); // by segment: what is before its text, which stays
     #timer;
     waits = false; // whether rows wait for their turn
 
     // container: the element that holds the rows. lines, pace: see pages.js. text(segment): what is shown
-    // of it. finals: only finished segments. language(language): { lang, dir } of the text. moved(): called whenever
-    // something else is on display.
-    constructor(container, { lines, pace, finals, text, language, moved }) {
-        Object.assign(this, { container, finals, text, language, moved });
+    // of it. names: whether it says who speaks. finals: only finished segments. language(language): { lang, dir } of
+    // the text. moved(): called whenever something else is on display.
+    constructor(container, { lines, pace, names, finals, text, language, moved }) {
+        Object.assign(this, { container, names, finals, text, language, moved });
         this.room = new Room(container);
         this.pages = new Pages({ lines, pace, fit: (words, wide) => this.room.fit(words, wide) });
         new ResizeObserver(() => this.#resize()).observe(container);
@@ -30,15 +34,38 @@ export class RowView {
             Object.assign(this.container, this.language(known.language));
             this.room.forget();
         }
+        const past = this.#known?.segments ?? new Map();
         this.#known = known;
         const all = [...known.segments.values()].slice(-LOOKED_AT).filter(({ final }) => final || !this.finals);
-        this.pages.say(all.map((one) => [one.segment, this.text(one), one.final]), seconds(), catchesUp);
+        if (this.names) this.#introduce(all, past);
+        this.pages.say(all.map((one) => [one.segment, this.#before(one) + this.text(one), one.final]), seconds(), catchesUp);
         this.#draw();
     }
 
     // After a silence in which the display was emptied: what is finished does not come back.
     rest() {
         this.pages.rest(seconds());
+    }
+
+    // Say who speaks, where somebody else did before.
+    #introduce(all, past) {
+        const segments = new Map(all.map((one) => [one.segment, one]));
+        this.#speakers = speakersOf({ segments, speakers: this.#known.speakers });
+        this.#labels = new Map(all.map((one) => [one.segment, this.#before(one)]));
+        for (const [segment, { name, begins }] of this.#speakers) {
+            if (!begins || this.#labels.get(segment) || past.get(segment)?.final) continue;
+            const said = name + colon(this.container.lang);
+            // A dash, as on television, where the name would take the row from the words.
+            const written = this.room.fit(said.repeat(3)) < 3 * said.length ? DASH : said;
+            const seen = past.get(segment), isNew = this.finals || !seen || !this.text(seen);
+            const whole = written + this.text(segments.get(segment));
+            // Words that are on display already stay in their row (see view.js); what has left it has no name.
+            if (isNew || this.room.fit(whole) >= whole.length) this.#labels.set(segment, written);
+        }
+    }
+
+    #before({ segment }) {
+        return this.#labels.get(segment) ?? "";
     }
 
     #resize() {
@@ -66,15 +93,26 @@ export class RowView {
         if (isMoved) this.moved();
     }
 
-    #fill({ element, nodes: [settled, tentative] }, segment, from, words) {
+    #fill({ element, nodes }, segment, from, row) {
+        const before = this.#before(segment), who = this.#speakers.get(segment.segment), drawn = element.textContent;
+        const isFirst = before && from === 0;
+        if (isFirst && who) {
+            // Rows break as with the name that was shown first; somebody may have typed another one since.
+            if (element.firstChild.className !== "speaker") element.prepend(label(before === DASH ? " " : colon(this.container.lang)));
+            name(element.firstChild, before === DASH ? { ...who, name: DASH.trim() } : who);
+        }
+        this.#write(nodes, segment, isFirst ? 0 : from - before.length, isFirst ? row.slice(before.length) : row);
+        const shown = element.textContent;
+        if (shown !== drawn) element.style.fontSize = this.room.fit(shown) < shown.length ? `${this.room.share(element)}em` : "";
+    }
+
+    #write([settled, tentative], segment, from, words) {
         const text = this.text(segment);
         // Where the text is the original nothing says what stands.
         const stands = segment.final || text !== segment.text ? text.length : split(text, segment.settled)[0].length;
         const head = words.slice(0, Math.max(0, stands - from)), blank = words.slice(head.length).match(/^\s*/)[0].length;
-        if (settled.data + tentative.data === words && settled.data.length === head.length + blank) return;
         write(settled, words.slice(0, head.length + blank));
         write(tentative, words.slice(head.length + blank));
-        element.style.fontSize = this.room.fit(words) < words.length ? `${this.room.share(element)}em` : "";
     }
 }
 

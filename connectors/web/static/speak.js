@@ -9,13 +9,16 @@ import { listen } from "./microphone.js";
 import { finished } from "./protocol.js";
 import { Room } from "./room.js";
 import { Follower } from "./scroll.js";
+import { told } from "./speakers.js";
 import { reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
+import { Voices } from "./voices.js";
 
 // Seconds of sound on the way after which the speaker is told; milliseconds between two questions what is offered.
 const LATE_S = 3, AGAIN_MS = 4000;
 const root = document.documentElement;
 const view = new CaptionView(by("captions"));
+const voices = new Voices(by("voices"), (speaker, name) => { by("refusal").textContent = ""; room?.name(speaker, name); });
 const follower = new Follower(by("scroller"), () => {});
 let room = null, hush = null, kept = recalled();
 // Whether this server lets a room that has ended be opened again, with the same link.
@@ -26,6 +29,7 @@ by("opening").addEventListener("submit", (event) => { event.preventDefault(); if
 by("opening").addEventListener("input", () => press(false));
 by("speak").addEventListener("click", () => (room ? stop() : start()));
 by("share").addEventListener("click", copy);
+by("names").addEventListener("click", () => { by("refusal").textContent = ""; by("speaking").showModal(); });
 by("code").addEventListener("click", () => showCode(by("share").dataset.address));
 offer();
 keepAwake();
@@ -106,7 +110,8 @@ async function start() {
         },
         changed: show,
         connected: (is) => tell(is ? "listening" : "reconnecting…", is ? "on" : "off"),
-        notice: say,
+        // A name that is none is refused where it was typed.
+        notice: (words) => { say(words); by("refusal").textContent = words; },
         lost: (seconds) => say(`The connection was gone for too long. Lost: ${spoken(seconds)}.`),
         over,
     }, key());
@@ -161,11 +166,13 @@ function silence() {
 }
 
 function show(now, before) {
-    if (now.segments !== before.segments || now.language !== before.language) {
+    if (now.segments !== before.segments || now.language !== before.language || now.speakers !== before.speakers) {
         view.show(now);
+        voices.show(now);
+        by("names").hidden = now.speakers.length === 0;
         follower.keep();
         by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
-        announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
+        announce(by("announcer"), told(now, finished(before, now)), now.language.target);
     }
     if (now.sentence !== before.sentence) say(now.sentence ?? "");
 }

@@ -12,7 +12,7 @@ export const given = new URLSearchParams(location.search);
 const full = decoded(below.replace(/^streams\//, ""));
 
 // Whether it is a room, which its link alone leads to: no page lists it.
-const isRoom = given.has("view");
+export const isRoom = given.has("view");
 
 // Its name for readers: that of a room without what tells it from others of its name.
 const name = isRoom ? full.replace(/\.[0-9a-f]{6}$/, "") : full;

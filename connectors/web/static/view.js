@@ -1,7 +1,8 @@
 // Segments on the page. Only text that differs is written: what stands is never touched, so it cannot flicker.
 
-import { difference, make } from "./dom.js";
+import { difference, make, say } from "./dom.js";
 import { split } from "./protocol.js";
+import { colon, speakersOf } from "./speakers.js";
 
 export class CaptionView {
     #drawn = new Map(); // by number: the segment as it is drawn, and its nodes
@@ -13,7 +14,8 @@ export class CaptionView {
     }
 
     // Draw what differs from what was drawn before.
-    show({ segments: shown, language }) {
+    show({ segments: shown, speakers, language }) {
+        const all = speakersOf({ segments: shown, speakers });
         for (const [number, { element }] of this.#drawn) {
             if (!shown.has(number)) {
                 element.remove();
@@ -23,6 +25,7 @@ export class CaptionView {
         if (language !== this.#language) this.#speak(language);
         for (const [number, segment] of shown) {
             const drawn = this.#drawn.get(number) ?? this.#add(number);
+            this.#introduce(drawn, segment, all.get(number));
             if (drawn.segment !== segment) this.#draw(drawn, segment);
         }
     }
@@ -50,6 +53,22 @@ export class CaptionView {
         const drawn = { element, source: source.element, text: text.element, nodes: [...source.nodes, ...text.nodes] };
         this.#drawn.set(number, drawn);
         return drawn;
+    }
+
+    // Say who speaks, where somebody else did before. What is said stays.
+    #introduce(drawn, segment, who) {
+        if (!who || !(who.begins || drawn.label)) return;
+        const isLate = !drawn.label && drawn.segment?.text && !segment.final;
+        drawn.label ??= label(colon(this.#language.target));
+        name(drawn.label, who);
+        if (drawn.label.isConnected) return;
+        drawn.text.prepend(drawn.label);
+        // The name may come when words are on display already. They move aside once, if all of them stay in their
+        // row; in a longer sentence a reader would have to find the place anew. Its end has the name.
+        if (isLate && !isOneRow(drawn.text)) {
+            drawn.label.remove();
+            drawn.label = null;
+        }
     }
 
     #draw(drawn, segment) {
@@ -86,6 +105,22 @@ function parted({ text, settled }) {
 export function line(className, parts) {
     const spans = parts.map((part) => make("span", { className: part }, ""));
     return { element: make("p", { className }, ...spans), nodes: spans.map(({ firstChild }) => firstChild) };
+}
+
+// Who speaks, before the text. A name may be written from the other side than the text.
+export function label(mark) {
+    return make("b", { className: "speaker" }, make("bdi"), mark);
+}
+
+export function name(label, who) {
+    say(label.firstChild, who.name);
+    label.dataset.colour = who.colour;
+}
+
+function isOneRow(element) {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    return range.getBoundingClientRect().height < 1.5 * parseFloat(getComputedStyle(element).lineHeight);
 }
 
 // Make a text node say `text`, writing only what lies between the ends that stay.

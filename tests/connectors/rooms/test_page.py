@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from connectors.rooms.keys import RoomKeys
 from tests.browser import complaints, open_browser
 from tests.connectors.rooms.speaking import Serving, serving
+from tests.connectors.web.browser import caption
 from tests.waiting import until
 
 #: Counts the bytes of speech; keeps the page from its server, and lets it make up for 150 seconds meanwhile.
@@ -249,3 +250,18 @@ def test_readers_are_told_of_an_incomplete_link_and_of_a_room_that_is_gone(
     # As after a new start of the server, which knows nothing of the room.
     served.hub._streams.clear()
     expect(page.locator("#notice")).to_contain_text("the room is over")
+
+
+def test_who_speaks_in_the_room_is_named_beside_the_microphone(served: Serving, page: Page) -> None:
+    _speak(page)
+    (stream,) = served.hub._streams
+    served.hub.caption(caption("Ja.", 8, stream=stream, final=True, speaker="1"))
+    page.get_by_role("button", name="Voices").click()
+    field = page.get_by_label("Name of Sprecher 1")
+    field.fill("7")
+    field.press("Enter")
+    expect(page.locator("#refusal")).to_contain_text("a number alone is no name")
+    field.fill("Anna")
+    field.press("Enter")
+    expect(page.locator("#captions .speaker")).to_have_text("Anna: ")
+    expect(page.locator("#refusal")).to_be_empty()

@@ -53,6 +53,23 @@ def test_a_room_is_read_with_its_own_secret_and_with_no_other(served: Serving) -
         assert other.page.text == []
 
 
+def test_who_opened_a_room_names_its_voices_and_readers_do_not(served: Serving) -> None:
+    with served.speaker({}) as one, served.speaker({}) as other:
+        stream, _ = one.open().opened["stream"], other.open()
+        served.hub.caption(caption("Ja.", stream=stream, final=True, speaker="1"))
+        naming = {"type": "name", "speaker": "1", "name": "Anna"}
+        # Of another room.
+        other.socket.send(json.dumps(naming))
+        other.until(lambda: "nobody of that name" in "".join(other.notices))
+        view = f"/streams/{stream}/speakers?speaker=1&name=Ben&view={one.opened['view']}"
+        own = {"Host": "localhost", "Origin": "http://localhost"}
+        assert served.status(view, own, "POST") == 404
+        one.until(lambda: one.page.said == [("Sprecher 1", "Ja.")])
+        one.socket.send(json.dumps(naming))
+        one.until(lambda: one.page.said == [("Anna", "Ja.")])
+        assert served.hub.namings.take(stream) == {"1": "Anna"}
+
+
 def test_a_lost_connection_finishes_the_segment_and_the_speaker_goes_on_where_it_was(served: Serving) -> None:
     with served.speaker({}) as first:
         first.open().socket.send(SECOND)

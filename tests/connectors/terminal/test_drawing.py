@@ -5,11 +5,13 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from msgspec import UNSET
 
 from connectors.terminal import open_screen, redraw
 from connectors.view import CaptionRow, Status
 from operators.errors import OutputError
 from operators.events import Caption
+from operators.languages import language
 from tests import subtitled
 from tests.tmux import Tty
 
@@ -62,6 +64,30 @@ def test_finals_of_several_languages_are_plain_lines_without_a_terminal_or_on_a_
     screen.draw([caption("Es war die beste", language="de", is_final=True)])
     screen.draw([caption(text, language="fr", is_final=True) for text in ("C'était bien", "")])
     assert out.getvalue() == "de: Es war die beste\nfr: C'était bien\n"
+
+
+def test_plain_lines_name_the_speaker_where_another_one_spoke_before() -> None:
+    out = io.StringIO()
+    screen = open_screen(out=out, viewer=language("German"))
+    spoken = [
+        ("", "Eins.", UNSET),
+        ("", "Zwei.", "1"),
+        ("", "Drei.", UNSET),
+        ("", "Vier.", "1"),
+        ("b", "Fünf.", "1"),
+    ]
+    for stream, text, speaker in spoken:
+        screen.draw([caption(text, is_final=True, stream=stream, speaker=speaker)])
+    screen.draw([caption("Sechs.", is_final=True, stream="b", speaker="A\x1b[2Jnna\n")])
+    assert out.getvalue().splitlines() == [
+        "Eins.", "Sprecher 1: Zwei.", "Drei.", "Vier.", "Sprecher 1: Fünf.", "Anna: Sechs.",
+    ]  # fmt: skip
+
+
+def test_a_name_is_bold_where_a_terminal_draws() -> None:
+    out = Tty()
+    open_screen(20, out).draw([caption("Ja.", is_final=True, speaker="Anna")])
+    assert "\x1b[1mAnna: \x1b[22mJa." in out.getvalue()
 
 
 def test_characters_that_the_output_cannot_encode_are_replaced() -> None:

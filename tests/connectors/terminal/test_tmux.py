@@ -194,3 +194,42 @@ def test_a_notice_scrolls_up_dim_like_history(tmp_path: Path) -> None:
         it.draw("Es war", is_final=True)
         it.window.until(lambda _: it.window.dim()[:3] == [rows[0], "", rows[2]])
         assert it.window.dim()[:3] == [rows[0], "", rows[2]]
+
+
+def test_the_name_is_in_the_row_where_the_speaker_changes_and_counts_as_columns(tmp_path: Path) -> None:
+    with stage(tmp_path) as it:
+        it.draw("Guten Morgen.", is_final=True, speaker="Anna")
+        it.draw("Schön hier.", is_final=True, segment=1, speaker="Anna")
+        it.draw("Ja, das", segment=2, speaker="1")
+        finals = ["Anna: Guten Morgen.", "Schön hier."]
+        it.window.until_rows(*finals, "Speaker 1: Ja, das")
+        # What is shown stays.
+        it.draw("Ja, das ist wahr.", segment=2, speaker="Anna")
+        it.window.until_rows(*finals, "Speaker 1: Ja, das", "ist wahr.")
+        it.draw("Ja, das ist wahr.", is_final=True, segment=2, speaker="Anna")
+        finals += ["Speaker 1: Ja, das", "ist wahr."]
+        it.window.until_rows(*finals)
+        # A late name comes while all words stay in their row, else with the end of the sentence.
+        it.draw("Aber", segment=3)
+        it.draw("Aber", segment=3, speaker="Anna")
+        it.window.until_rows(*finals, "Anna: Aber")
+        it.draw("Aber wer war das?", is_final=True, segment=3, speaker="Anna")
+        finals += ["Anna: Aber wer war", "das?"]
+        it.draw("Ich selbst war da", segment=4)
+        it.draw("Ich selbst war da.", segment=4, speaker="2")
+        it.window.until_rows(*finals, "Ich selbst war da.")
+        it.draw("Ich selbst war da.", is_final=True, segment=4, speaker="2")
+        finals += ["Speaker 2: Ich", "selbst war da."]
+        it.window.until_rows(*finals)
+        it.draw("שלום לך", is_final=True, segment=5, speaker="דנה")
+        it.window.until_rows(*finals, "דנה: שלום לך")
+
+
+def test_each_language_says_who_speaks_in_its_own_words(tmp_path: Path) -> None:
+    with stage(tmp_path, 60, 10, "de", "fr") as it:
+        for segment, speaker in enumerate(("1", "1", "2")):
+            for language, shown in (("de", "Ja."), ("fr", "Oui.")):
+                it.draw(shown, is_final=True, segment=segment, language=language, speaker=speaker)
+        said = ["de  Sprecher 1: Ja.", "fr  Intervenant 1\u00a0: Oui.", "de  Ja.", "fr  Oui."]
+        it.window.until(lambda rows: rows[:4] == said)
+        assert it.window.history() == [*said, "de  Sprecher 2: Ja.", "fr  Intervenant 2\u00a0: Oui."]

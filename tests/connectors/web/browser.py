@@ -12,9 +12,9 @@ from tests import subtitled
 
 
 def caption(
-    text: str, segment: int = 0, *, final: bool = False, stream: str = "talk", source: str = ""
+    text: str, segment: int = 0, *, final: bool = False, stream: str = "talk", source: str = "", **more: Any
 ) -> Caption:
-    return subtitled.caption(text, segment=segment, is_final=final, stream=stream, source=source)
+    return subtitled.caption(text, segment=segment, is_final=final, stream=stream, source=source, **more)
 
 
 class Page:
@@ -24,6 +24,8 @@ class Page:
         self.segments: dict[int, dict[str, Any]] = {}
         self.last_id: str | None = None
         self.snapshots = 0
+        #: What the voices are called, by what segments call them.
+        self.names: dict[str, str] = {}
         self.state: str | None = None
         self.figures: dict[str, Any] | None = None
         self.is_over = False
@@ -44,8 +46,11 @@ class Page:
                 self.segments = {one["segment"]: dict(one) for one in message["segments"]}
                 self.snapshots += 1
                 self.is_over = False
+                self._name(message.get("speakers", []))
             case "update":
                 self._update(message)
+            case "speakers":
+                self._name(message["speakers"])
             case "state":
                 self.state = message["state"]
             case "figures":
@@ -54,6 +59,15 @@ class Page:
                 self.is_over = True
             case _:
                 raise AssertionError(message)
+
+    def _name(self, speakers: list[dict[str, str]]) -> None:
+        self.names = {one["speaker"]: one["name"] for one in speakers}
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """Who says what; an empty name where that is not known."""
+        by_number = (self.segments[number] for number in sorted(self.segments))
+        return [(self.names[one["speaker"]] if "speaker" in one else "", one["text"]) for one in by_number]
 
     def _update(self, message: dict[str, Any]) -> None:
         self.updates.append(message)
@@ -67,7 +81,7 @@ class Page:
             "source": before["source"][: message["source_keep"]] + message["source_append"],
             **{
                 name: message[name]
-                for name in ("settled", "final", "start_s", "end_s", "spoken")
+                for name in ("settled", "final", "start_s", "end_s", "spoken", "speaker")
                 if name in message
             },
         }

@@ -44,8 +44,11 @@ class Served:
         """The address of the caption page of the stream ``talk``."""
         return f"{self.address}streams/talk"
 
-    def say(self, segment: int, text: str, *, source: str = "", final: bool = False) -> None:
-        self.hub.caption(caption(text, segment, source=source, final=final))
+    def say(
+        self, segment: int, text: str, *, source: str = "", final: bool = False, speaker: str | None = None
+    ) -> None:
+        more = {} if speaker is None else {"speaker": speaker}
+        self.hub.caption(caption(text, segment, source=source, final=final, **more))
 
     def publish(self, message: Message) -> None:
         """Send any message to those who follow ``talk``."""

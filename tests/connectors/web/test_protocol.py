@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from connectors.view import Status
 from connectors.web.messages import Languages, RunState, figures_after, state_of
@@ -39,16 +40,21 @@ def record(*, final: bool = False, ne: float = 0.5) -> ErasureRecord:
 # escape sequence and white space are cleaned away, and what stays counts code points beyond 16 bits.
 texts = st.text(st.sampled_from("ab 🎭é\u0301\n\x1b\ud800<"), max_size=8)
 captions = st.builds(
-    lambda segment, text, source, final: caption(text, segment, final=final, source=source),
+    lambda segment, text, source, final, speaker: caption(
+        text, segment, final=final, source=source, speaker=speaker
+    ),
     st.integers(0, 5), texts, texts, st.sampled_from([False, False, True]),
+    st.sampled_from([UNSET, "1", "2", "3"]),
 )  # fmt: skip
-#: A caption, a state, the moment at which the connection breaks (and how many events were received).
-steps = st.lists(st.one_of(captions, st.just("state"), st.integers(0, 3)), max_size=40)
+#: A caption, a name for a voice, a state, the moment at which the connection breaks (and how many events were
+#: received).
+namings = st.tuples(st.sampled_from("1234"), st.sampled_from(["Anna", "Ben"]))
+steps = st.lists(st.one_of(captions, namings, st.just("state"), st.integers(0, 3)), max_size=40)
 
 
 @given(steps, st.integers(1, 12), st.integers(1, 6))
 def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_everything(
-    steps: list[Caption | str | int], messages: int, segments: int
+    steps: list[Caption | tuple[str, str] | str | int], messages: int, segments: int
 ) -> None:
     log = a_log(Bounds(messages=messages, segments=segments))
     witness, page = Page(), fresh(log)
@@ -57,6 +63,8 @@ def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_ever
     for step in steps:
         if isinstance(step, Caption):
             log.caption(step)
+        elif isinstance(step, tuple):
+            log.name(log.called_like(step[0]), step[1])
         elif step == "state":
             log.tell(RunState(state="speech"))
             log.tick()
@@ -74,6 +82,7 @@ def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_ever
             witness.take(newest)
             seen = log.position
     page.take(log.arrival(page.last_id)[1])
+    assert fresh(log).names == page.names == witness.names
     remembered = fresh(log).segments
     assert len(remembered) <= segments
     assert len(log._journal) <= messages
@@ -95,6 +104,61 @@ def test_the_text_is_that_of_the_captions_cleaned(given_captions: list[Caption])
     page.take(log.after(0) or b"")
     got = {number: (one["text"], one["source"], one["final"]) for number, one in page.segments.items()}
     assert got == expected
+
+
+def said(log: StreamLog) -> list[tuple[str, str]]:
+    """Who says what, as somebody reads who joins now; the same as somebody who saw everything."""
+    everything = a_log().arrival(None)[1] + (log.after(0) or b"")
+    page = Page()
+    page.take(everything)
+    assert fresh(log).said == page.said
+    return page.said
+
+
+def test_a_speaker_who_is_known_late_gets_a_name_and_who_was_shown_stays() -> None:
+    log = a_log()
+    log.caption(caption("Guten", speaker="1"))
+    # Short stretches are taken for the voice before, until it is known better.
+    for speaker in (UNSET, "1", "2", "1"):
+        log.caption(caption("Wer", 1, speaker=speaker))
+    log.caption(caption("Wer da?", 1, final=True, speaker="1"))
+    log.caption(caption("Ich.", 2, final=True, speaker="1"))
+    assert said(log) == [("Sprecher 1", "Guten"), ("Sprecher 2", "Wer da?"), ("Sprecher 1", "Ich.")]
+
+
+def test_a_name_is_that_of_all_a_voice_has_said_and_says_also_under_its_number() -> None:
+    log = a_log()
+    log.caption(caption("Guten Tag.", 0, final=True, speaker="1"))
+    log.caption(caption("Hallo.", 1, final=True, speaker="2"))
+    assert log.called_like("3") == []
+    log.name(log.called_like("1"), "Anna")
+    # On their way when the name was typed, and after it.
+    log.caption(caption("Willkommen", 2, speaker="1"))
+    log.caption(caption("Bitte", 3, speaker="Anna"))
+    names = [name for name, _ in said(log)]
+    assert names == ["Anna", "Sprecher 2", "Anna", "Anna"]
+    log.name(log.called_like("2"), "Anna")
+    assert {name for name, _ in said(log)} == {"Anna"}
+    # Two voices with one name are one: both are called otherwise from then on.
+    log.name(log.called_like("Anna"), "Eva")
+    assert {name for name, _ in said(log)} == {"Eva"}
+
+
+def test_names_without_end_are_not_remembered() -> None:
+    log = a_log(Bounds(speakers=4))
+    log.caption(caption("Ja.", 0, final=True, speaker="1"))
+    for number in range(100):
+        log.name(log.called_like("1"), f"Anna {number}")
+    log.caption(caption("Gut.", 1, final=True, speaker="Anna 98"))
+    assert said(log) == [("Anna 99", "Ja."), ("Anna 99", "Gut.")]
+    assert len(fresh(log).names) <= 4
+
+
+def test_voices_without_end_are_not_remembered() -> None:
+    log = a_log(Bounds(speakers=2))
+    for number in range(4):
+        log.caption(caption("Ja.", number, final=True, speaker=f"{number}"))
+    assert [name for name, _ in said(log)] == ["Sprecher 0", "Sprecher 1", "", ""]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from msgspec import structs
@@ -45,6 +45,18 @@ def test_as_many_streams_are_remembered_as_there_are_rooms() -> None:
         made.observe(CaptionShown(structs.replace(captions()[0], stream=f"room {number}"), 1.0))
     with made.served() as address, urlopen(f"{address}streams.json") as listed:
         assert {one["name"] for one in json.load(listed)} >= {f"room {number}" for number in range(100)}
+
+
+def test_a_name_that_is_typed_in_a_browser_reaches_the_run() -> None:
+    made = observers(web={"enabled": True, "port": 0}, translate={"to": "German"})
+    made.observe(CaptionShown(structs.replace(captions()[0], stream="talk", speaker="1"), 1.0))
+    with made.served() as address:
+        own = {"Origin": str(address).rstrip("/")}
+        asked = Request(f"{address}streams/talk/speakers?speaker=1&name=Anna", headers=own, method="POST")
+        with urlopen(asked) as answer:
+            assert answer.status == 204
+    assert made.namings.take("talk") == {"1": "Anna"}
+    assert made.namings.take("talk") == {}
 
 
 CAPTIONS = str(Path(__file__).parents[2] / "samples" / "captions.jsonl")
