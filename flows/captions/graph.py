@@ -30,7 +30,7 @@ from operators.notifications import (
 from operators.replacing import replaced
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.recognize import Pause, Speech, listen
+from operators.stages.recognize import Heard, listen
 from operators.stages.sentences import join_sentences
 from operators.stages.show import show
 from operators.stages.translate import translate
@@ -99,19 +99,20 @@ def _source(flow: Dataflow, parts: Parts) -> Stream[Any]:
     return once(events, parts) if parts.process.addresses and kind is not AudioChunk else events
 
 
-def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Partial | Speech | Pause]:
+def _recognized(audio: Stream[AudioChunk], parts: Parts) -> Stream[Heard]:
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now, observe = parts.given.now_of if parts.settings.is_live else None, parts.observers.observe
     return listen(
-        "recognize", audio, parts.resources.recognizer, now, lambda chunk: observe(SoundRecognized(chunk))
-    )
+        "recognize", audio, parts.resources.recognizer, now, lambda chunk: observe(SoundRecognized(chunk)),
+        parts.resources.speakers(parts.observers.namings),
+    )  # fmt: skip
 
 
-def _partial_alone(heard: Partial | Speech | Pause) -> Partial | None:
+def _partial_alone(heard: Heard) -> Partial | None:
     return heard if isinstance(heard, Partial) else None
 
 
-def _sentences(heard: Stream[Partial | Speech | Pause], parts: Parts) -> Stream[Partial]:
+def _sentences(heard: Stream[Heard], parts: Parts) -> Stream[Partial]:
     observe = parts.observers.observe
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
     # A stopped recogniser finishes its segment; other events resume where they stopped.

@@ -17,6 +17,7 @@ from connectors.terminology import read_glossary
 from flows.engine.marian import open_boundary_scorer
 from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.translation import Engine, open_engines, to_direction
+from flows.engine.voices import make_listeners
 from flows.settings.schema import Settings
 from flows.settings.terminology import parted as parted_files
 from operators.decoding.drive import Decoder
@@ -32,7 +33,12 @@ from operators.sentences.joining import Bounds, Sentences, SentencesState, Spoke
 from operators.sentences.numbers import digits
 from operators.sentences.seam import BoundaryScorer
 from operators.serving.service import BATCH, BatchService, DirectService, ModelQueue, Service, ThreadService
+from operators.speakers import Namings
+from operators.stages.recognize import Speakers
 from operators.stages.sentences import MakeSentences
+from operators.voices.assigning import VoicesState
+from operators.voices.listening import Listener, MakeListener
+from operators.voices.settings import SpeakersSettings
 
 
 class StreamLanguages(Protocol):
@@ -101,6 +107,7 @@ class RunResources:
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
         # Of English, or None without one; empty until it is loaded.
         self._scorers: list[BoundaryScorer | None] = [] if earlier is None else earlier._scorers
+        self._listeners: list[MakeListener | None] = [] if earlier is None else earlier._listeners
         # What `load` has made and no stream has taken.
         self._made: list[Recognizer] = []
         #: When set, sources end as if their input had ended.
@@ -113,7 +120,7 @@ class RunResources:
             hears: Whether the recogniser's is needed; it is loaded beside the others.
         """
         with ThreadPoolExecutor(1, "recognizer") as beside:
-            making = beside.submit(self._make_recognizer, "") if hears else None
+            making = beside.submit(self._load_recognizer) if hears else None
             if self._settings.translates:
                 self._load_translators()
         if making is None:
@@ -123,6 +130,10 @@ class RunResources:
             making.result().close()
         else:
             self._made.append(making.result())
+
+    def _load_recognizer(self) -> Recognizer:
+        self._listener()
+        return self._make_recognizer("")
 
     def _load_translators(self) -> None:
         if self._directions:
@@ -145,6 +156,27 @@ class RunResources:
         """What a stream's only speaker is called; a number alone would be a voice without a name."""
         name = self._languages.speaker(stream)[:MAX_SPEAKER]
         return f"#{name}" if name.isdecimal() else name
+
+    def speakers(self, namings: Namings) -> Speakers | None:
+        """What tells who speaks; None if that is not asked. The model is loaded on first use."""
+        if self._settings.speakers == SpeakersSettings():
+            return None
+
+        def make(stream: str, state: VoicesState) -> Listener:
+            listener = self._listener()
+            assert listener is not None, "settings that ask for speakers make one"
+            return listener(stream, state)
+
+        return Speakers(make, namings)
+
+    def _listener(self) -> MakeListener | None:
+        with self._lock:
+            if not self._listeners:
+                with self._loading():
+                    self._listeners.append(
+                        make_listeners(self._settings.speakers, self.speaker_of, self._progress)
+                    )
+            return self._listeners[0]
 
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for a stream; the first one may be that of `load`."""

@@ -8,6 +8,7 @@ from connectors.models.voices import fetch_voices
 from connectors.speakers import read_speakers
 from operators.errors import UsageError
 from operators.notifications import Progress, silent
+from operators.voices.listening import MakeListener, OnlySpeaker, VoiceListener, embedded
 from operators.voices.onnx_file import OnnxEncoder, check_onnx
 from operators.voices.protocol import Encoder, Samples
 from operators.voices.settings import SpeakersSettings
@@ -24,14 +25,30 @@ def check_speakers(settings: SpeakersSettings) -> None:
         check_onnx(_path(settings.model))
 
 
-def make_encoder(
-    settings: SpeakersSettings, default: Callable[[Path], Encoder], progress: Progress = silent
-) -> Encoder:
-    """The encoder of the model that is named, or the ``default`` one of the weights in a file.
+def make_listeners(
+    settings: SpeakersSettings, only: Callable[[str], str], progress: Progress = silent
+) -> MakeListener | None:
+    """What tells who speaks in each stream; None if that is not asked.
 
-    These are downloaded if they are not here; raises the errors of `fetch_voices` and `OnnxEncoder`.
+    A model is loaded, and downloaded if it is not here. Raises the errors of `fetch_voices`, `OnnxEncoder`
+    and `known_voices`.
+
+    Args:
+        only: What the only speaker of a stream is called.
     """
-    return own_encoder(settings) or default(fetch_voices(progress))
+    if settings.voices == 1:
+        return lambda stream, _state: OnlySpeaker(only(stream))
+    if not settings.tells_apart:
+        return None
+    encoder = own_encoder(settings) or _usual(progress)
+    known = [(name, *embedded(encoder, sound)) for name, sound in known_voices(settings)]
+    return lambda _stream, state: VoiceListener(encoder, state, settings.most, known)
+
+
+def _usual(progress: Progress) -> Encoder:
+    from operators.voices.ge2e import Ge2eEncoder  # puts a graph together, for which it imports much
+
+    return Ge2eEncoder(fetch_voices(progress))
 
 
 def own_encoder(settings: SpeakersSettings) -> OnnxEncoder | None:

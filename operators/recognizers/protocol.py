@@ -31,6 +31,8 @@ class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
     #: Code of the segment's language, of a recogniser that finds it; empty for the only one that is spoken.
     #: It does not change within a segment.
     language: str = ""
+    #: Who speaks, as of `SegmentEvent.speaker`; empty if that is not known. Recognisers need not say it.
+    speaker: str = ""
 
 
 class Recognizer(Protocol):
@@ -157,13 +159,14 @@ class PartialNumbering:
             end_s=max(hypothesis.start_s, min(hypothesis.end_s, self.heard_s)),
             arrival_s=arrival_s,
             spoken=hypothesis.language or msgspec.UNSET,
+            speaker=hypothesis.speaker or msgspec.UNSET,
         )
         if last is None:
             self._next_segment += 1
             self._newest = hypothesis.segment
         if partial.is_final:
             self._open.pop(hypothesis.segment, None)
-        elif last is not None and text == last.text:
+        elif last is not None and (text, partial.speaker) == (last.text, last.speaker):
             return None
         else:
             self._open[hypothesis.segment] = partial

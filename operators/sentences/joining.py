@@ -198,6 +198,12 @@ class Sentences:
         """There is speech up to ``end_s``, of which no text is known: the last sentence may go on."""
         self._speech_s = end_s
 
+    def rename(self, label: str, name: str) -> None:
+        """A voice is called otherwise from now on, which is no change of voice."""
+        for piece in (piece for sentence in self.state.open for piece in sentence.pieces):
+            if piece.speaker == label:
+                piece.speaker = name
+
     def hear(self, partial: Partial) -> list[Partial]:
         """Take a partial of a segment, and give those of the sentences that it changes, the oldest first."""
         state = self.state

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
+import msgspec
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 from bytewax.operators import KeyedStream, StatefulBatchLogic
@@ -11,7 +12,10 @@ from typing_extensions import override
 
 from operators.events import AudioChunk, Partial
 from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering, Recognizer
+from operators.speakers import Namings
 from operators.stages.snapshots import pack, unpack
+from operators.voices.assigning import VoicesState
+from operators.voices.listening import Listener, MakeListener
 
 
 class Pause(NamedTuple):
@@ -30,6 +34,33 @@ class Speech(NamedTuple):
     stream: str
     #: End of the speech so far, on the stream's clock.
     end_s: float
+
+
+class Renamed(NamedTuple):
+    """A voice is called otherwise from now on."""
+
+    stream: str
+    label: str
+    name: str
+
+
+#: What comes out of the recogniser.
+Heard = Partial | Speech | Pause | Renamed
+
+
+class Speakers(NamedTuple):
+    """How a run knows who speaks."""
+
+    make: MakeListener
+    #: The names that are given to voices meanwhile.
+    namings: Namings
+
+
+class HeardState(msgspec.Struct, frozen=True, array_like=True):
+    """What a snapshot holds of a stream."""
+
+    numbering: NumberingState
+    voices: VoicesState | None
 
 
 @operator
@@ -82,63 +113,75 @@ def listen(
     make_recognizer: Callable[[str], Recognizer],
     now: Callable[[str], float] | None = None,
     processed: Callable[[AudioChunk], None] = lambda _chunk: None,
-) -> Stream[Partial | Speech | Pause]:
+    speakers: Speakers | None = None,
+) -> Stream[Heard]:
     """Recognise speech as `recognize` does, and say where the sound pauses, which ends a sentence.
 
     Also say where there is speech without a text yet, which may belong to the sentence before.
 
-    ``processed`` is called after each chunk.
+    Args:
+        processed: Called after each chunk.
+        speakers: Tells who speaks; None if that is not asked.
     """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 
     def build(resume: bytes | None) -> _Logic:
-        state = None if resume is None else unpack(resume, NumberingState)
-        return _Logic(make_recognizer, now, processed, state)
+        state = None if resume is None else unpack(resume, HeardState)
+        return _Logic(make_recognizer, now, processed, speakers, state)
 
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Logic(StatefulBatchLogic[AudioChunk, Partial | Speech | Pause, bytes]):
+class _Logic(StatefulBatchLogic[AudioChunk, Heard, bytes]):
     def __init__(
         self,
         make_recognizer: Callable[[str], Recognizer],
         now: Callable[[str], float] | None,
         processed: Callable[[AudioChunk], None],
-        resume: NumberingState | None,
+        speakers: Speakers | None,
+        resume: HeardState | None,
     ) -> None:
         self._make_recognizer = make_recognizer
         self._now = now
         self._processed = processed
         self._recognizer: Recognizer | None = None
-        self._numbering = PartialNumbering(resume) if resume else None
+        self._speakers = speakers
+        self._listener: Listener | None = None
+        self._voices = resume.voices if resume else None
+        self._numbering = PartialNumbering(resume.numbering) if resume else None
 
     @override
-    def on_batch(self, values: list[AudioChunk]) -> tuple[list[Partial | Speech | Pause], bool]:
-        heard: list[Partial | Speech | Pause] = []
+    def on_batch(self, values: list[AudioChunk]) -> tuple[list[Heard], bool]:
+        heard: list[Heard] = []
         for chunk in values:
             heard += self._recognize(chunk)
         return heard, self._numbering is None
 
     @override
-    def on_eof(self) -> tuple[list[Partial | Speech | Pause], bool]:
+    def on_eof(self) -> tuple[list[Heard], bool]:
         # Only a last chunk ends a stream. Without one, a later run continues the stream and its numbering.
         return [*self._finish()], self.RETAIN
 
     @override
     def snapshot(self) -> bytes:
         assert self._numbering is not None, "a logic is made for a chunk or from a snapshot"
-        return pack(self._numbering.state)
+        return pack(
+            HeardState(self._numbering.state, self._listener.state if self._listener else self._voices)
+        )
 
-    def _recognize(self, chunk: AudioChunk) -> list[Partial | Speech | Pause]:
+    def _recognize(self, chunk: AudioChunk) -> list[Heard]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))
         if self._recognizer is None and chunk.pcm:
             self._recognizer = self._make_recognizer(chunk.stream)
-        heard: list[Partial | Speech | Pause] = [*numbering.finish_resumed(self._arrival(numbering, 0.0))]
+        heard: list[Heard] = [*numbering.finish_resumed(self._arrival(numbering, 0.0))]
+        heard += self._listen(chunk)
         numbering.heard_s = chunk.start_s + chunk.duration_s
         began = perf_counter()
         if self._recognizer is not None:
             hypotheses = self._recognizer.accept(chunk)
-            heard += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
+            heard += numbering.number(
+                self._spoken(hypotheses), self._arrival(numbering, perf_counter() - began)
+            )
             heard += [Speech(chunk.stream, one.end_s) for one in hypotheses if not (one.text or one.is_final)]
         if chunk.is_last or chunk.pauses:
             heard += self._finish(began)
@@ -146,6 +189,8 @@ class _Logic(StatefulBatchLogic[AudioChunk, Partial | Speech | Pause, bytes]):
             # Later chunks under the name of a stream that is over belong to another stream. After a pause,
             # they continue it, with a recogniser that counts its segments from 0.
             self._numbering = None if chunk.is_last else PartialNumbering(numbering.state)
+            if chunk.is_last:
+                self._listener = self._voices = None
         self._processed(chunk)
         return heard
 
@@ -156,10 +201,30 @@ class _Logic(StatefulBatchLogic[AudioChunk, Partial | Speech | Pause, bytes]):
         hypotheses: Sequence[Hypothesis] = ()
         if recognizer is not None:
             self._recognizer = None
-            hypotheses = recognizer.finish()
+            hypotheses = self._spoken(recognizer.finish())
             recognizer.close()
+            if self._listener is not None:
+                self._listener.pause()
         arrival_s = self._arrival(numbering, perf_counter() - began)
         return numbering.number(hypotheses, arrival_s) + numbering.finish(arrival_s)
+
+    def _listen(self, chunk: AudioChunk) -> list[Renamed]:
+        """Take the sound and the names that were given to voices."""
+        if self._speakers is None:
+            return []
+        if self._listener is None:
+            self._listener = self._speakers.make(chunk.stream, self._voices or VoicesState())
+        self._listener.hear(chunk)
+        named = self._speakers.namings.take(chunk.stream)
+        for label, name in named.items():
+            self._listener.rename(label, name)
+        return [Renamed(chunk.stream, label, name) for label, name in named.items()]
+
+    def _spoken(self, hypotheses: Sequence[Hypothesis]) -> Sequence[Hypothesis]:
+        """The hypotheses with who says them."""
+        if self._listener is None:
+            return hypotheses
+        return [msgspec.structs.replace(one, speaker=self._listener.speaker(one)) for one in hypotheses]
 
     def _arrival(self, numbering: PartialNumbering, spent_s: float) -> float:
         return numbering.heard_s + spent_s if self._now is None else self._now(numbering.stream)

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from operators.events import Partial
 from operators.sentences.joining import Sentences, SentencesState
-from operators.stages.recognize import Pause, Speech
+from operators.stages.recognize import Heard, Pause, Renamed, Speech
 from operators.stages.snapshots import StreamLogic, unpack
 
 # Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
@@ -24,7 +24,7 @@ MakeSentences = Callable[[SentencesState], Sentences]
 @operator
 def join_sentences(
     step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
-    up: Stream[Partial | Speech | Pause],
+    up: Stream[Heard],
     make: MakeSentences | None,
     now: Callable[[str], float] | None = None,
     ended: Callable[[str, int], None] = lambda _stream, _sentences: None,
@@ -51,11 +51,11 @@ def join_sentences(
         state = None if resume is None else unpack(resume, SentencesState)
         return _Stream(make, now, ended, goes_on_later, state)
 
-    keyed: KeyedStream[Partial | Speech | Pause] = op.key_on("key", up, lambda one: one.stream)
+    keyed: KeyedStream[Heard] = op.key_on("key", up, lambda one: one.stream)
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Stream(StreamLogic[Partial | Speech | Pause, Partial, SentencesState]):
+class _Stream(StreamLogic[Heard, Partial, SentencesState]):
     def __init__(
         self,
         make: MakeSentences | None,
@@ -74,7 +74,7 @@ class _Stream(StreamLogic[Partial | Speech | Pause, Partial, SentencesState]):
         self._is_over = state is None
 
     @override
-    def take(self, event: Partial | Speech | Pause) -> list[Partial]:
+    def take(self, event: Heard) -> list[Partial]:
         if self._is_over:
             # A stream that comes again under the name of one that is over is another one.
             self.state, self._is_over = SentencesState(event.stream), False
@@ -88,6 +88,10 @@ class _Stream(StreamLogic[Partial | Speech | Pause, Partial, SentencesState]):
         if isinstance(event, Speech):
             if self._sentences is not None:
                 self._sentences.speech(event.end_s)
+            return []
+        if isinstance(event, Renamed):
+            if self._sentences is not None:
+                self._sentences.rename(event.label, event.name)
             return []
         if event.is_sentence or self._sentences is None:
             self.state.ended += event.is_final

@@ -1,4 +1,4 @@
-"""Which voice a stretch of speech belongs to, decided as it comes: the nearest one heard so far, or a new one.
+"""Which voice a stretch of speech belongs to, decided as it comes: the nearest one so far, or a new one.
 
 Voices follow what is assigned to them. Two that turn out to be one are merged.
 """

@@ -35,8 +35,8 @@ class Ge2eEncoder:
         """The embedding, shape (256,), of length 1; zeros for less than 25 ms of sound."""
         if len(samples) < FRAME:
             return np.zeros(_WIDTH, np.float32)
-        made: Embedding = self._graph.run({"frames": mel_frames(samples)[:, None]})["embedding"]
-        return made[0]
+        made: Embedding = self._graph.run({"frames": mel_frames(samples)[:, None]})["embedding"][0]
+        return made
 
     def threshold(self, seconds: float) -> float:
         """As of `Encoder`."""

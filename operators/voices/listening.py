@@ -95,7 +95,11 @@ class VoiceListener(Listener):
     """
 
     def __init__(
-        self, encoder: Encoder, state: VoicesState, most: int, known: Sequence[tuple[str, Embedding, float]] = ()
+        self,
+        encoder: Encoder,
+        state: VoicesState,
+        most: int,
+        known: Sequence[tuple[str, Embedding, float]] = (),
     ) -> None:
         self._encoder = encoder
         self._voices = Voices(state, encoder.threshold, most)
@@ -171,6 +175,14 @@ class VoiceListener(Listener):
         # Not at every chunk, because the rest is copied.
         if drop > SAMPLE_RATE:
             self._sound, self._origin = self._sound[drop:].copy(), position
+
+
+def embedded(encoder: Encoder, samples: Samples) -> tuple[Embedding, float]:
+    """The embedding of a recording of one voice, and the seconds of it."""
+    starts = range(0, max(1, len(samples) - WINDOW + 1), HOP)
+    windows = [encoder.embed(samples[start : start + WINDOW]) for start in starts]
+    total: Embedding = np.sum(windows, axis=0, dtype=np.float32)
+    return unit(total), len(samples) / SAMPLE_RATE
 
 
 #: Makes the listener of a stream, given its name and its state.

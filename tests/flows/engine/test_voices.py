@@ -1,39 +1,19 @@
 """The model of voices that settings ask for is found, or what is wrong is said before a run."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from flows.captions.resources import RunResources
 from flows.doctor.checks import Finding, speakers
-from flows.engine.voices import check_speakers, make_encoder
+from flows.engine.voices import check_speakers
 from flows.settings.loading import load_settings
 from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine import bundled_recording
-from operators.voices.onnx_file import OnnxEncoder
-from operators.voices.protocol import Embedding, Samples
 from operators.voices.settings import SpeakersSettings
 from tests.program import surtitle
 from tests.tiny_voices import write_wespeaker
-
-
-class Default(NamedTuple):
-    """The encoder of the weights in a file."""
-
-    weights: Path
-
-    def embed(self, samples: Samples) -> Embedding:
-        return samples
-
-
-def test_the_default_model_is_fetched_where_none_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("flows.engine.voices.fetch_voices", lambda _progress: tmp_path / "weights")
-    assert make_encoder(SpeakersSettings(voices="any"), Default) == Default(tmp_path / "weights")
-    own = SpeakersSettings(model=str(write_wespeaker(tmp_path / "own.onnx")))
-    assert isinstance(make_encoder(own, Default), OnnxEncoder)
 
 
 @pytest.mark.parametrize(
