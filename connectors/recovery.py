@@ -57,7 +57,7 @@ def forget_unfinished(folder: Path) -> None:
 #: Version of the stored data, including the states of all stages. Increase it when older ones can no longer
 #: be read (a new last field with a default is no obstacle), and when the position of a source or sink moves
 #: to another module, because its pickle names the module.
-SCHEMA = 10
+SCHEMA = 11
 
 _NAME = "run.json"
 

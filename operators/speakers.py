@@ -65,10 +65,10 @@ _MAX_WAITING = 1000
 def checked_name(typed: str) -> str:
     """The name that somebody typed for a voice, trimmed. Raises `UsageError` for one that is none."""
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in typed.strip()):
-        raise UsageError("this name has control characters; type it anew")
+        raise UsageError("this name has control characters; leave them out")
     name = cleaned(typed)
     if not name:
-        raise UsageError("this name is empty; type one")
+        raise UsageError("this name is empty; give one")
     if len(name) > MAX_NAME:
         raise UsageError(f"this name has {len(name)} characters; shorten it to {MAX_NAME}")
     if name.isdecimal():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from operators.events import AudioChunk, Partial
 from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering, Recognizer, clean
-from operators.stages.recognize import Pause, Speech, listen, recognize
+from operators.stages.recognize import Heard, Pause, Speech, listen, recognize
 
 CHUNK_S = 0.1
 
@@ -126,7 +126,7 @@ def test_a_pause_finishes_the_segment_and_a_fresh_recogniser_goes_on_with_its_nu
 
 def test_a_pause_follows_the_finals_of_what_was_said_before_it() -> None:
     said, last = chunks(2)
-    flow, heard, processed = Dataflow("listen"), list[Partial | Speech | Pause](), list[float]()
+    flow, heard, processed = Dataflow("listen"), list[Heard](), list[float]()
     up: Stream[AudioChunk] = op.input("in", flow, TestingSource([said, last]))
     recognizer = Scripted([[says(0, "one")], []], at_finish=[says(0, "one.", is_final=True)])
     both = listen(
