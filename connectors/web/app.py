@@ -159,8 +159,8 @@ class _Pages:
         if request.method != "POST":
             return JSONResponse(may, headers=_NOT_KEPT)
         if not may:
-            sentence = "only the operator names voices: open the control room at the address that surtitle printed\n"
-            return PlainTextResponse(sentence, 403, headers=_NOT_KEPT)
+            sentence = "only the operator names voices: open the control room's address that surtitle printed"
+            return PlainTextResponse(f"{sentence}\n", 403, headers=_NOT_KEPT)
         asked = request.query_params
         try:
             self._hub.name(stream, asked.get("speaker", ""), asked.get("name", ""))

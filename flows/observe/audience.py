@@ -79,7 +79,8 @@ class Audience:
     Nothing listens before `served`.
 
     Raises:
-        UsageError: for an invalid token or key, or languages of rooms; for more rooms than files can be opened.
+        UsageError: for an invalid token or key, or languages of rooms; for more rooms than files
+            can be opened.
     """
 
     def __init__(

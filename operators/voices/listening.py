@@ -53,7 +53,8 @@ class OnlySpeaker(Listener):
     @property
     @override
     def state(self) -> VoicesState:
-        return VoicesState()
+        # Perhaps somebody has given another name.
+        return VoicesState(last=self.name)
 
     @override
     def hear(self, chunk: AudioChunk) -> None:
@@ -90,7 +91,8 @@ class VoiceListener(Listener):
 
     Args:
         state: That of a new stream or of an earlier run.
-        known: Voices that have a name before they speak: the name, an embedding, and its seconds.
+        known: Voices of a new stream that have a name before they speak: the name, an embedding, and its
+            seconds.
         most: The number of voices that there may be.
     """
 
@@ -103,7 +105,8 @@ class VoiceListener(Listener):
     ) -> None:
         self._encoder = encoder
         self._voices = Voices(state, encoder.threshold, most)
-        for name, embedding, seconds in known:
+        # An earlier run knew them, and they may have other names by now.
+        for name, embedding, seconds in () if state.voices else known:
             self._voices.know(name, embedding, seconds)
         # The newest sound, and the position of its first sample.
         self._sound: Samples = np.zeros(0, np.float32)

@@ -214,9 +214,12 @@ def test_a_key_is_needed_where_others_may_reach_the_server(options: dict[str, An
 
 @pytest.mark.parametrize(
     ("secrets", "why"),
-    [({"key": "short"}, "key must be 8 to 128"), ({"token": "opensesame", "key": "opensesame"}, "all viewers have")],
+    [
+        ({"key": "short"}, "key must be 8 to 128"),
+        ({"token": "opensesame", "key": "opensesame"}, "all viewers have"),
+    ],
 )
-def test_a_key_that_keeps_nobody_out_is_refused(secrets: dict[str, str], why: str) -> None:
+def test_a_key_that_keeps_nobody_out_is_refused(secrets: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         WebServer(Hub([Languages(source="en", target="de")]), port=0, **secrets)
 
