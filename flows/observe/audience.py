@@ -191,7 +191,7 @@ class Audience:
             key = self._server.new_key or "…"
             more = "" if self._server.new_key else " with the key that this run was given"
             where = f"{self._address}{self._control}{query}#key={key}"
-            log_event("control_opened", f"for the operator alone, who names voices: {where}{more}")
+            log_event("control_opened", f"control room, for you alone to name voices, at {where}{more}")
 
     def _caption(self, caption: Caption) -> None:
         rooms = self.rooms
