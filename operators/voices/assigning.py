@@ -4,6 +4,7 @@ Voices follow what is assigned to them. Two that turn out to be one are merged.
 """
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import NamedTuple
 
 import msgspec
@@ -49,6 +50,10 @@ class Rules(NamedTuple):
     stays: float = 0.1
     #: A brief stretch.
     brief_s: float = 1.2
+    #: How far above the threshold the product with a sum of two voices is if both speak, and the least share
+    #: of either.
+    both: float = 0.02
+    share: float = 0.15
     #: Product of two centres from which on they are one voice, and the seconds that each needs.
     same: float = 0.9
     same_s: float = 4.0
@@ -85,7 +90,9 @@ class Voices:
         if nearest is not None and margin >= self._rules.sure:
             return nearest
         is_new = nearest is None or margin < -self._rules.sure
-        return self._new(embedding) if is_new and self._may_be_new(seconds) else None
+        if not is_new or not self._may_be_new(seconds):
+            return None
+        return self._louder(embedding, seconds) or self._new(embedding)
 
     def assign(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
         """The voice of a stretch that is over, which learns from it; None if it is nobody's.
@@ -101,8 +108,10 @@ class Voices:
             voices.remove(guessed)
         if voice is None:
             return None
-        self._learn(voice, embedding, seconds)
-        voice = self._merged(voice)
+        # What is below the threshold of a voice would blur it.
+        if margin >= 0 or not voice.seconds:
+            self._learn(voice, embedding, seconds)
+            voice = self._merged(voice)
         self.state.last = voice.label
         return voice
 
@@ -128,13 +137,25 @@ class Voices:
     def _else(self, nearest: Voice | None, embedding: Embedding, seconds: float) -> Voice | None:
         """The voice of a stretch that is below all thresholds."""
         if self._may_be_new(seconds):
-            return self._new(embedding)
+            return self._louder(embedding, seconds) or self._new(embedding)
         if len(self.state.voices) >= self._most:
             return nearest
         last = self._labelled(self.state.last)
         if last is None or seconds >= self._rules.brief_s:
             return None
         return last if self._margin(last, embedding, seconds) >= -self._rules.stays else None
+
+    def _louder(self, embedding: Embedding, seconds: float) -> Voice | None:
+        """The louder of two voices at once: of those whose sum is as near as a voice would have to be."""
+        rules, best, louder = self._rules, self._threshold(seconds) + self._rules.both, None
+        heard = [voice for voice in self.state.voices if voice.seconds >= rules.same_s]
+        for one, other in combinations(heard, 2):
+            centres = np.stack((one.centre, other.centre), axis=1)
+            shares = np.linalg.lstsq(centres, embedding)[0]
+            near = float(np.linalg.norm(centres @ shares))
+            if near >= best and shares.min() >= rules.share:
+                best, louder = near, one if shares[0] >= shares[1] else other
+        return louder
 
     def _may_be_new(self, seconds: float) -> bool:
         return seconds >= self._rules.new_s and len(self.state.voices) < self._most

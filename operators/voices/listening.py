@@ -1,13 +1,13 @@
 """Tells who speaks in each segment that a recogniser hears in one stream."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from typing_extensions import override
 
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.protocol import Hypothesis
+from operators.recognizers.protocol import Hypothesis, Span
 from operators.voices.assigning import Voice, Voices, VoicesState, unit
 from operators.voices.protocol import Embedding, Encoder, Samples
 
@@ -17,6 +17,13 @@ WINDOW, HOP = round(1.6 * SAMPLE_RATE), round(0.8 * SAMPLE_RATE)
 _ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
 # Segments are shorter; of longer ones, the newest sound is looked at.
 _KEPT = 30 * SAMPLE_RATE
+
+
+# How far below the threshold the product of a window and those before it, of which so many are looked at, is
+# where another voice begins: that finds 92 % of the changes between readers, and one in 1,000 windows of one.
+_CHANGE, _BEFORE = 0.1, 6
+# Nine of ten changes are between these moments before and after the beginning of that window.
+_EARLIER_S, _LATER_S = 0.3, 0.7
 
 
 class Listener(Protocol):
@@ -33,6 +40,10 @@ class Listener(Protocol):
 
     def speaker(self, hypothesis: Hypothesis) -> str:
         """Who speaks in a segment, as of `SegmentEvent.speaker`; empty if that is not known (yet)."""
+        ...
+
+    def change(self, begin_s: float, end_s: float) -> Span | None:
+        """Where another voice begins in a segment that goes on: as of `Change`."""
         ...
 
     def rename(self, label: str, name: str) -> None:
@@ -65,6 +76,10 @@ class OnlySpeaker(Listener):
         return self.name
 
     @override
+    def change(self, begin_s: float, end_s: float) -> Span | None:
+        return None
+
+    @override
     def rename(self, label: str, name: str) -> None:
         if label == self.name:
             self.name = name
@@ -74,16 +89,19 @@ class OnlySpeaker(Listener):
         pass
 
 
-class _Segment:
-    """The sound of a segment that goes on."""
+class _Windows:
+    """The embeddings of the windows of some sound, each of which begins `HOP` after the one before."""
 
-    def __init__(self, start: int) -> None:
-        #: Position of its first sample.
-        self.start = start
-        #: The embeddings of its windows, added up, and their number.
-        self.total: Embedding | None = None
-        self.windows = 0
-        self.voice: Voice | None = None
+    def __init__(self) -> None:
+        self.embeddings: list[Embedding] = []
+        #: The window with which another voice seems to begin.
+        self.change: int | None = None
+
+
+class _Segment(NamedTuple):
+    #: Position of the first sample of a segment that goes on.
+    start: int
+    voice: Voice | None = None
 
 
 class VoiceListener(Listener):
@@ -111,8 +129,9 @@ class VoiceListener(Listener):
         # The newest sound, and the position of its first sample.
         self._sound: Samples = np.zeros(0, np.float32)
         self._origin = 0
-        # By the recogniser's number.
+        # By the recogniser's number, and by the position of the first sample.
         self._open: dict[int, _Segment] = {}
+        self._windows: dict[int, _Windows] = {}
 
     @property
     @override
@@ -131,17 +150,29 @@ class VoiceListener(Listener):
     @override
     def speaker(self, hypothesis: Hypothesis) -> str:
         start, end = round(hypothesis.start_s * SAMPLE_RATE), round(hypothesis.end_s * SAMPLE_RATE)
-        segment = self._open.setdefault(hypothesis.segment, _Segment(max(start, self._origin)))
-        embedding = self._embedding(segment, min(end, self._end), is_over=hypothesis.is_final)
+        start, voice = self._open.pop(hypothesis.segment, _Segment(start))
+        end = min(end, self._end)
+        if start < self._origin:
+            start = max(self._origin, end - _KEPT // 2)
+        embedding = self._embedding(start, end, is_over=hypothesis.is_final)
         if embedding is not None:
-            seconds = (end - segment.start) / SAMPLE_RATE
+            seconds = (end - start) / SAMPLE_RATE
             if hypothesis.is_final:
-                segment.voice = self._voices.assign(embedding, seconds, segment.voice)
+                voice = self._voices.assign(embedding, seconds, voice)
             else:
-                segment.voice = self._voices.guess(embedding, seconds) or segment.voice
-        if hypothesis.is_final:
-            del self._open[hypothesis.segment]
-        return "" if segment.voice is None else segment.voice.label
+                voice = self._voices.guess(embedding, seconds) or voice
+        if not hypothesis.is_final:
+            self._open[hypothesis.segment] = _Segment(start, voice)
+        return "" if voice is None else voice.label
+
+    @override
+    def change(self, begin_s: float, end_s: float) -> Span | None:
+        start, end = round(begin_s * SAMPLE_RATE), round(end_s * SAMPLE_RATE)
+        windows = self._heard(start, min(end, self._end))
+        if windows.change is None:
+            return None
+        moment_s = (start + windows.change * HOP) / SAMPLE_RATE
+        return Span(moment_s - _EARLIER_S, moment_s + _LATER_S)
 
     @override
     def rename(self, label: str, name: str) -> None:
@@ -155,20 +186,32 @@ class VoiceListener(Listener):
     def _end(self) -> int:
         return self._origin + len(self._sound)
 
-    def _embedding(self, segment: _Segment, end: int, *, is_over: bool) -> Embedding | None:
-        """The mean of the segment's windows up to ``end``; None for too little sound."""
-        while (begin := segment.start + segment.windows * HOP) + WINDOW <= end:
-            made = self._encoder.embed(self._slice(begin, begin + WINDOW))
-            segment.total = made if segment.total is None else segment.total + made
-            segment.windows += 1
-        covered = segment.start + (segment.windows - 1) * HOP + WINDOW if segment.windows else segment.start
-        total = segment.total
-        if total is None or (is_over and end - covered > HOP // 2):
-            if end - segment.start < (_LEAST if is_over else _ENOUGH):
+    def _embedding(self, start: int, end: int, *, is_over: bool) -> Embedding | None:
+        """The mean of the windows of a segment; None for too little sound."""
+        # A segment that was cut ends before sound that was looked at.
+        windows = self._heard(start, end).embeddings[: max(0, (end - start - WINDOW) // HOP + 1)]
+        covered = start + (len(windows) - 1) * HOP + WINDOW if windows else start
+        if not windows or (is_over and end - covered > HOP // 2):
+            if end - start < (_LEAST if is_over else _ENOUGH):
                 return None
-            last = self._encoder.embed(self._slice(max(segment.start, end - WINDOW), end))
-            total = last if total is None else total + last
-        return unit(total)
+            windows = [*windows, self._encoder.embed(self._slice(max(start, end - WINDOW), end))]
+        return _mean(windows)
+
+    def _heard(self, start: int, end: int) -> _Windows:
+        """The windows between two positions, and perhaps more."""
+        windows = self._windows.setdefault(start, _Windows())
+        made = windows.embeddings
+        while (begin := start + len(made) * HOP) + WINDOW <= end:
+            made.append(self._encoder.embed(self._slice(begin, begin + WINDOW)))
+            if windows.change is None and self._differs(made):
+                windows.change = len(made) - 1
+        return windows
+
+    def _differs(self, windows: Sequence[Embedding]) -> bool:
+        """Whether the newest window is of another voice than those before it that it does not overlap."""
+        before = windows[: -(WINDOW // HOP)][-_BEFORE:]
+        alike = self._encoder.threshold(WINDOW / SAMPLE_RATE) - _CHANGE
+        return bool(before) and float(_mean(before) @ windows[-1]) < alike
 
     def _slice(self, begin: int, end: int) -> Samples:
         return self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
@@ -178,14 +221,20 @@ class VoiceListener(Listener):
         # Not at every chunk, because the rest is copied.
         if drop > SAMPLE_RATE:
             self._sound, self._origin = self._sound[drop:].copy(), position
+            self._windows = {start: one for start, one in self._windows.items() if start >= position}
 
 
 def embedded(encoder: Encoder, samples: Samples) -> tuple[Embedding, float]:
     """The embedding of a recording of one voice, and the seconds of it."""
     starts = range(0, max(1, len(samples) - WINDOW + 1), HOP)
     windows = [encoder.embed(samples[start : start + WINDOW]) for start in starts]
+    return _mean(windows), len(samples) / SAMPLE_RATE
+
+
+def _mean(windows: Sequence[Embedding]) -> Embedding:
+    """The mean of some embeddings, of length 1."""
     total: Embedding = np.sum(windows, axis=0, dtype=np.float32)
-    return unit(total), len(samples) / SAMPLE_RATE
+    return unit(total)
 
 
 #: Makes the listener of a stream, given its name and its state.
