@@ -108,7 +108,7 @@ class VoiceListener(Listener):
 
     Args:
         state: That of a new stream or of an earlier run.
-        known: Voices that have a name before they speak: the name, an embedding, and its seconds.
+        known: Voices that have a name before they speak: the name, and an embedding.
         most: The number of voices that there may be.
     """
 
@@ -117,12 +117,12 @@ class VoiceListener(Listener):
         encoder: Encoder,
         state: VoicesState,
         most: int,
-        known: Sequence[tuple[str, Embedding, float]] = (),
+        known: Sequence[tuple[str, Embedding]] = (),
     ) -> None:
         self._encoder = encoder
         self._voices = Voices(state, encoder.threshold, most)
-        for name, embedding, seconds in known:
-            self._voices.know(name, embedding, seconds)
+        for name, embedding in known:
+            self._voices.know(name, embedding)
         # The newest sound, and the position of its first sample.
         self._sound: Samples = np.zeros(0, np.float32)
         self._origin = 0
@@ -221,11 +221,11 @@ class VoiceListener(Listener):
             self._windows = {start: one for start, one in self._windows.items() if start >= position}
 
 
-def embedded(encoder: Encoder, samples: Samples) -> tuple[Embedding, float]:
-    """The embedding of a recording of one voice, and the seconds of it."""
+def embedded(encoder: Encoder, samples: Samples) -> Embedding:
+    """The embedding of a recording of one voice."""
     starts = range(0, max(1, len(samples) - WINDOW + 1), HOP)
     windows = [encoder.embed(samples[start : start + WINDOW]) for start in starts]
-    return _mean(windows), len(samples) / SAMPLE_RATE
+    return _mean(windows)
 
 
 def _mean(windows: Sequence[Embedding]) -> Embedding:
