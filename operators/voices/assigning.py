@@ -50,6 +50,8 @@ class Rules(NamedTuple):
     stays: float = 0.1
     #: A brief stretch.
     brief_s: float = 1.2
+    #: What a recording counts as: it is of another room and another microphone.
+    known_s: float = 2.0
     #: How far above the threshold the product with a sum of two voices is if both speak, and the least share
     #: of either.
     both: float = 0.02
@@ -127,11 +129,11 @@ class Voices:
         if other is not None:
             self._fold(other, voice)
 
-    def know(self, name: str, embedding: Embedding, seconds: float) -> None:
+    def know(self, name: str, embedding: Embedding) -> None:
         """A voice that is known before it speaks; one of that name that is there already stays as it is."""
         if self._labelled(name) is None:
             voice = Voice(b"", 0.0, name)
-            self._learn(voice, embedding, seconds)
+            self._learn(voice, embedding, self._rules.known_s)
             self.state.voices.append(voice)
 
     def _else(self, nearest: Voice | None, embedding: Embedding, seconds: float) -> Voice | None:

@@ -15,10 +15,8 @@ from operators.voices.protocol import Embedding, Encoder, Samples
 WINDOW, HOP = round(1.6 * SAMPLE_RATE), round(0.8 * SAMPLE_RATE)
 #: Samples from which on a voice is told, and of a segment that is over.
 _ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
-# Segments are shorter; of longer ones, the newest sound is looked at.
-_KEPT = 30 * SAMPLE_RATE
-
-
+# Segments are shorter; of longer ones, half of that is looked at, the newest.
+_KEPT = 20 * SAMPLE_RATE
 # How far below the threshold the product of a window and those before it, of which so many are looked at, is
 # where another voice begins: that finds 92 % of the changes between readers, and one in 1,000 windows of one.
 _CHANGE, _BEFORE = 0.1, 6
@@ -109,8 +107,7 @@ class VoiceListener(Listener):
 
     Args:
         state: That of a new stream or of an earlier run.
-        known: Voices of a new stream that have a name before they speak: the name, an embedding, and its
-            seconds.
+        known: Voices of a new stream that have a name before they speak: the name, and an embedding.
         most: The number of voices that there may be.
     """
 
@@ -119,15 +116,15 @@ class VoiceListener(Listener):
         encoder: Encoder,
         state: VoicesState,
         most: int,
-        known: Sequence[tuple[str, Embedding, float]] = (),
+        known: Sequence[tuple[str, Embedding]] = (),
     ) -> None:
         self._encoder = encoder
         self._voices = Voices(state, encoder.threshold, most)
         # An earlier run knew them, and they may have other names by now.
-        for name, embedding, seconds in () if state.voices else known:
-            self._voices.know(name, embedding, seconds)
-        # The newest sound, and the position of its first sample.
-        self._sound: Samples = np.zeros(0, np.float32)
+        for name, embedding in () if state.voices else known:
+            self._voices.know(name, embedding)
+        # The newest sound, as it came, and the position of its first sample.
+        self._sound = np.zeros(0, "<i2")
         self._origin = 0
         # By the recogniser's number, and by the position of the first sample.
         self._open: dict[int, _Segment] = {}
@@ -142,8 +139,8 @@ class VoiceListener(Listener):
     def hear(self, chunk: AudioChunk) -> None:
         position = round(chunk.start_s * SAMPLE_RATE)
         if abs(position - self._end) > HOP:
-            self._sound, self._origin = np.zeros(0, np.float32), position
-        samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2).astype(np.float32) / 32768.0
+            self._sound, self._origin = np.zeros(0, "<i2"), position
+        samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2)
         self._sound = np.concatenate((self._sound, samples))
         self._forget(self._end - _KEPT)
 
@@ -214,7 +211,8 @@ class VoiceListener(Listener):
         return bool(before) and float(_mean(before) @ windows[-1]) < alike
 
     def _slice(self, begin: int, end: int) -> Samples:
-        return self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
+        kept = self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
+        return kept.astype(np.float32) / np.float32(32_768)
 
     def _forget(self, position: int) -> None:
         drop = position - self._origin
@@ -224,11 +222,11 @@ class VoiceListener(Listener):
             self._windows = {start: one for start, one in self._windows.items() if start >= position}
 
 
-def embedded(encoder: Encoder, samples: Samples) -> tuple[Embedding, float]:
-    """The embedding of a recording of one voice, and the seconds of it."""
+def embedded(encoder: Encoder, samples: Samples) -> Embedding:
+    """The embedding of a recording of one voice."""
     starts = range(0, max(1, len(samples) - WINDOW + 1), HOP)
     windows = [encoder.embed(samples[start : start + WINDOW]) for start in starts]
-    return _mean(windows), len(samples) / SAMPLE_RATE
+    return _mean(windows)
 
 
 def _mean(windows: Sequence[Embedding]) -> Embedding:
