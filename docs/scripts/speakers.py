@@ -1,6 +1,7 @@
 """Measures whose words captions say they are, on talks that are put together of recordings of known voices.
 
-.venv/bin/python docs/scripts/speakers.py VOICES [--talks N] [--of 2,3,4,5,6] [--seed N] [--minutes N] [--between 0.3,1]
+.venv/bin/python docs/scripts/speakers.py VOICES [--talks N] [--of 2,3,4,5,6] [--seed N] [--minutes N]
+    [--between 0.3,1]
 
 ``VOICES`` has a folder of recordings for each voice. A talk has turns of 3 to 20 s with pauses ``--between``,
 each up to 4 dB louder or softer; what a voice says is taken in turn, cut at pauses. Each talk runs through
