@@ -79,13 +79,18 @@ class Voices:
         self._most = most
         self._rules = rules
 
-    def guess(self, embedding: Embedding, seconds: float) -> Voice | None:
-        """The voice of a stretch that goes on, if it is certain; a new one is kept."""
+    def guess(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
+        """The voice of a stretch that goes on, if it is certain; a new one is kept.
+
+        Args:
+            guessed: What was guessed of the stretch before, and stays until something else is certain.
+        """
         nearest, margin = self._nearest(embedding, seconds)
         if nearest is not None and margin >= self._rules.sure:
+            self.withdraw(guessed, nearest)
             return nearest
         is_new = nearest is None or margin < -self._rules.sure
-        return self._new(embedding) if is_new and self._may_be_new(seconds) else None
+        return self._new(embedding, guessed) if is_new and self._may_be_new(seconds) else guessed
 
     def assign(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
         """The voice of a stretch that is over, which learns from it; None if it is nobody's.
@@ -93,18 +98,26 @@ class Voices:
         Args:
             guessed: What `guess` said of it last.
         """
-        voices = self.state.voices
         voice, margin = self._nearest(embedding, seconds)
         if margin < 0:
-            voice = self._else(voice, embedding, seconds)
-        if guessed is not None and guessed is not voice and not guessed.seconds and guessed in voices:
-            voices.remove(guessed)
+            voice = self._else(voice, embedding, seconds, guessed)
+        self.withdraw(guessed, voice)
         if voice is None:
             return None
         self._learn(voice, embedding, seconds)
         voice = self._merged(voice)
         self.state.last = voice.label
         return voice
+
+    def withdraw(self, guessed: Voice | None, voice: Voice | None = None) -> None:
+        """Forget what was guessed of a stretch if it is another voice's or nobody's, and said nothing else."""
+        if (
+            guessed is not None
+            and guessed is not voice
+            and not guessed.seconds
+            and guessed in self.state.voices
+        ):
+            self.state.voices.remove(guessed)
 
     def rename(self, label: str, name: str) -> None:
         """Call a voice by this name from now on; it is one with the voice that is called so already."""
@@ -125,10 +138,12 @@ class Voices:
             self._learn(voice, embedding, seconds)
             self.state.voices.append(voice)
 
-    def _else(self, nearest: Voice | None, embedding: Embedding, seconds: float) -> Voice | None:
+    def _else(
+        self, nearest: Voice | None, embedding: Embedding, seconds: float, guessed: Voice | None
+    ) -> Voice | None:
         """The voice of a stretch that is below all thresholds."""
         if self._may_be_new(seconds):
-            return self._new(embedding)
+            return self._new(embedding, guessed)
         if len(self.state.voices) >= self._most:
             return nearest
         last = self._labelled(self.state.last)
@@ -153,8 +168,12 @@ class Voices:
     def _labelled(self, label: str) -> Voice | None:
         return next((voice for voice in self.state.voices if voice.label == label), None)
 
-    def _new(self, embedding: Embedding) -> Voice:
+    def _new(self, embedding: Embedding, guessed: Voice | None) -> Voice:
         state = self.state
+        if guessed is not None and not guessed.seconds and guessed in state.voices:
+            # It has a label already, which was shown.
+            guessed.total = embedding.astype("<f4").tobytes()
+            return guessed
         state.numbered += 1
         voice = Voice(embedding.astype("<f4").tobytes(), 0.0, str(state.numbered))
         state.voices.append(voice)

@@ -7,6 +7,7 @@ import numpy as np
 from typing_extensions import override
 
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.part import MIN_GAP_S
 from operators.recognizers.protocol import Hypothesis
 from operators.voices.assigning import Voice, Voices, VoicesState, unit
 from operators.voices.protocol import Embedding, Encoder, Samples
@@ -17,6 +18,8 @@ WINDOW, HOP = round(1.6 * SAMPLE_RATE), round(0.8 * SAMPLE_RATE)
 _ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
 # Segments are shorter; of longer ones, the newest sound is looked at.
 _KEPT = 30 * SAMPLE_RATE
+# As recognisers do, one takes sound for continuous up to this.
+_GAP = round(MIN_GAP_S * SAMPLE_RATE)
 
 
 class Listener(Protocol):
@@ -119,25 +122,31 @@ class VoiceListener(Listener):
     @override
     def hear(self, chunk: AudioChunk) -> None:
         position = round(chunk.start_s * SAMPLE_RATE)
-        if abs(position - self._end) > HOP:
-            self._sound, self._origin = np.zeros(0, np.float32), position
+        gap = position - self._end if abs(position - self._end) > _GAP else 0
+        if not 0 <= gap <= _KEPT:
+            self._sound, self._origin, gap = np.zeros(0, np.float32), position, 0
         samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2).astype(np.float32) / 32768.0
-        self._sound = np.concatenate((self._sound, samples))
+        # The recogniser ends at a gap what began before, of which the sound is still needed.
+        self._sound = np.concatenate((self._sound, np.zeros(gap, np.float32), samples))
         self._forget(self._end - _KEPT)
 
     @override
     def speaker(self, hypothesis: Hypothesis) -> str:
+        number, is_final = hypothesis.segment, hypothesis.is_final
+        if number not in self._open and not hypothesis.text.strip():
+            return ""  # perhaps it is no speech
         start, end = round(hypothesis.start_s * SAMPLE_RATE), round(hypothesis.end_s * SAMPLE_RATE)
-        segment = self._open.setdefault(hypothesis.segment, _Segment(max(start, self._origin)))
-        embedding = self._embedding(segment, min(end, self._end), is_over=hypothesis.is_final)
+        end = min(end, self._end)
+        segment = self._open.pop(number, None) or _Segment(start)
+        if is_final and hypothesis.is_doubtful:
+            self._voices.withdraw(segment.voice)
+            return ""
+        embedding = self._embedding(segment, end, is_over=is_final)
         if embedding is not None:
-            seconds = (end - segment.start) / SAMPLE_RATE
-            if hypothesis.is_final:
-                segment.voice = self._voices.assign(embedding, seconds, segment.voice)
-            else:
-                segment.voice = self._voices.guess(embedding, seconds) or segment.voice
-        if hypothesis.is_final:
-            del self._open[hypothesis.segment]
+            tell = self._voices.assign if is_final else self._voices.guess
+            segment.voice = tell(embedding, (end - segment.start) / SAMPLE_RATE, segment.voice)
+        if not is_final:
+            self._open[number] = segment
         return "" if segment.voice is None else segment.voice.label
 
     @override
@@ -153,7 +162,9 @@ class VoiceListener(Listener):
         return self._origin + len(self._sound)
 
     def _embedding(self, segment: _Segment, end: int, *, is_over: bool) -> Embedding | None:
-        """The mean of the segment's windows up to ``end``; None for too little sound."""
+        """The mean of the segment's windows up to ``end``; None for too little sound, or of nobody."""
+        if not segment.windows:
+            segment.start = max(segment.start, self._origin)
         while (begin := segment.start + segment.windows * HOP) + WINDOW <= end:
             made = self._encoder.embed(self._slice(begin, begin + WINDOW))
             segment.total = made if segment.total is None else segment.total + made
@@ -165,7 +176,7 @@ class VoiceListener(Listener):
                 return None
             last = self._encoder.embed(self._slice(max(segment.start, end - WINDOW), end))
             total = last if total is None else total + last
-        return unit(total)
+        return unit(total) if 0 < float(np.linalg.norm(total)) < np.inf else None
 
     def _slice(self, begin: int, end: int) -> Samples:
         return self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
