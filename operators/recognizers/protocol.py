@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Iterable, Sequence, Set
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -61,6 +61,26 @@ class TakesWords(Protocol):
 
     def expect(self, words: Set[str]) -> None:
         """Lean towards these words where they are names; called before any sound."""
+        ...
+
+
+class Span(NamedTuple):
+    """From one moment to another, on the stream's clock."""
+
+    begin_s: float
+    end_s: float
+
+
+#: Where in the sound from one moment to another, in seconds, another voice begins; None if none does.
+Change = Callable[[float, float], Span | None]
+
+
+@runtime_checkable
+class PartsVoices(Protocol):
+    """A recogniser that ends a segment where another voice begins, although nobody pauses."""
+
+    def part(self, change: Change) -> None:
+        """Look for a ``change`` in open segments; called before any sound."""
         ...
 
 

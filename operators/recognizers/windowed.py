@@ -21,7 +21,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.model_errors import ModelError
 from operators.notifications import RecognizerChanged
 from operators.recognizers.part import MIN_GAP_S, USUAL, Observe, RecognizerSettings, unobserved
-from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.protocol import Change, Hypothesis, Recognizer
 
 _log = logging.getLogger(__name__)
 _has_warned = Event()
@@ -66,6 +66,8 @@ class SegmentRules(NamedTuple):
     #: Audio that belongs to an utterance before its first voiced hop and after its last.
     before_s: float = 0.4
     after_s: float = 0.2
+    #: Time between two looks for another voice in an utterance.
+    change_s: float = 0.4
     #: Silence added after speech that the end of the audio cuts off; without it a model invents more text.
     cut_off_s: float = 0.3
 
@@ -90,10 +92,18 @@ class Segmenter:
 
     Args:
         interval_s: Seconds between two windows of an utterance; see `SegmentRules.early_s`.
+        change: Finds where another voice begins in an utterance: as of `Change`, in positions.
     """
 
-    def __init__(self, detect: VoiceDetector, interval_s: float, rules: SegmentRules = RULES) -> None:
+    def __init__(
+        self,
+        detect: VoiceDetector,
+        interval_s: float,
+        rules: SegmentRules = RULES,
+        change: Callable[[int, int], tuple[int, int] | None] | None = None,
+    ) -> None:
         self._detect = detect
+        self._change = change
         #: They may be others once it is known what is spoken.
         self.rules = rules
         self._interval = round(interval_s * SAMPLE_RATE)
@@ -113,6 +123,8 @@ class Segmenter:
         #: Positions of the end of the last utterance, of the next due window, of the end of the last one, and
         #: of the detector when it noticed the open utterance.
         self._end = self._due = self._given = self._onset = 0
+        #: Position of the next look for another voice.
+        self._looks = 0
 
     @property
     def position(self) -> int:
@@ -151,10 +163,13 @@ class Segmenter:
         if self._heard - self._last_voice >= self._pause(length_s):
             return [self._close(self._spoken)]
         if length_s >= self.rules.longest_s:
-            cut = self._quietest()
+            # In the last third of the window.
+            cut = self._quietest(len(self._voiced) * 2 // 3, len(self._voiced))
             last = self._close(cut)
             self._open(cut)
             return [last]
+        if (span := self._changed()) is not None:
+            return self._part(*span)
         if self._heard < self._due:
             return []
         is_early = self._heard - self._onset < self.rules.early_s * SAMPLE_RATE
@@ -163,6 +178,26 @@ class Segmenter:
             return []
         self._given = self._spoken
         return [self._window(self._begin, self._spoken, is_final=False)]
+
+    def _changed(self) -> tuple[int, int] | None:
+        """The positions between which another voice begins in the open utterance."""
+        if self._change is None or self._begin is None or self._heard < self._looks:
+            return None
+        self._looks = self._heard + round(self.rules.change_s * SAMPLE_RATE)
+        return self._change(self._begin, self._heard)
+
+    def _part(self, begin: int, end: int) -> list[Window]:
+        """End the open utterance at the quietest hop between two positions; the next one begins there."""
+        first = self._heard - len(self._voiced) * HOP
+        begin, end = max(0, (begin - first) // HOP), min(len(self._voiced), (end - first) // HOP)
+        if begin >= end:
+            return []
+        cut = self._quietest(begin, end)
+        voiced = self._voiced[(cut - first) // HOP :]
+        last = self._close(cut)
+        self._open(cut)
+        self._voiced = voiced
+        return [last]
 
     @property
     def _spoken(self) -> int:
@@ -175,10 +210,9 @@ class Segmenter:
         pause_s = rules.short_pause_s if length_s >= rules.long_s else rules.pause_s
         return round((rules.brief_pause_s if length_s < rules.brief_s else pause_s) * SAMPLE_RATE)
 
-    def _quietest(self) -> int:
-        """Position of the hop in the last third of the window in which speech is least probable."""
-        begin = len(self._voiced) * 2 // 3
-        quiet = min(range(begin, len(self._voiced)), key=lambda hop: (self._voiced[hop], -hop))
+    def _quietest(self, begin: int, end: int) -> int:
+        """Position of the hop of the open utterance, from one to another, with the least speech."""
+        quiet = min(range(begin, end), key=lambda hop: (self._voiced[hop], -hop))
         return self._heard - (len(self._voiced) - 1 - quiet) * HOP
 
     def _open(self, begin: int) -> None:
@@ -264,6 +298,7 @@ class WindowedRecognizer(Recognizer):
         self.transcriber = transcriber
         self._settings = settings
         self._observe = observe
+        self._change: Change | None = None
         self._segmenter: Segmenter | None = None
         #: When the segmenter's first sample sounded, and the number of its first segment.
         self._base_s = 0.0
@@ -275,12 +310,24 @@ class WindowedRecognizer(Recognizer):
         """Lean towards these words where they are names; called before any sound."""
         self.transcriber.expect(words)
 
+    def part(self, change: Change) -> None:
+        """As of `PartsVoices`."""
+        self._change = change
+
+    def _changed(self, begin: int, end: int) -> tuple[int, int] | None:
+        assert self._change is not None, "only then is it asked"
+        span = self._change(self._time(begin), self._time(end))
+        return None if span is None else (self._position(span.begin_s), self._position(span.end_s))
+
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
         if self._segmenter is None or abs(chunk.start_s - self._time(self._segmenter.position)) > MIN_GAP_S:
             hypotheses += self.finish()
-            self._segmenter = Segmenter(silero(), self._settings.update_interval_s, self.transcriber.rules)
+            self._segmenter = Segmenter(
+                silero(), self._settings.update_interval_s, self.transcriber.rules,
+                None if self._change is None else self._changed,
+            )  # fmt: skip
             self._base_s, self._first = chunk.start_s, self._next
         samples = np.frombuffer(chunk.pcm[: len(chunk.pcm) // 2 * 2], "<i2").astype(np.float32) / 32768.0
         for window in self._segmenter.accept(samples):
@@ -301,6 +348,9 @@ class WindowedRecognizer(Recognizer):
 
     def _time(self, position: int) -> float:
         return self._base_s + position / SAMPLE_RATE
+
+    def _position(self, moment_s: float) -> int:
+        return round((moment_s - self._base_s) * SAMPLE_RATE)
 
     def _hypotheses(self, window: Window) -> list[Hypothesis]:
         text = self._try(self.transcriber.transcribe, window)

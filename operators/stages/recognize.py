@@ -11,7 +11,13 @@ from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.events import AudioChunk, Partial
-from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering, Recognizer
+from operators.recognizers.protocol import (
+    Hypothesis,
+    NumberingState,
+    PartialNumbering,
+    PartsVoices,
+    Recognizer,
+)
 from operators.speakers import Namings
 from operators.stages.snapshots import pack, unpack
 from operators.voices.assigning import VoicesState
@@ -171,10 +177,11 @@ class _Logic(StatefulBatchLogic[AudioChunk, Heard, bytes]):
 
     def _recognize(self, chunk: AudioChunk) -> list[Heard]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))
+        heard: list[Heard] = [*numbering.finish_resumed(self._arrival(numbering, 0.0)), *self._listen(chunk)]
         if self._recognizer is None and chunk.pcm:
             self._recognizer = self._make_recognizer(chunk.stream)
-        heard: list[Heard] = [*numbering.finish_resumed(self._arrival(numbering, 0.0))]
-        heard += self._listen(chunk)
+            if self._listener is not None and isinstance(self._recognizer, PartsVoices):
+                self._recognizer.part(self._listener.change)
         numbering.heard_s = chunk.start_s + chunk.duration_s
         began = perf_counter()
         if self._recognizer is not None:

@@ -110,13 +110,8 @@ class Voices:
         return voice
 
     def withdraw(self, guessed: Voice | None, voice: Voice | None = None) -> None:
-        """Forget what was guessed of a stretch if it is another voice's or nobody's, and said nothing else."""
-        if (
-            guessed is not None
-            and guessed is not voice
-            and not guessed.seconds
-            and guessed in self.state.voices
-        ):
+        """Forget a voice that was only guessed of a stretch, because that is another's or nobody's."""
+        if guessed is not None and guessed is not voice and self._is_only_guessed(guessed):
             self.state.voices.remove(guessed)
 
     def rename(self, label: str, name: str) -> None:
@@ -151,6 +146,9 @@ class Voices:
             return None
         return last if self._margin(last, embedding, seconds) >= -self._rules.stays else None
 
+    def _is_only_guessed(self, voice: Voice) -> bool:
+        return not voice.seconds and voice in self.state.voices
+
     def _may_be_new(self, seconds: float) -> bool:
         return seconds >= self._rules.new_s and len(self.state.voices) < self._most
 
@@ -170,7 +168,7 @@ class Voices:
 
     def _new(self, embedding: Embedding, guessed: Voice | None) -> Voice:
         state = self.state
-        if guessed is not None and not guessed.seconds and guessed in state.voices:
+        if guessed is not None and self._is_only_guessed(guessed):
             # It has a label already, which was shown.
             guessed.total = embedding.astype("<f4").tobytes()
             return guessed

@@ -131,8 +131,8 @@ def read_tensors(path: Path, shapes: Mapping[str, Shape]) -> dict[str, Floats]:
         raise InputError(unreadable(path, error)) from error
     except Exception as error:  # a hostile file can make a pickle raise anything
         raise InputError(
-            f"{path}: these are not the weights of the voice encoder ({cleaned(repr(error))[:200]}); delete the "
-            "file, and `surtitle models get voices` fetches it again"
+            f"{path}: these are not the weights of the voice encoder ({cleaned(repr(error))[:200]}); delete "
+            "the file, and `surtitle models get voices` fetches it again"
         ) from error
 
 

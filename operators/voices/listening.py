@@ -1,14 +1,14 @@
 """Tells who speaks in each segment that a recogniser hears in one stream."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from typing_extensions import override
 
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.part import MIN_GAP_S
-from operators.recognizers.protocol import Hypothesis
+from operators.recognizers.protocol import Hypothesis, Span
 from operators.voices.assigning import Voice, Voices, VoicesState, unit
 from operators.voices.protocol import Embedding, Encoder, Samples
 
@@ -20,6 +20,12 @@ _ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
 _KEPT = 30 * SAMPLE_RATE
 # As recognisers do, one takes sound for continuous up to this.
 _GAP = round(MIN_GAP_S * SAMPLE_RATE)
+
+# How far below the threshold the product of a window and those before it, of which so many are looked at, is
+# where another voice begins: that finds 92 % of the changes between readers, and one in 1,000 windows of one.
+_CHANGE, _BEFORE = 0.1, 6
+# Nine of ten changes are between these moments before and after the beginning of that window.
+_EARLIER_S, _LATER_S = 0.3, 0.7
 
 
 class Listener(Protocol):
@@ -36,6 +42,10 @@ class Listener(Protocol):
 
     def speaker(self, hypothesis: Hypothesis) -> str:
         """Who speaks in a segment, as of `SegmentEvent.speaker`; empty if that is not known (yet)."""
+        ...
+
+    def change(self, begin_s: float, end_s: float) -> Span | None:
+        """Where another voice begins in a segment that goes on: as of `Change`."""
         ...
 
     def rename(self, label: str, name: str) -> None:
@@ -67,6 +77,10 @@ class OnlySpeaker(Listener):
         return self.name
 
     @override
+    def change(self, begin_s: float, end_s: float) -> Span | None:
+        return None
+
+    @override
     def rename(self, label: str, name: str) -> None:
         if label == self.name:
             self.name = name
@@ -76,16 +90,19 @@ class OnlySpeaker(Listener):
         pass
 
 
-class _Segment:
-    """The sound of a segment that goes on."""
+class _Windows:
+    """The embeddings of the windows of some sound, each of which begins `HOP` after the one before."""
 
-    def __init__(self, start: int) -> None:
-        #: Position of its first sample.
-        self.start = start
-        #: The embeddings of its windows, added up, and their number.
-        self.total: Embedding | None = None
-        self.windows = 0
-        self.voice: Voice | None = None
+    def __init__(self) -> None:
+        self.embeddings: list[Embedding] = []
+        #: The window with which another voice seems to begin.
+        self.change: int | None = None
+
+
+class _Segment(NamedTuple):
+    #: Position of the first sample of a segment that goes on.
+    start: int
+    voice: Voice | None = None
 
 
 class VoiceListener(Listener):
@@ -111,8 +128,9 @@ class VoiceListener(Listener):
         # The newest sound, and the position of its first sample.
         self._sound: Samples = np.zeros(0, np.float32)
         self._origin = 0
-        # By the recogniser's number.
+        # By the recogniser's number, and by the position of the first sample.
         self._open: dict[int, _Segment] = {}
+        self._windows: dict[int, _Windows] = {}
 
     @property
     @override
@@ -125,6 +143,7 @@ class VoiceListener(Listener):
         gap = position - self._end if abs(position - self._end) > _GAP else 0
         if not 0 <= gap <= _KEPT:
             self._sound, self._origin, gap = np.zeros(0, np.float32), position, 0
+            self._windows.clear()
         samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2).astype(np.float32) / 32768.0
         # The recogniser ends at a gap what began before, of which the sound is still needed.
         self._sound = np.concatenate((self._sound, np.zeros(gap, np.float32), samples))
@@ -136,18 +155,31 @@ class VoiceListener(Listener):
         if number not in self._open and not hypothesis.text.strip():
             return ""  # perhaps it is no speech
         start, end = round(hypothesis.start_s * SAMPLE_RATE), round(hypothesis.end_s * SAMPLE_RATE)
-        end = min(end, self._end)
-        segment = self._open.pop(number, None) or _Segment(start)
+        start, voice = self._open.pop(number, _Segment(start))
         if is_final and hypothesis.is_doubtful:
-            self._voices.withdraw(segment.voice)
+            self._voices.withdraw(voice)
             return ""
-        embedding = self._embedding(segment, end, is_over=is_final)
+        end = min(end, self._end)
+        if start < self._origin:
+            start = max(self._origin, end - _KEPT // 2)
+        embedding = self._embedding(start, end, is_over=is_final)
         if embedding is not None:
             tell = self._voices.assign if is_final else self._voices.guess
-            segment.voice = tell(embedding, (end - segment.start) / SAMPLE_RATE, segment.voice)
+            voice = tell(embedding, (end - start) / SAMPLE_RATE, voice)
         if not is_final:
-            self._open[number] = segment
-        return "" if segment.voice is None else segment.voice.label
+            self._open[number] = _Segment(start, voice)
+        return "" if voice is None else voice.label
+
+    @override
+    def change(self, begin_s: float, end_s: float) -> Span | None:
+        start, end = round(begin_s * SAMPLE_RATE), round(end_s * SAMPLE_RATE)
+        if start < self._origin:
+            return None
+        windows = self._heard(start, min(end, self._end))
+        if windows.change is None:
+            return None
+        moment_s = (start + windows.change * HOP) / SAMPLE_RATE
+        return Span(moment_s - _EARLIER_S, moment_s + _LATER_S)
 
     @override
     def rename(self, label: str, name: str) -> None:
@@ -161,22 +193,34 @@ class VoiceListener(Listener):
     def _end(self) -> int:
         return self._origin + len(self._sound)
 
-    def _embedding(self, segment: _Segment, end: int, *, is_over: bool) -> Embedding | None:
-        """The mean of the segment's windows up to ``end``; None for too little sound, or of nobody."""
-        if not segment.windows:
-            segment.start = max(segment.start, self._origin)
-        while (begin := segment.start + segment.windows * HOP) + WINDOW <= end:
-            made = self._encoder.embed(self._slice(begin, begin + WINDOW))
-            segment.total = made if segment.total is None else segment.total + made
-            segment.windows += 1
-        covered = segment.start + (segment.windows - 1) * HOP + WINDOW if segment.windows else segment.start
-        total = segment.total
-        if total is None or (is_over and end - covered > HOP // 2):
-            if end - segment.start < (_LEAST if is_over else _ENOUGH):
+    def _embedding(self, start: int, end: int, *, is_over: bool) -> Embedding | None:
+        """The mean of the windows of a segment; None for too little sound, or if the encoder fails at it."""
+        # A segment that was cut ends before sound that was looked at.
+        windows = self._heard(start, end).embeddings[: max(0, (end - start - WINDOW) // HOP + 1)]
+        covered = start + (len(windows) - 1) * HOP + WINDOW if windows else start
+        if not windows or (is_over and end - covered > HOP // 2):
+            if end - start < (_LEAST if is_over else _ENOUGH):
                 return None
-            last = self._encoder.embed(self._slice(max(segment.start, end - WINDOW), end))
-            total = last if total is None else total + last
-        return unit(total) if 0 < float(np.linalg.norm(total)) < np.inf else None
+            windows = [*windows, self._encoder.embed(self._slice(max(start, end - WINDOW), end))]
+        mean = _mean(windows)
+        # Zeros and what is no number would be a voice of their own.
+        return mean if 0 < float(np.linalg.norm(mean)) < np.inf else None
+
+    def _heard(self, start: int, end: int) -> _Windows:
+        """The windows between two positions, and perhaps more."""
+        windows = self._windows.setdefault(start, _Windows())
+        made = windows.embeddings
+        while (begin := start + len(made) * HOP) + WINDOW <= end:
+            made.append(self._encoder.embed(self._slice(begin, begin + WINDOW)))
+            if windows.change is None and self._differs(made):
+                windows.change = len(made) - 1
+        return windows
+
+    def _differs(self, windows: Sequence[Embedding]) -> bool:
+        """Whether the newest window is of another voice than those before it that it does not overlap."""
+        before = windows[: -(WINDOW // HOP)][-_BEFORE:]
+        alike = self._encoder.threshold(WINDOW / SAMPLE_RATE) - _CHANGE
+        return bool(before) and float(_mean(before) @ windows[-1]) < alike
 
     def _slice(self, begin: int, end: int) -> Samples:
         return self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
@@ -186,14 +230,20 @@ class VoiceListener(Listener):
         # Not at every chunk, because the rest is copied.
         if drop > SAMPLE_RATE:
             self._sound, self._origin = self._sound[drop:].copy(), position
+            self._windows = {start: one for start, one in self._windows.items() if start >= position}
 
 
 def embedded(encoder: Encoder, samples: Samples) -> tuple[Embedding, float]:
     """The embedding of a recording of one voice, and the seconds of it."""
     starts = range(0, max(1, len(samples) - WINDOW + 1), HOP)
     windows = [encoder.embed(samples[start : start + WINDOW]) for start in starts]
+    return _mean(windows), len(samples) / SAMPLE_RATE
+
+
+def _mean(windows: Sequence[Embedding]) -> Embedding:
+    """The mean of some embeddings, of length 1."""
     total: Embedding = np.sum(windows, axis=0, dtype=np.float32)
-    return unit(total), len(samples) / SAMPLE_RATE
+    return unit(total)
 
 
 #: Makes the listener of a stream, given its name and its state.

@@ -18,9 +18,9 @@ from connectors.recovery import SCHEMA
 from operators.decoding.translator import SegmentState, Window
 from operators.errors import InputError
 from operators.metrics.erasure import ErasureState
-from operators.stages.recognize import HeardState
 from operators.sentences.joining import SentencesState
 from operators.stages.display import DisplayState
+from operators.stages.recognize import HeardState
 from operators.stages.snapshots import unpack
 from operators.stages.translate import StageState
 from operators.subtitles.writer import WriterState

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from operators.events import AudioChunk, Partial
 from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering, Recognizer, clean
-from operators.stages.recognize import Heard, Pause, Speech, listen, recognize
+from operators.stages.recognize import Heard, Pause, listen, recognize
 
 CHUNK_S = 0.1
 

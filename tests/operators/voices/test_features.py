@@ -13,7 +13,8 @@ from operators.voices.protocol import Samples
 def noise(dbfs: float, count: int = FRAME) -> Samples:
     """Noise of this level, in root mean square."""
     made = np.random.default_rng(count).normal(0.0, 1.0, count)
-    return (made / np.sqrt(np.mean(made**2)) * 10 ** (dbfs / 20)).astype(np.float32)
+    sound: Samples = (made / np.sqrt(np.mean(made**2)) * 10 ** (dbfs / 20)).astype(np.float32)
+    return sound
 
 
 def hertz(mel: float) -> float:

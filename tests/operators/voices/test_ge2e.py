@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
 from struct import pack
+from typing import TypeAlias
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from connectors.models.voices import voices_file
 from operators.errors import InputError
@@ -17,6 +19,8 @@ from operators.voices.features import Floats, mel_frames
 from operators.voices.ge2e import Ge2eEncoder, _shapes, read_tensors
 from operators.voices.protocol import Embedding, Samples
 from tests.operators.recognizers.speaking import samples
+
+Steps: TypeAlias = NDArray[np.float64]
 
 
 def tensor(storage: str, offset: int, shape: Sequence[int]) -> bytes:
@@ -147,12 +151,13 @@ def read_aloud(name: str, begin_s: float, end_s: float) -> Samples:
     return samples(name)[round(begin_s * SAMPLE_RATE) : round(end_s * SAMPLE_RATE)]
 
 
-def sigmoid(value: Floats) -> Floats:
-    return 1 / (1 + np.exp(-value))
+def sigmoid(value: Steps) -> Steps:
+    return np.asarray(1 / (1 + np.exp(-value)), np.float64)
 
 
-def computed(tensors: dict[str, Floats], frames: Floats) -> Embedding:
+def computed(tensors: dict[str, Floats], bands: Floats) -> Embedding:
     """The embedding, one step after the other (Hochreiter and Schmidhuber 1997, with PyTorch's gates)."""
+    frames = bands.astype(np.float64)
     for layer in range(3):
         state, cell, rows = np.zeros(256), np.zeros(256), []
         inner, outer, bias, more = (
@@ -165,8 +170,8 @@ def computed(tensors: dict[str, Floats], frames: Floats) -> Embedding:
             state = sigmoid(shown) * np.tanh(cell)
             rows.append(state)
         frames = np.array(rows)
-    made: Embedding = np.maximum(0, tensors["linear.weight"] @ state + tensors["linear.bias"])
-    return made / np.linalg.norm(made)
+    made = np.maximum(0, tensors["linear.weight"] @ state + tensors["linear.bias"])
+    return np.asarray(made / np.linalg.norm(made), np.float32)
 
 
 @pytest.mark.parametrize("seconds", [0.025, 1.6])
