@@ -220,9 +220,6 @@ class _Logic(StatefulBatchLogic[AudioChunk, Heard, bytes]):
         if self._speakers is None:
             return []
         if self._listener is None:
-            if self._voices is None:
-                # Those are of an earlier stream of this name.
-                self._speakers.namings.take(chunk.stream)
             self._listener = self._speakers.make(chunk.stream, self._voices or VoicesState())
         self._listener.hear(chunk)
         named = self._speakers.namings.take(chunk.stream)

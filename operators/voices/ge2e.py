@@ -14,7 +14,6 @@ from typing_extensions import override
 from operators.errors import InputError, unreadable
 from operators.models.onnx_builder import Graph
 from operators.models.onnx_graphs import Built, OnnxGraph, own_thread
-from operators.text import cleaned
 from operators.voices.features import BANDS, FRAME, Floats, mel_frames
 from operators.voices.protocol import Embedding, Samples
 
@@ -131,7 +130,7 @@ def read_tensors(path: Path, shapes: Mapping[str, Shape]) -> dict[str, Floats]:
         raise InputError(unreadable(path, error)) from error
     except Exception as error:  # a hostile file can make a pickle raise anything
         raise InputError(
-            f"{path}: these are not the weights of the voice encoder ({cleaned(repr(error))[:200]}); delete "
+            f"{path}: these are not the weights of the voice encoder ({error!r:.200}); delete "
             "the file, and `surtitle models get voices` fetches it again"
         ) from error
 

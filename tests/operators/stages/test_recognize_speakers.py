@@ -32,21 +32,25 @@ def chunk(number: int, hertz: float = LOW, *, is_last: bool = False, pauses: boo
 
 
 class Segments(Recognizer):
-    """Hears a segment in each chunk: its text is the next one, or "so"."""
+    """Hears a segment in each chunk, or one in all: its text is the next one, or "so"."""
 
     def __init__(self, texts: Sequence[str] = (), *, is_final: bool = True) -> None:
         self._texts = iter(texts)
         self._is_final = is_final
         self._count = 0
+        self._start_s: float | None = None
 
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         if not chunk.pcm:
             return ()
-        start_s, text = chunk.start_s if self._is_final else 0.0, next(self._texts, "so")
-        end_s = chunk.start_s + len(chunk.pcm) / 2 / SAMPLE_RATE
+        if self._is_final or self._start_s is None:
+            self._start_s = chunk.start_s
+        text, end_s = next(self._texts, "so"), chunk.start_s + len(chunk.pcm) / 2 / SAMPLE_RATE
         self._count += self._is_final
         return [
-            Hypothesis(segment=self._count, text=text, is_final=self._is_final, start_s=start_s, end_s=end_s)
+            Hypothesis(
+                segment=self._count, text=text, is_final=self._is_final, start_s=self._start_s, end_s=end_s
+            )
         ]
 
     def finish(self) -> Sequence[Hypothesis]:
@@ -68,11 +72,12 @@ def run(
     processed: Callable[[AudioChunk], None] = lambda _chunk: None,
     recovery: Path | None = None,
     *,
+    batch_size: int = 1,
     joins: bool = False,
 ) -> list[Partial]:
     partials: list[Partial] = []
     flow = Dataflow("speakers")
-    up: Stream[AudioChunk] = op.input("in", flow, TestingSource(source))
+    up: Stream[AudioChunk] = op.input("in", flow, TestingSource(source, batch_size))
     speakers = make and Speakers(make, namings or Namings())
     heard: Stream[Heard] = listen("listen", up, recognizer, None, processed, speakers)
     if joins:
@@ -117,18 +122,17 @@ def test_a_resumed_run_knows_the_voices_also_of_before_a_run_that_told_none(tmp_
     assert who(run(source, recovery=tmp_path)) == ["2", "3", "1"]
 
 
-def test_after_a_pause_voices_are_known_and_after_the_last_chunk_they_are_forgotten() -> None:
-    namings = Namings()
-
-    def named_too_late(done: AudioChunk) -> None:
-        if done.is_last:
-            namings.name("talk", "1", "Anna")
-
+@pytest.mark.parametrize("batch_size", [1, 9])
+@pytest.mark.parametrize("is_final", [True, False])
+def test_after_a_pause_voices_are_known_and_after_the_last_chunk_they_are_forgotten(
+    batch_size: int, *, is_final: bool
+) -> None:
     source = [
-        chunk(0, LOW), chunk(1, HIGH), chunk(2, pauses=True), chunk(2, HIGH), chunk(3, LOW, is_last=True),
-        chunk(0, HIGH), chunk(1, LOW),
+        chunk(0, LOW), chunk(1, pauses=True), chunk(1, HIGH), chunk(2, pauses=True),
+        chunk(2, LOW, is_last=True), chunk(0, HIGH), chunk(1, is_last=True, pauses=True),
     ]  # fmt: skip
-    assert who(run(source, namings=namings, processed=named_too_late)) == ["1", "2", "2", "1", "1", "2"]
+    heard = run(source, recognizer=lambda _stream: Segments(is_final=is_final), batch_size=batch_size)
+    assert who(heard) == ["1", "2", "1", "1"]
 
 
 @pytest.mark.parametrize("make", [tones, lambda _stream, _state: OnlySpeaker("1")], ids=["voices", "only"])

@@ -89,13 +89,24 @@ def test_a_guess_that_was_wrong_leaves_no_voice_and_a_new_one_keeps_the_number_t
     assert (new.label, len(both.state.voices)) == ("2", 2)
     later = both.guess(PEOPLE[2], 4.0, new)
     assert (later is new, len(both.state.voices)) == (True, 2), "there is one stretch, and one voice of it"
+    assert new.centre.tolist() == PEOPLE[2].tolist()
     assert both.guess(between(THRESHOLD + 0.02), 5.0, new) is new, "nothing else is certain"
     assert both.assign(PEOPLE[3], 6.0, new) is new
     assert new.centre.tolist() == PEOPLE[3].tolist()
     both.guess(PEOPLE[0], 4.0, both.guess(PEOPLE[4], 3.0))
-    both.withdraw(both.guess(PEOPLE[4], 3.0))
+    both.withdraw(both.guess(PEOPLE[5], 3.0))
     both.withdraw(both.guess(PEOPLE[0], 3.0))
-    assert said(both.state) == [("1", 9.0), ("2", 6.0)], "a voice that was heard before stays"
+    both.assign(PEOPLE[0], 1.0, both.guess(PEOPLE[6], 3.0))
+    assert said(both.state) == [("1", 10.0), ("2", 6.0)], "a voice that was heard before stays"
+
+
+def test_a_voice_is_the_mean_of_its_stretches_by_their_seconds() -> None:
+    one, stretches = voices(VoicesState()), (PEOPLE[0], between(0.8), between(0.7))
+    for embedding, seconds in zip(stretches, (4.0, 1.0, 3.0), strict=True):
+        voice = one.assign(embedding, seconds)
+    assert voice is not None
+    mean = 4 * stretches[0] + stretches[1] + 3 * stretches[2]
+    assert voice.centre.tolist() == pytest.approx((mean / np.linalg.norm(mean)).tolist(), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,24 @@ def test_a_segment_that_ends_at_a_gap_has_its_speaker_or_none(gap_s: float, labe
     one.hear(chunk(voice(HIGH, 3.0), after_s))
     assert one.speaker(says(100.0, 100.1 if gap_s < 0 else 104.0, is_final=True)) == label
     assert one.speaker(says(after_s, after_s + 3.0, 1, is_final=True)) == ("2" if label else "1")
+    assert one.state.voices[-1].seconds == pytest.approx(3.0), "all of it was heard"
+
+
+def test_after_the_clock_went_back_other_sound_is_heard_there() -> None:
+    one = listener()
+    one.hear(chunk(voice(LOW, 4.0), 100.0))
+    assert one.speaker(says(100.0, 104.0, is_final=True)) == "1"
+    one.hear(chunk(voice(HIGH, 4.0), 100.0))
+    assert one.speaker(says(100.0, 104.0, 1, is_final=True)) == "2"
+
+
+@pytest.mark.parametrize(("end_s", "windows"), [(0.4, 0), (0.5, 1), (2.0, 1), (2.1, 2), (2.4, 2)])
+def test_the_rest_of_a_segment_is_looked_at_if_it_is_long(end_s: float, windows: int) -> None:
+    encoder = Tones()
+    one = listener(encoder)
+    one.hear(chunk(voice(LOW, 4.0)))
+    one.speaker(says(0.0, end_s, is_final=True))
+    assert len(encoder.heard) == windows
 
 
 def test_where_another_voice_begins_is_found_without_a_pause_and_each_part_has_its_own() -> None:
@@ -106,7 +124,7 @@ def test_where_another_voice_begins_is_found_without_a_pause_and_each_part_has_i
     assert one.speaker(says(0.0, 3.2, is_final=True)) == "1"
     assert len(encoder.heard) == count, "its windows were looked at for the change"
     assert one.speaker(says(3.3, 8.0, 1, is_final=True)) == "2"
-    assert one.change(3.3, 8.0) is None
+    assert one.change(3.3, 30.0) is None
     one.hear(chunk(voice(LOW, 40.0), 8.0))
     assert one.change(8.0, 48.0) is None, "the beginning is no longer kept"
 
