@@ -6,13 +6,12 @@ import numpy as np
 
 from connectors.audio.decoder import open_audio
 from connectors.files.contents import read_text
-from operators.errors import InputError
+from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.sound import peak_dbfs
-from operators.text import cleaned
+from operators.speakers import checked_name
 from operators.voices.protocol import Samples
 
-MAX_NAME_CHARACTERS = 50
 #: Seconds of sound that a voice needs, and those that are read of it.
 MIN_VOICE_S, MAX_VOICE_S = 3.0, 60.0
 #: Peaks in dBFS below which nobody speaks.
@@ -47,14 +46,13 @@ def read_speakers(path: Path) -> list[tuple[str, Samples]]:
 
 def _parted(line: str, where: str) -> tuple[str, str]:
     given, recording, *_notes = [*line.split("\t"), ""]
-    name, recording = cleaned(given[: 10 * MAX_NAME_CHARACTERS]), recording.strip()
+    name, recording = given.strip(), recording.strip()
     if not name or not recording:
         raise InputError(f"{where}: write the name of a speaker, a tab, and a recording of some ten seconds")
-    if len(name) > MAX_NAME_CHARACTERS:
-        raise InputError(f"{where}: the name has more than {MAX_NAME_CHARACTERS} characters; shorten it")
-    if name.isdecimal():
-        raise InputError(f"{where}: {name} is a number, as voices without a name have; add a letter")
-    return name, recording
+    try:
+        return checked_name(name), recording
+    except UsageError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _heard(recording: Path, where: str) -> Samples:

@@ -41,7 +41,7 @@ def make_listeners(
     if not settings.tells_apart:
         return None
     encoder = own_encoder(settings) or _usual(progress)
-    known = [(name, *embedded(encoder, sound)) for name, sound in known_voices(settings)]
+    known = [(name, embedded(encoder, sound)) for name, sound in known_voices(settings)]
     return lambda _stream, state: VoiceListener(encoder, state, settings.most, known)
 
 

@@ -4,6 +4,7 @@ Voices follow what is assigned to them. Two that turn out to be one are merged.
 """
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import NamedTuple
 
 import msgspec
@@ -49,6 +50,12 @@ class Rules(NamedTuple):
     stays: float = 0.1
     #: A brief stretch.
     brief_s: float = 1.2
+    #: What a recording counts as: it is of another room and another microphone.
+    known_s: float = 2.0
+    #: How far above the threshold the product with a sum of two voices is if both speak, and the least share
+    #: of either.
+    both: float = 0.02
+    share: float = 0.15
     #: Product of two centres from which on they are one voice, and the seconds that each needs.
     same: float = 0.9
     same_s: float = 4.0
@@ -90,7 +97,11 @@ class Voices:
             self.withdraw(guessed, nearest)
             return nearest
         is_new = nearest is None or margin < -self._rules.sure
-        return self._new(embedding, guessed) if is_new and self._may_be_new(seconds) else guessed
+        if is_new and self._may_be_new(seconds):
+            voice = self._louder(embedding, seconds) or self._new(embedding, guessed)
+            self.withdraw(guessed, voice)
+            return voice
+        return guessed
 
     def assign(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
         """The voice of a stretch that is over, which learns from it; None if it is nobody's.
@@ -104,8 +115,10 @@ class Voices:
         self.withdraw(guessed, voice)
         if voice is None:
             return None
-        self._learn(voice, embedding, seconds)
-        voice = self._merged(voice)
+        # What is below the threshold of a voice would blur it.
+        if margin >= 0 or not voice.seconds:
+            self._learn(voice, embedding, seconds)
+            voice = self._merged(voice)
         self.state.last = voice.label
         return voice
 
@@ -126,11 +139,11 @@ class Voices:
         if other is not None:
             self._fold(other, voice)
 
-    def know(self, name: str, embedding: Embedding, seconds: float) -> None:
+    def know(self, name: str, embedding: Embedding) -> None:
         """A voice that is known before it speaks; one of that name that is there already stays as it is."""
         if self._labelled(name) is None:
             voice = Voice(b"", 0.0, name)
-            self._learn(voice, embedding, seconds)
+            self._learn(voice, embedding, self._rules.known_s)
             self.state.voices.append(voice)
 
     def _else(
@@ -138,7 +151,7 @@ class Voices:
     ) -> Voice | None:
         """The voice of a stretch that is below all thresholds."""
         if self._may_be_new(seconds):
-            return self._new(embedding, guessed)
+            return self._louder(embedding, seconds) or self._new(embedding, guessed)
         if len(self.state.voices) >= self._most:
             return nearest
         last = self._labelled(self.state.last)
@@ -148,6 +161,18 @@ class Voices:
 
     def _is_only_guessed(self, voice: Voice) -> bool:
         return not voice.seconds and voice in self.state.voices
+
+    def _louder(self, embedding: Embedding, seconds: float) -> Voice | None:
+        """The louder of two voices at once: of those whose sum is as near as a voice would have to be."""
+        rules, best, louder = self._rules, self._threshold(seconds) + self._rules.both, None
+        heard = [voice for voice in self.state.voices if voice.seconds >= rules.same_s]
+        for one, other in combinations(heard, 2):
+            centres = np.stack((one.centre, other.centre), axis=1)
+            shares = np.linalg.lstsq(centres, embedding)[0]
+            near = float(np.linalg.norm(centres @ shares))
+            if near >= best and shares.min() >= rules.share:
+                best, louder = near, one if shares[0] >= shares[1] else other
+        return louder
 
     def _may_be_new(self, seconds: float) -> bool:
         return seconds >= self._rules.new_s and len(self.state.voices) < self._most

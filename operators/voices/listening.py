@@ -16,11 +16,10 @@ from operators.voices.protocol import Embedding, Encoder, Samples
 WINDOW, HOP = round(1.6 * SAMPLE_RATE), round(0.8 * SAMPLE_RATE)
 #: Samples from which on a voice is told, and of a segment that is over.
 _ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
-# Segments are shorter; of longer ones, the newest sound is looked at.
-_KEPT = 30 * SAMPLE_RATE
+# Segments are shorter; of longer ones, half of that is looked at, the newest.
+_KEPT = 20 * SAMPLE_RATE
 # As recognisers do, one takes sound for continuous up to this.
 _GAP = round(MIN_GAP_S * SAMPLE_RATE)
-
 # How far below the threshold the product of a window and those before it, of which so many are looked at, is
 # where another voice begins: that finds 92 % of the changes between readers, and one in 1,000 windows of one.
 _CHANGE, _BEFORE = 0.1, 6
@@ -110,7 +109,7 @@ class VoiceListener(Listener):
 
     Args:
         state: That of a new stream or of an earlier run.
-        known: Voices that have a name before they speak: the name, an embedding, and its seconds.
+        known: Voices that have a name before they speak: the name, and an embedding.
         most: The number of voices that there may be.
     """
 
@@ -119,14 +118,14 @@ class VoiceListener(Listener):
         encoder: Encoder,
         state: VoicesState,
         most: int,
-        known: Sequence[tuple[str, Embedding, float]] = (),
+        known: Sequence[tuple[str, Embedding]] = (),
     ) -> None:
         self._encoder = encoder
         self._voices = Voices(state, encoder.threshold, most)
-        for name, embedding, seconds in known:
-            self._voices.know(name, embedding, seconds)
-        # The newest sound, and the position of its first sample.
-        self._sound: Samples = np.zeros(0, np.float32)
+        for name, embedding in known:
+            self._voices.know(name, embedding)
+        # The newest sound, as it came, and the position of its first sample.
+        self._sound = np.zeros(0, "<i2")
         self._origin = 0
         # By the recogniser's number, and by the position of the first sample.
         self._open: dict[int, _Segment] = {}
@@ -142,11 +141,11 @@ class VoiceListener(Listener):
         position = round(chunk.start_s * SAMPLE_RATE)
         gap = position - self._end if abs(position - self._end) > _GAP else 0
         if not 0 <= gap <= _KEPT:
-            self._sound, self._origin, gap = np.zeros(0, np.float32), position, 0
+            self._sound, self._origin, gap = np.zeros(0, "<i2"), position, 0
             self._windows.clear()
-        samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2).astype(np.float32) / 32768.0
+        samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2)
         # The recogniser ends at a gap what began before, of which the sound is still needed.
-        self._sound = np.concatenate((self._sound, np.zeros(gap, np.float32), samples))
+        self._sound = np.concatenate((self._sound, np.zeros(gap, "<i2"), samples))
         self._forget(self._end - _KEPT)
 
     @override
@@ -223,7 +222,8 @@ class VoiceListener(Listener):
         return bool(before) and float(_mean(before) @ windows[-1]) < alike
 
     def _slice(self, begin: int, end: int) -> Samples:
-        return self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
+        kept = self._sound[max(0, begin - self._origin) : max(0, end - self._origin)]
+        return kept.astype(np.float32) / np.float32(32_768)
 
     def _forget(self, position: int) -> None:
         drop = position - self._origin
@@ -233,11 +233,11 @@ class VoiceListener(Listener):
             self._windows = {start: one for start, one in self._windows.items() if start >= position}
 
 
-def embedded(encoder: Encoder, samples: Samples) -> tuple[Embedding, float]:
-    """The embedding of a recording of one voice, and the seconds of it."""
+def embedded(encoder: Encoder, samples: Samples) -> Embedding:
+    """The embedding of a recording of one voice."""
     starts = range(0, max(1, len(samples) - WINDOW + 1), HOP)
     windows = [encoder.embed(samples[start : start + WINDOW]) for start in starts]
-    return _mean(windows), len(samples) / SAMPLE_RATE
+    return _mean(windows)
 
 
 def _mean(windows: Sequence[Embedding]) -> Embedding:

@@ -30,8 +30,8 @@ def between(product: float) -> Embedding:
     return made
 
 
-def voices(state: VoicesState, most: int = 100) -> Voices:
-    return Voices(state, lambda _seconds: THRESHOLD, most)
+def voices(state: VoicesState, most: int = 100, threshold: float = THRESHOLD) -> Voices:
+    return Voices(state, lambda _seconds: threshold, most)
 
 
 def known(*those: tuple[str, Embedding, float]) -> VoicesState:
@@ -123,6 +123,29 @@ def test_a_stretch_that_is_nobodys_is_of_the_last_voice_if_it_is_brief_and_nearl
 
 
 @pytest.mark.parametrize(
+    ("shares", "heard_s", "label"),
+    [
+        ((0.72, 0.65), 4.0, "1"),
+        ((0.65, 0.72), 4.0, "2"),
+        ((0.72, 0.65), 3.0, "3"),
+        ((0.55, 0.53), 4.0, "3"),
+    ],
+)
+def test_two_known_voices_at_once_are_the_louder_one_which_learns_nothing(
+    shares: tuple[float, float], heard_s: float, label: str
+) -> None:
+    both = voices(known(("1", PEOPLE[0], 4.0), ("2", PEOPLE[1], heard_s)), threshold=0.8)
+    guessed = both.guess(PEOPLE[3], 3.0)
+    rest = np.sqrt(1 - np.square(shares).sum())
+    embedding = np.asarray(PEOPLE[:3].T @ (*shares, rest), np.float32)
+    found = both.guess(embedding, 3.0, guessed)
+    assert found is not None
+    assert found.label == label
+    assert both.assign(embedding, 3.0, found) is found
+    assert said(both.state) == [("1", 4.0), ("2", heard_s)] + [("3", 3.0)] * (label == "3")
+
+
+@pytest.mark.parametrize(
     ("first", "second", "product", "kept"),
     [
         (("1", 9.0), ("2", 9.0), 0.95, ("1", 22.0)),
@@ -164,8 +187,8 @@ def test_who_is_known_before_keeps_the_name_and_others_get_numbers_up_to_the_mos
     state = VoicesState()
     few = voices(state, most=3)
     for name, person in (("Anna", PEOPLE[0]), ("Bea", PEOPLE[1]), ("Anna", PEOPLE[2])):
-        few.know(name, person, 10.0)
-    assert said(state) == [("Anna", 10.0), ("Bea", 10.0)], "a resumed run has learnt her voice already"
+        few.know(name, person)
+    assert said(state) == [("Anna", 2.0), ("Bea", 2.0)], "a resumed run has learnt her voice already"
     spoken = [few.assign(PEOPLE[who], 3.0) for who in (1, 2, 0, 3)]
     assert [voice and voice.label for voice in spoken[:3]] == ["Bea", "1", "Anna"]
     assert spoken[3] in state.voices
