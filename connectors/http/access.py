@@ -51,12 +51,12 @@ class Access:
             given = parse_qs(query, max_num_fields=20).get("token", [""])[-1]
         except ValueError:
             given = ""
-        if _is_same(given, self.token):
+        if is_same(given, self.token):
             return True
         # Not SimpleCookie: its time for unquoting is quadratic in the number of quotes.
         cookies = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
         kept = next((value for key, _, value in cookies if key == self.cookie), "")
-        if not _is_same(kept, self.token):
+        if not is_same(kept, self.token):
             raise Rejection(403, "these captions need a token: open the whole address that surtitle printed")
         return False
 
@@ -75,7 +75,8 @@ def is_local(host: str) -> bool:
     return host.lower() == "localhost" if address is None else address.is_loopback
 
 
-def _is_same(given: str, token: str) -> bool:
+def is_same(given: str, token: str) -> bool:
+    """Whether what somebody sent is a token, in a time that says nothing of it."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode("ascii"))
 
 

@@ -24,7 +24,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from connectors.http.access import Access
+from connectors.http.access import Access, is_same
 from connectors.http.guard import POLICY, Guard
 from connectors.web.hub import Client, Hub
 from connectors.web.qr import svg_of
@@ -102,8 +102,8 @@ _STYLED = f"{POLICY}; style-src-elem 'self' 'unsafe-inline'"
 
 
 class _Pages:
-    def __init__(self, hub: Hub, front: str) -> None:
-        self._hub, self._front = hub, front
+    def __init__(self, hub: Hub, key: str | None, front: str) -> None:
+        self._hub, self._key, self._front = hub, key, front
         self._assets = load_assets()
 
     def _file(self, name: str, request: Request, policy: str = POLICY) -> Response:
@@ -150,14 +150,19 @@ class _Pages:
         return self._file("page.html", request, _STYLED)
 
     def _name(self, stream: str, request: Request) -> Response:
-        """Give a voice the name that somebody typed in the control room."""
-        if request.method != "POST":
+        """Give a voice the name that the operator typed in the control room, or say who may."""
+        # Who opened a room names its voices, over the connection of its speaker.
+        if self._hub.is_private:
             raise HTTPException(404)
+        # In no address, which a proxy would keep.
+        may = self._key is None or is_same(request.headers.get("surtitle-key", ""), self._key)
+        if request.method != "POST":
+            return JSONResponse(may, headers=_NOT_KEPT)
+        if not may:
+            sentence = "only the operator names voices: open the control room's address that surtitle printed"
+            return PlainTextResponse(f"{sentence}\n", 403, headers=_NOT_KEPT)
         asked = request.query_params
         try:
-            # Who opened a room names its voices, over the connection of its speaker.
-            if self._hub.is_private:
-                raise HTTPException(404)
             self._hub.name(stream, asked.get("speaker", ""), asked.get("name", ""))
         except UsageError as error:
             return PlainTextResponse(f"{error}\n", 400, headers=_NOT_KEPT)
@@ -171,10 +176,18 @@ class _Pages:
 
 
 def web_app(
-    hub: Hub, access: Access, *, front: str = "index.html", more: Sequence[BaseRoute] = ()
+    hub: Hub,
+    access: Access,
+    key: str | None = None,
+    *,
+    front: str = "index.html",
+    more: Sequence[BaseRoute] = (),
 ) -> Starlette:
-    """The application that shows the content of ``hub``; ``front`` is the file of the page at ``/``."""
-    pages = _Pages(hub, front)
+    """The application that shows the content of ``hub``; ``front`` is the file of the page at ``/``.
+
+    With a ``key``, only who has it gives names to voices.
+    """
+    pages = _Pages(hub, key, front)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

@@ -22,7 +22,8 @@ _FILE_SHARE = 4
 _BACKLOG = 1024
 # Seconds that connections get to end.
 _STOP_S = 5.0
-_TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,128}")
+# Of a token or a key.
+_SECRET = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 
 
 class WebServer:
@@ -35,6 +36,7 @@ class WebServer:
         host: str = LOCAL,
         port: int,
         token: str | None = None,
+        key: str | None = None,
         names: Sequence[str] = (),
         max_clients: int = MAX_CLIENTS,
         front: str = "index.html",
@@ -47,31 +49,45 @@ class WebServer:
             host: Name or address to listen on; if others can reach it, a token is needed.
             port: Port to listen on; 0 for any free one.
             token: The token for viewers; absent to generate one if needed.
+            key: The operator's key, without which nobody gives names to voices; absent to generate one if
+                other machines may reach the server, also over a proxy on this one.
             names: Names under which the server is reached, in addition to ``host``.
             max_clients: Maximum number of clients; some connections for pages are added.
             front: The file of the page at ``/``.
             room_files: Maximum number of files that rooms write at the same time.
 
         Raises:
-            UsageError: for a token that is easy to guess or cannot be part of an address; if the system
-                permits too few open files.
+            UsageError: for a token or key that is easy to guess or cannot be part of an address, or one that
+                is both; if the system permits too few open files.
         """
-        if token and not _TOKEN.fullmatch(token):
-            raise UsageError(
-                "the web page's token must be 8 to 128 letters, digits or characters of -._~; "
-                "leave it out and surtitle generates one"
-            )
+        for what, secret in (("web page's token", token), ("control room's key", key)):
+            if secret and not _SECRET.fullmatch(secret):
+                raise UsageError(
+                    f"the {what} must be 8 to 128 letters, digits or characters of -._~; "
+                    "leave it out and surtitle generates one"
+                )
+        if key and key == token:
+            raise UsageError("the control room's key is the token, which all viewers have; choose another")
         self._hub, self._host, self._port, self._names = hub, host, port, names
         self._front, self._more = front, more
         #: The generated token if none was given, for viewers.
         self.new_token = None if token or is_local(host) else secrets.token_urlsafe(16)
         self._token = token or self.new_token
+        is_reached = self.needs_token or bool(names)
+        #: The generated key if none was given, for the operator.
+        self.new_key = secrets.token_urlsafe(16) if is_reached and not key and not hub.is_private else None
+        # Who opened a room names its voices.
+        self._key = None if hub.is_private else key or self.new_key
         self._max_connections = max_sockets(max_clients + _PAGE_CONNECTIONS, _FILE_SHARE, room_files)
         self._server: BackgroundServer | None = None
 
     @property
     def needs_token(self) -> bool:
         return self._token is not None
+
+    @property
+    def needs_key(self) -> bool:
+        return self._key is not None
 
     def start(self) -> str:
         """Listen, and return the address for viewers, without the token that it may need.
@@ -89,7 +105,7 @@ class WebServer:
         access = Access(self._host, port, self._token, self._names)
         self._server = BackgroundServer(
             listener,
-            web_app(self._hub, access, front=self._front, more=self._more),
+            web_app(self._hub, access, self._key, front=self._front, more=self._more),
             name="captions",
             max_connections=self._max_connections,
             backlog=_BACKLOG,

@@ -82,7 +82,8 @@ def main(recording: Path | None = None, meeting: Path | None = None) -> None:
 def surtitle(*arguments: str) -> Iterator[None]:
     """A run that serves pages, until it is left."""
     command = [str(Path(sys.executable).with_name("surtitle")), *arguments, "--port", str(PORT)]
-    environment = {name: value for name, value in os.environ.items() if name != "SURTITLE_WEB_TOKEN"}
+    secrets = ("SURTITLE_WEB_TOKEN", "SURTITLE_CONTROL_KEY")
+    environment = {name: value for name, value in os.environ.items() if name not in secrets}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             wait_for_server(process)

@@ -37,7 +37,7 @@ def make_listeners(
         only: What the only speaker of a stream is called.
     """
     if settings.voices == 1:
-        return lambda stream, _state: OnlySpeaker(only(stream))
+        return lambda stream, state: OnlySpeaker(state.last or only(stream))
     if not settings.tells_apart:
         return None
     encoder = own_encoder(settings) or _usual(progress)

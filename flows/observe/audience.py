@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from connectors.audio.recording import live_stream, stream_of
 from connectors.exports.room_files import FILES, RoomFiles
@@ -67,8 +68,9 @@ def room_registry(settings: Settings) -> RoomRegistry:
     )  # fmt: skip
 
 
-#: Environment variable with the token.
+#: Environment variables with the token of viewers, and with the operator's key.
 TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
+KEY_VARIABLE = "SURTITLE_CONTROL_KEY"
 
 
 class Audience:
@@ -77,7 +79,8 @@ class Audience:
     Nothing listens before `served`.
 
     Raises:
-        UsageError: for an invalid token, or languages of rooms; for more rooms than files can be opened.
+        UsageError: for an invalid token or key, or languages of rooms; for more rooms than files
+            can be opened.
     """
 
     def __init__(
@@ -101,6 +104,8 @@ class Audience:
             is_private=self.rooms is not None,
             namings=namings,
         )
+        # The list of streams leads to the control room of each.
+        self._control = f"streams/{quote(streams[0], safe='')}/control" if streams else ""
         speaking: dict[str, Any] = {}
         if self.rooms is not None:
             # Imported here: few runs need them.
@@ -112,6 +117,7 @@ class Audience:
             host=web.host,
             port=web.port,
             token=os.environ.get(TOKEN_VARIABLE),
+            key=os.environ.get(KEY_VARIABLE),
             names=web.names,
             # Few rooms ask for several languages; what cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
@@ -167,16 +173,25 @@ class Audience:
                 self._hub.end()
 
     def _report_address(self) -> None:
-        where, more = self._address, ""
+        query = more = ""
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.
-            where = f"{where}?token={self._server.new_token}"
+            query = f"?token={self._server.new_token}"
             more = " for every machine that can reach this one and has the whole address"
         elif self._server.needs_token:
             more = " for anyone who adds ?token=… with the token that this run was given"
+        where = f"{self._address}{query}"
         log_event("web_opened", f"captions at {where}{more}")
+        self._report_control(query or ("?token=…" if self._server.needs_token else ""))
         if self._shows_code and self._server.new_token is not None:
             show_code(where, sys.stderr)
+
+    def _report_control(self, query: str) -> None:
+        if self._server.needs_key:
+            key = self._server.new_key or "…"
+            more = "" if self._server.new_key else " with the key that this run was given"
+            where = f"{self._address}{self._control}{query}#key={key}"
+            log_event("control_opened", f"control room, for you alone to name voices, at {where}{more}")
 
     def _caption(self, caption: Caption) -> None:
         rooms = self.rooms

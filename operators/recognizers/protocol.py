@@ -156,6 +156,11 @@ class PartialNumbering:
         self._open.clear()
         return finals
 
+    def rename(self, speaker: str, name: str) -> None:
+        """Call a speaker by this name in finals with the last text, too."""
+        self._resumed = [_renamed(one, speaker, name) for one in self._resumed]
+        self._open = {number: _renamed(one, speaker, name) for number, one in self._open.items()}
+
     def _number(self, hypothesis: Hypothesis, arrival_s: float) -> Partial | None:
         last = self._open.get(hypothesis.segment)
         text = clean(hypothesis.text) or (last.text if last else "")
@@ -191,6 +196,10 @@ class PartialNumbering:
         else:
             self._open[hypothesis.segment] = partial
         return partial
+
+
+def _renamed(partial: Partial, speaker: str, name: str) -> Partial:
+    return msgspec.structs.replace(partial, speaker=name) if partial.speaker == speaker else partial
 
 
 def _as_final(partial: Partial, arrival_s: float) -> Partial:

@@ -219,12 +219,14 @@ class _Logic(StatefulBatchLogic[AudioChunk, Heard, bytes]):
         """Take the sound and the names that were given to voices."""
         if self._speakers is None:
             return []
+        assert self._numbering is not None, "a logic is made for a chunk or from a snapshot"
         if self._listener is None:
             self._listener = self._speakers.make(chunk.stream, self._voices or VoicesState())
         self._listener.hear(chunk)
         named = self._speakers.namings.take(chunk.stream)
         for label, name in named.items():
             self._listener.rename(label, name)
+            self._numbering.rename(label, name)
         return [Renamed(chunk.stream, label, name) for label, name in named.items()]
 
     def _spoken(self, hypotheses: Sequence[Hypothesis]) -> Sequence[Hypothesis]:

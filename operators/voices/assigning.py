@@ -37,6 +37,8 @@ class VoicesState(msgspec.Struct, array_like=True):
     numbered: int = 0
     #: Label of the voice that spoke last.
     last: str = ""
+    #: What nobody's brief stretches in a row are so far, if they are alike.
+    stranger: Voice | None = None
 
 
 class Rules(NamedTuple):
@@ -44,6 +46,8 @@ class Rules(NamedTuple):
 
     #: A stretch from which on somebody new is believed.
     new_s: float = 2.4
+    #: How far below its threshold a voice may still be what several stretches in a row are that seem new.
+    strange: float = 0.1
     #: How far above the threshold the product is before the stretch is over.
     sure: float = 0.04
     #: How far below its threshold a brief stretch may still be of the voice that spoke last.
@@ -57,7 +61,7 @@ class Rules(NamedTuple):
     both: float = 0.02
     share: float = 0.15
     #: Product of two centres from which on they are one voice, and the seconds that each needs.
-    same: float = 0.9
+    same: float = 0.87
     same_s: float = 4.0
 
 
@@ -115,6 +119,7 @@ class Voices:
         self.withdraw(guessed, voice)
         if voice is None:
             return None
+        self.state.stranger = None
         # What is below the threshold of a voice would blur it.
         if margin >= 0 or not voice.seconds:
             self._learn(voice, embedding, seconds)
@@ -155,9 +160,25 @@ class Voices:
         if len(self.state.voices) >= self._most:
             return nearest
         last = self._labelled(self.state.last)
-        if last is None or seconds >= self._rules.brief_s:
+        if last is not None and self._stays(last, embedding, seconds):
+            return last
+        return self._met(embedding, seconds)
+
+    def _stays(self, last: Voice, embedding: Embedding, seconds: float) -> bool:
+        """Whether a brief stretch may be of the voice that spoke last."""
+        return seconds < self._rules.brief_s and self._margin(last, embedding, seconds) >= -self._rules.stays
+
+    def _met(self, embedding: Embedding, seconds: float) -> Voice | None:
+        """Somebody new, if brief stretches in a row are alike and together long enough."""
+        state, stranger = self.state, self.state.stranger
+        if stranger is None or self._margin(stranger, embedding, seconds) < 0:
+            state.stranger = stranger = Voice(b"", 0.0, "")
+        self._learn(stranger, embedding, seconds)
+        if stranger.seconds < self._rules.new_s:
             return None
-        return last if self._margin(last, embedding, seconds) >= -self._rules.stays else None
+        # Together they are less uncertain than each of them was.
+        voice, margin = self._nearest(stranger.centre, stranger.seconds)
+        return voice if voice is not None and margin >= -self._rules.strange else self._numbered(stranger)
 
     def _is_only_guessed(self, voice: Voice) -> bool:
         return not voice.seconds and voice in self.state.voices
@@ -192,14 +213,17 @@ class Voices:
         return next((voice for voice in self.state.voices if voice.label == label), None)
 
     def _new(self, embedding: Embedding, guessed: Voice | None) -> Voice:
-        state = self.state
-        if guessed is not None and self._is_only_guessed(guessed):
-            # It has a label already, which was shown.
-            guessed.total = embedding.astype("<f4").tobytes()
-            return guessed
-        state.numbered += 1
-        voice = Voice(embedding.astype("<f4").tobytes(), 0.0, str(state.numbered))
-        state.voices.append(voice)
+        total = embedding.astype("<f4").tobytes()
+        if guessed is None or not self._is_only_guessed(guessed):
+            return self._numbered(Voice(total, 0.0, ""))
+        # Its label was shown.
+        guessed.total = total
+        return guessed
+
+    def _numbered(self, voice: Voice) -> Voice:
+        self.state.numbered += 1
+        voice.label = str(self.state.numbered)
+        self.state.voices.append(voice)
         return voice
 
     def _learn(self, voice: Voice, embedding: Embedding, seconds: float) -> None:

@@ -65,7 +65,8 @@ class OnlySpeaker(Listener):
     @property
     @override
     def state(self) -> VoicesState:
-        return VoicesState()
+        # Perhaps somebody has given another name.
+        return VoicesState(last=self.name)
 
     @override
     def hear(self, chunk: AudioChunk) -> None:
@@ -109,7 +110,7 @@ class VoiceListener(Listener):
 
     Args:
         state: That of a new stream or of an earlier run.
-        known: Voices that have a name before they speak: the name, and an embedding.
+        known: Voices of a new stream that have a name before they speak: the name, and an embedding.
         most: The number of voices that there may be.
     """
 
@@ -122,7 +123,8 @@ class VoiceListener(Listener):
     ) -> None:
         self._encoder = encoder
         self._voices = Voices(state, encoder.threshold, most)
-        for name, embedding in known:
+        # An earlier run knew them, and they may have other names by now.
+        for name, embedding in () if state.voices else known:
             self._voices.know(name, embedding)
         # The newest sound, as it came, and the position of its first sample.
         self._sound = np.zeros(0, "<i2")

@@ -1,6 +1,7 @@
 """Captions in a browser from end to end: a real process, and viewers that come by HTTP."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def test_watching_changes_no_caption_and_no_time(captions: Path, tmp_path: Path)
 
 def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, tmp_path: Path) -> None:
     summary = tmp_path / "summary.json"
-    secret = {"SURTITLE_WEB_TOKEN": "from-the-environment"}
+    secret = {"SURTITLE_WEB_TOKEN": "from-the-environment", "SURTITLE_CONTROL_KEY": "of-the-operator"}
     command = [SURTITLE, "replay", captions, "--host", "0.0.0.0", "--port", 0]
     command += ["--set", f"output.summary={summary}"]
     for environment, token in (({}, None), (secret, "from-the-environment")):
@@ -87,6 +88,13 @@ def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, t
                 assert "for anyone who adds ?token=… with the token that this run was given" in run.said
                 assert run.token is None
                 run.token = token
+            assert run.process.stderr is not None
+            control = run.process.stderr.readline()
+            assert "#key=" not in run.said
+            if token is None:
+                assert re.search(rf"http://\S+/\?token={run.token}#key=\S{{22}}\n", control)
+            else:
+                assert "/?token=…#key=… with the key that this run was given" in control
             with follow(run.port) as stranger:
                 assert stranger.answer.status == 403
             with follow(run.port, headers={"Cookie": f"surtitle-{run.port}={run.token}"}) as viewer:

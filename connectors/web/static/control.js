@@ -6,7 +6,7 @@ import { by, make, say } from "./dom.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
 import { told as spoken } from "./speakers.js";
-import { entitle, events, isRoom, path, reachable } from "./stream.js";
+import { entitle, events, isRoom, operatorKey, path, reachable } from "./stream.js";
 import { Voices } from "./voices.js";
 
 // Entries of the list that are kept.
@@ -57,16 +57,22 @@ function entered(className, words, source = "", language = {}) {
     while (by("log").childElementCount > KEPT) by("log").lastElementChild.remove();
 }
 
-// Who opened a room names its voices, on the page where they speak.
-const voices = new Voices(by("voices"), isRoom ? undefined : async (speaker, name) => {
+const naming = (method, asked = {}) =>
+    fetch(`${path}/speakers?${new URLSearchParams(asked)}`, { method, headers: { "surtitle-key": operatorKey }, cache: "no-store" });
+
+// Who opened a room names its voices, on the page where they speak; all others, the operator alone.
+const mayName = !isRoom && await naming("GET").then((answer) => answer.json()).catch(() => true);
+const voices = new Voices(by("voices"), mayName ? async (speaker, name) => {
     try {
-        const answer = await fetch(`${path}/speakers?${new URLSearchParams({ speaker, name })}`, { method: "POST" });
+        const answer = await naming("POST", { speaker, name });
         return answer.ok ? "" : await answer.text();
     } catch {
         return "The server does not answer; try again.";
     }
-});
-by("naming").hidden = isRoom;
+} : undefined);
+by("naming").hidden = !mayName;
+by("no-naming").hidden = mayName || isRoom;
+addEventListener("hashchange", () => location.reload());
 
 function tellVoices(known) {
     by("speaking").hidden = known.speakers.length === 0;

@@ -1,7 +1,7 @@
 // The streams that there are, and the ways to each.
 
 import { by, make, say } from "./dom.js";
-import { reachable } from "./stream.js";
+import { operatorKey, reachable } from "./stream.js";
 
 const EVERY_MS = 4000;
 const list = by("streams"), lead = by("lead");
@@ -44,7 +44,7 @@ function added(name) {
         make("a", { className: "page", href: reachable(address), textContent: name }),
         make("p", { className: "state" }, make("span", { className: "lamp" }), state),
         counts,
-        make("p", { className: "more" }, link("Overlay", `${address}?overlay=1`), link("Control room", `${address}/control`)),
+        make("p", { className: "more" }, link("Overlay", `${address}?overlay=1`), link("Control room", `${address}/control${operatorKey && `#key=${operatorKey}`}`)),
     );
     list.append(item);
     return { item, state, counts };

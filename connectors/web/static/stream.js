@@ -25,6 +25,9 @@ export function reachable(address) {
     return url.href;
 }
 
+// The operator's key, which no link for readers has: behind the "#", so that no server or proxy sees it in an address.
+export const operatorKey = encodeURIComponent(new URLSearchParams(location.hash.slice(1)).get("key") ?? "");
+
 // Say on the page which stream it is about.
 export function entitle(kind) {
     document.title = `${name} – ${kind}`;

@@ -84,11 +84,12 @@ def serving(
     max_clients: int = 100,
     host: str = "127.0.0.1",
     token: str | None = None,
+    key: str | None = None,
     names: tuple[str, ...] = (),
     languages: Sequence[Languages] = (LANGUAGES,),
 ) -> Iterator[Served]:
     hub = Hub(languages, streams or [], bounds=bounds, max_clients=max_clients)
-    server = WebServer(hub, host=host, port=0, token=token, names=names, max_clients=max_clients)
+    server = WebServer(hub, host=host, port=0, token=token, key=key, names=names, max_clients=max_clients)
     try:
         yield Served(hub, server)
     finally:

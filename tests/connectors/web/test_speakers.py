@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages
+from connectors.web.server import WebServer
 from operators.errors import UsageError
 from operators.speakers import Namings
 from tests.connectors.web.browser import caption
@@ -190,9 +191,68 @@ def test_only_its_own_pages_give_names(served: Served, headers: dict[str, str], 
     assert served.status(_NAMING, {"Host": "localhost", **headers}, "POST") == status
 
 
+@pytest.mark.parametrize(
+    ("options", "is_needed"),
+    [
+        ({}, False),
+        ({"host": "localhost"}, False),
+        ({"host": "0.0.0.0"}, True),
+        # Others come over a proxy on this machine.
+        ({"token": "opensesame"}, True),
+        ({"names": ("captions.example",)}, True),
+        ({"key": "only-me-here"}, True),
+    ],
+)
+def test_a_key_is_needed_where_others_may_reach_the_server(options: dict[str, Any], is_needed: bool) -> None:
+    for is_private in (False, True):
+        hub = Hub([Languages(source="en", target="de")], is_private=is_private)
+        server = WebServer(hub, port=0, **options)
+        # Rooms are named by who opened them.
+        assert server.needs_key == (is_needed and not is_private)
+        assert (server.new_key is not None) == (server.needs_key and "key" not in options)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "why"),
+    [
+        ({"key": "short"}, "key must be 8 to 128"),
+        ({"token": "opensesame", "key": "opensesame"}, "all viewers have"),
+    ],
+)
+def test_a_key_that_keeps_nobody_out_is_refused(secrets: dict[str, Any], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        WebServer(Hub([Languages(source="en", target="de")]), port=0, **secrets)
+
+
+def test_who_reads_along_cannot_name_voices_and_the_operator_can(visit: Visit) -> None:
+    german = [Languages(source="en", target="de")]
+    with serving(names=("captions.example",), streams=["talk"], languages=german) as served:
+        served.say(0, "Guten Morgen.", final=True, speaker="1")
+        control = visit(served.page + "/control")
+        expect(control.locator("#voices li")).to_contain_text("Sprecher 1")
+        expect(control.get_by_text("Only the operator names voices")).to_be_visible()
+        expect(control.get_by_role("textbox")).to_have_count(0)
+        own = {"Host": "localhost", "Origin": "http://localhost", "X-Forwarded-For": "127.0.0.1"}
+        for key in ("", "wrong", "opensesamé"):
+            answer, said = served.get(_NAMING, {**own, "surtitle-key": key}, "POST")
+            assert (answer.status, said[:17]) == (403, "only the operator")
+        # To the same page as before, then over the list of streams.
+        control.goto(f"{served.page}/control#key={served.server.new_key}")
+        field = control.get_by_label("Name of Sprecher 1")
+        expect(field).to_be_visible()
+        listed = visit(f"{served.address}#key={served.server.new_key}")
+        listed.get_by_role("link", name="Control room of talk").click()
+        listed.get_by_label("Name of Sprecher 1").fill("Ben")
+        listed.keyboard.press("Enter")
+        expect(control.get_by_label("Name of Ben")).to_be_visible()
+        expect(control.get_by_text("Only the operator names voices")).to_be_hidden()
+        links = control.locator("a").evaluate_all("all => all.map(one => one.href)")
+        assert not [link for link in links if "key" in link]
+
+
 def test_a_name_needs_the_token_and_a_voice_that_has_spoken() -> None:
-    own = {"Host": "localhost", "Origin": "http://localhost"}
-    with serving(host="0.0.0.0", token="opensesame", streams=["talk"]) as served:
+    own = {"Host": "localhost", "Origin": "http://localhost", "surtitle-key": "only-me-here"}
+    with serving(host="0.0.0.0", token="opensesame", key="only-me-here", streams=["talk"]) as served:
         served.say(0, "Guten Morgen.", speaker="1")
         assert served.status(_NAMING, own, "POST") == 403
         token = "&token=opensesame"
@@ -200,8 +260,7 @@ def test_a_name_needs_the_token_and_a_voice_that_has_spoken() -> None:
         for path in ("/streams/talk/speakers?speaker=2&name=Ben", "/streams/x/speakers?speaker=1&name=Ben"):
             answer, said = served.get(path + token, own, "POST")
             assert (answer.status, said[:6]) == (400, "nobody")
-        for path in ("/streams/talk/speakers?", "/streams/talk/control?"):
-            assert served.status(path + token, own, "GET") == (404 if "speakers" in path else 200)
+        assert served.get("/streams/talk/speakers?" + token, own)[1] == "true"
         assert served.status("/streams/talk/control?speaker=1" + token, own, "POST") == 405
 
 

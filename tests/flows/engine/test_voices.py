@@ -4,16 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import soundfile
 
 from flows.captions.resources import RunResources
 from flows.doctor.checks import Finding, speakers
-from flows.engine.voices import check_speakers
+from flows.engine.voices import check_speakers, make_listeners
 from flows.settings.loading import load_settings
 from operators.errors import InputError, UsageError
+from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine import bundled_recording
+from operators.voices.assigning import VoicesState
 from operators.voices.settings import SpeakersSettings
 from tests.program import surtitle
-from tests.tiny_voices import write_wespeaker
+from tests.tiny_voices import voice, write_wespeaker
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,22 @@ def test_the_doctor_says_whether_voices_can_be_told_apart(
     assert speakers(SpeakersSettings(model=str(write_wespeaker(tmp_path / "own.onnx")))) == can
     monkeypatch.setattr("flows.doctor.checks.voices_file", lambda: tmp_path)
     assert speakers(SpeakersSettings()) == can
+
+
+def test_a_later_run_knows_voices_by_the_names_that_they_were_given(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "anna.wav", voice(800, 4.0), SAMPLE_RATE)
+    (tmp_path / "names.tsv").write_text("Anna\tanna.wav\n")
+    model = write_wespeaker(tmp_path / "own.onnx")
+    known = SpeakersSettings(model=str(model), names=str(tmp_path / "names.tsv"))
+    for settings, called in ((SpeakersSettings(voices=1), "talk"), (known, "Anna")):
+        make = make_listeners(settings, lambda stream: stream)
+        assert make is not None
+        first = make("talk", VoicesState())
+        first.rename(called, "Bea")
+        later = make("talk", first.state)
+        later.rename(called, "Nobody")
+        state = later.state
+        assert ([one.label for one in state.voices] or [state.last]) == ["Bea"]
 
 
 def test_the_only_speaker_of_a_recording_is_called_like_its_stream() -> None:

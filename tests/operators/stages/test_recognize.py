@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import bytewax.operators as op
+import msgspec
 import pytest
 from bytewax.dataflow import Dataflow, Stream
 from bytewax.recovery import RecoveryConfig, init_db_dir
@@ -228,6 +229,17 @@ def test_after_a_stop_nothing_is_open_and_numbers_go_on(tmp_path: Path) -> None:
 
     assert brief(before) == [(0, 0, "One", False), (0, 1, "One.", True)]
     assert brief(after) == [(1, 0, "Two.", True)]
+
+
+def test_finals_of_segments_that_nobody_finishes_have_the_name_that_was_given_meanwhile() -> None:
+    first = PartialNumbering(NumberingState("talk", heard_s=9.0))
+    first.number([msgspec.structs.replace(says(0, "One"), speaker="2"), says(1, "Two")], 9.0)
+    first.rename("2", "Ben")
+    second = PartialNumbering(first.state)
+    second.rename("Ben", "Bea")
+    assert [one.speaker for one in (*first.finish(9.0), *second.finish_resumed(9.0))] == [
+        "Ben", msgspec.UNSET, "Bea", msgspec.UNSET,
+    ]  # fmt: skip
 
 
 hypotheses = st.lists(
