@@ -147,6 +147,11 @@ def test_a_name_that_is_given_within_a_sentence_is_of_the_whole_sentence(make: M
     (final,) = (one for one in shown if one.is_final)
     assert (final.text, final.speaker) == ("We come to the house of the old man.", "Anna")
     assert {one.speaker for one in shown} == {"1", "Anna"}
+    unfinished = run(
+        [chunk(0), chunk(1, pauses=True)], make, namings, lambda _stream: Segments(is_final=False),
+        lambda done: None if done.start_s else namings.name("talk", "1", "Anna"),
+    )  # fmt: skip
+    assert [one.speaker for one in unfinished] == ["1", "Anna"]
 
 
 class Parting(Segments, PartsVoices):

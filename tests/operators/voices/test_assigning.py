@@ -149,6 +149,18 @@ def test_two_known_voices_at_once_are_the_louder_one_which_learns_nothing(
     assert said(both.state) == [("1", 4.0), ("2", heard_s)] + [("3", 3.0)] * (label == "3")
 
 
+@pytest.mark.parametrize(("product", "heard"), [(0.55, [("1", 4.0)]), (0.45, [("1", 4.0), ("2", 2.6)])])
+def test_brief_stretches_in_a_row_are_a_voice_together_that_may_be_known(
+    product: float, heard: list[tuple[str, float]]
+) -> None:
+    one = voices(VoicesState())
+    one.assign(PEOPLE[0], 4.0)
+    first, second = (one.assign(between(product), 1.3) for _ in range(2))
+    assert first is None
+    assert second is not None
+    assert (second.label, said(one.state)) == (heard[-1][0], heard)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "product", "kept"),
     [

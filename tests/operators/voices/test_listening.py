@@ -207,6 +207,9 @@ def test_known_voices_have_their_names_and_others_can_be_given_some() -> None:
     assert one.speaker(says(0.0, 3.3, 2)) == "1"
     one.rename("1", "Bea")
     assert one.speaker(says(0.0, 3.3, 2)) == "Bea"
+    one.rename("Anna", "Zoe")
+    again = VoiceListener(encoder, one.state, 100, [("Anna", embedding)])
+    assert [each.label for each in again.state.voices] == ["Zoe", "Bea"], "a resumed run knows her already"
 
 
 def test_the_only_speaker_of_a_stream_can_be_renamed() -> None:
@@ -214,4 +217,4 @@ def test_the_only_speaker_of_a_stream_can_be_renamed() -> None:
     one.rename("1", "Nobody")
     assert one.speaker(says(0.0, 0.1)) == "Room 1"
     one.rename("Room 1", "Anna")
-    assert one.speaker(says(0.0, 0.1)) == "Anna"
+    assert (one.speaker(says(0.0, 0.1)), one.state.last) == ("Anna", "Anna")
