@@ -56,10 +56,11 @@ class Rules(NamedTuple):
     brief_s: float = 1.2
     #: What a recording counts as: it is of another room and another microphone.
     known_s: float = 2.0
-    #: How far above the threshold the product with a sum of two voices is if both speak, and the least share
-    #: of either.
+    #: How far above the threshold the product with a sum of two voices is if both speak, the least share of
+    #: either, and the nearest voices that are tried.
     both: float = 0.02
     share: float = 0.15
+    pairs: int = 8
     #: Product of two centres from which on they are one voice, and the seconds that each needs.
     same: float = 0.87
     same_s: float = 4.0
@@ -187,7 +188,8 @@ class Voices:
         """The louder of two voices at once: of those whose sum is as near as a voice would have to be."""
         rules, best, louder = self._rules, self._threshold(seconds) + self._rules.both, None
         heard = [voice for voice in self.state.voices if voice.seconds >= rules.same_s]
-        for one, other in combinations(heard, 2):
+        heard.sort(key=lambda voice: self._margin(voice, embedding, seconds))
+        for one, other in combinations(heard[-rules.pairs :], 2):
             centres = np.stack((one.centre, other.centre), axis=1)
             shares = np.linalg.lstsq(centres, embedding)[0]
             near = float(np.linalg.norm(centres @ shares))
