@@ -1,12 +1,13 @@
 """Measures whose words captions say they are, on talks that are put together of recordings of known voices.
 
 .venv/bin/python docs/scripts/speakers.py VOICES [--talks N] [--of 2,3,4,5,6] [--seed N] [--minutes N]
-    [--between 0.3,1]
+    [--between 0.3,1] [--room]
 
 ``VOICES`` has a folder of recordings for each voice. A talk has turns of 3 to 20 s with pauses ``--between``,
 each up to 4 dB louder or softer; what a voice says is taken in turn, cut at pauses. Each talk runs through
 ``surtitle file --speakers``. A word of a finished sentence counts as right if its label is the one that the
-voice has most often; it is spoken where its place in the sentence says.
+voice has most often; it is spoken where its place in the sentence says. ``--room``: all sound alike far from
+the microphone, with an echo of 0.5 s as loud as the direct sound, and noise 15 dB below speech.
 """
 
 import argparse
@@ -33,6 +34,8 @@ TURN_S, REST_S, LOUDER_DB = (3.0, 20.0), (0.2, 0.6), 4.0
 #: A pause at which a recording may be cut, and what is kept around speech.
 PAUSE_S, AROUND_S = 0.2, 0.06
 LEVEL = 0.05
+#: Of a room: the time in which its echo becomes 60 dB softer, and how far its noise is below speech.
+ECHO_S, NOISE_DB = 0.5, 15.0
 
 
 class Said(NamedTuple):
@@ -109,6 +112,20 @@ def talk_of(
     return (np.concatenate(parts) + hiss).astype(np.float32), said
 
 
+def in_a_room(sound: Samples, chance: random.Random) -> Samples:
+    noise = np.random.default_rng(chance.randrange(2**31))
+    taps = round(ECHO_S * SAMPLE_RATE)
+    # 60 dB softer at its end.
+    echo = noise.normal(size=taps) * 10 ** (-3 * np.arange(taps) / taps)
+    echo[: round(0.005 * SAMPLE_RATE)] = 0
+    echo /= np.sqrt(np.sum(echo**2))
+    echo[0] = 1.0
+    size = len(sound) + taps
+    heard = np.fft.irfft(np.fft.rfft(sound, size) * np.fft.rfft(echo, size), size)[: len(sound)]
+    level = np.sqrt(np.mean(heard**2)) * 10 ** (-NOISE_DB / 20)
+    return (heard + noise.normal(0, level, len(heard))).astype(np.float32)
+
+
 def captioned(sound: Samples, options: list[str]) -> list[Partial]:
     """The finished sentences that surtitle makes of a talk."""
     with tempfile.TemporaryDirectory() as folder:
@@ -150,6 +167,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--minutes", type=float, default=10.0)
     options.add_argument("--between", default="0.3,1", help="seconds between two turns")
+    options.add_argument("--room", action="store_true", help="all in a room with echo and noise")
     options.add_argument("more", nargs="*", help="more options for surtitle, behind --")
     asked = options.parse_args()
     chance = random.Random(asked.seed)
@@ -162,6 +180,7 @@ def main() -> None:
     for talk in range(asked.talks):
         voices = chance.sample(list(pool), numbers[talk % len(numbers)])
         sound, said = talk_of(pool, voices, chance, 60 * asked.minutes, (least_s, most_s))
+        sound = in_a_room(sound, chance) if asked.room else sound
         results.append(result := scored(captioned(sound, asked.more), said))
         print(f"{talk + 1}: {', '.join(voices)}: {result.found} found, {result.right:.1%} right", flush=True)
     found = sum(one.found == one.voices for one in results)
