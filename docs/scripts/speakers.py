@@ -1,9 +1,10 @@
 """Measures whose words captions say they are, on talks that are put together of recordings of known voices.
 
 .venv/bin/python docs/scripts/speakers.py VOICES [--talks N] [--of 2,3,4,5,6] [--seed N] [--minutes N]
+    [--between 0.3,1]
 
-``VOICES`` has a folder of recordings for each voice. A talk has turns of 3 to 20 s with 0.3 to 1 s between,
-each some 4 dB louder or softer; what a voice says is taken in turn, cut at pauses. Each talk runs through
+``VOICES`` has a folder of recordings for each voice. A talk has turns of 3 to 20 s with pauses ``--between``,
+each up to 4 dB louder or softer; what a voice says is taken in turn, cut at pauses. Each talk runs through
 ``surtitle file --speakers``. A word of a finished sentence counts as right if its label is the one that the
 voice has most often; it is spoken where its place in the sentence says.
 """
@@ -27,8 +28,8 @@ from connectors.jsonl.files import read_events
 from operators.events import SAMPLE_RATE, Partial
 from operators.recognizers.windowed import HOP, Samples, silero
 
-#: Seconds of a turn, between two turns, and between two recordings in one; decibels of a turn.
-TURN_S, GAP_S, REST_S, LOUDER_DB = (3.0, 20.0), (0.3, 1.0), (0.2, 0.6), 4.0
+#: Seconds of a turn, and between two recordings in one; decibels of a turn.
+TURN_S, REST_S, LOUDER_DB = (3.0, 20.0), (0.2, 0.6), 4.0
 #: A pause at which a recording may be cut, and what is kept around speech.
 PAUSE_S, AROUND_S = 0.2, 0.06
 LEVEL = 0.05
@@ -86,6 +87,7 @@ def talk_of(
     voices: list[str],
     chance: random.Random,
     seconds: float,
+    between_s: tuple[float, float],
 ) -> tuple[Samples, list[Said]]:
     at = {voice: chance.randrange(len(pool[voice])) for voice in voices}
     parts, said, position, last = [silence(0.5)], list[Said](), 0.5, ""
@@ -98,7 +100,7 @@ def talk_of(
             at[voice] += 1
             said.append(Said(position, position + len(phrase) / SAMPLE_RATE, voice))
             is_over = said[-1].end_s >= end_s
-            rest_s = chance.uniform(*GAP_S) if is_over else min(pause_s or chance.uniform(*REST_S), 0.8)
+            rest_s = chance.uniform(*between_s) if is_over else min(pause_s or chance.uniform(*REST_S), 0.8)
             parts += [phrase * np.float32(gain), silence(rest_s)]
             position = said[-1].end_s + len(parts[-1]) / SAMPLE_RATE
             if is_over:
@@ -147,17 +149,19 @@ def main() -> None:
     options.add_argument("--of", default="2,3,4,5,6")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--minutes", type=float, default=10.0)
+    options.add_argument("--between", default="0.3,1", help="seconds between two turns")
     options.add_argument("more", nargs="*", help="more options for surtitle, behind --")
     asked = options.parse_args()
     chance = random.Random(asked.seed)
     pool = {
         folder.name: phrases for folder in sorted(asked.voices.iterdir()) if (phrases := phrases_of(folder))
     }
+    least_s, most_s = map(float, asked.between.split(","))
     numbers = [int(one) for one in asked.of.split(",")]
     results = list[Result]()
     for talk in range(asked.talks):
         voices = chance.sample(list(pool), numbers[talk % len(numbers)])
-        sound, said = talk_of(pool, voices, chance, 60 * asked.minutes)
+        sound, said = talk_of(pool, voices, chance, 60 * asked.minutes, (least_s, most_s))
         results.append(result := scored(captioned(sound, asked.more), said))
         print(f"{talk + 1}: {', '.join(voices)}: {result.found} found, {result.right:.1%} right", flush=True)
     found = sum(one.found == one.voices for one in results)

@@ -56,10 +56,11 @@ class Rules(NamedTuple):
     brief_s: float = 1.2
     #: What a recording counts as: it is of another room and another microphone.
     known_s: float = 2.0
-    #: How far above the threshold the product with a sum of two voices is if both speak, and the least share
-    #: of either.
+    #: How far above the threshold the product with a sum of two voices is if both speak, the least share of
+    #: either, and the nearest voices that are tried.
     both: float = 0.02
     share: float = 0.15
+    pairs: int = 8
     #: Product of two centres from which on they are one voice, and the seconds that each needs.
     same: float = 0.87
     same_s: float = 4.0
@@ -90,15 +91,22 @@ class Voices:
         self._most = most
         self._rules = rules
 
-    def guess(self, embedding: Embedding, seconds: float) -> Voice | None:
-        """The voice of a stretch that goes on, if it is certain; a new one is kept."""
+    def guess(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
+        """The voice of a stretch that goes on, if it is certain; a new one is kept.
+
+        Args:
+            guessed: What was guessed of the stretch before, and stays until something else is certain.
+        """
         nearest, margin = self._nearest(embedding, seconds)
         if nearest is not None and margin >= self._rules.sure:
+            self.withdraw(guessed, nearest)
             return nearest
         is_new = nearest is None or margin < -self._rules.sure
-        if not is_new or not self._may_be_new(seconds):
-            return None
-        return self._louder(embedding, seconds) or self._new(embedding)
+        if is_new and self._may_be_new(seconds):
+            voice = self._louder(embedding, seconds) or self._new(embedding, guessed)
+            self.withdraw(guessed, voice)
+            return voice
+        return guessed
 
     def assign(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
         """The voice of a stretch that is over, which learns from it; None if it is nobody's.
@@ -106,12 +114,10 @@ class Voices:
         Args:
             guessed: What `guess` said of it last.
         """
-        voices = self.state.voices
         voice, margin = self._nearest(embedding, seconds)
         if margin < 0:
-            voice = self._else(voice, embedding, seconds)
-        if guessed is not None and guessed is not voice and not guessed.seconds and guessed in voices:
-            voices.remove(guessed)
+            voice = self._else(voice, embedding, seconds, guessed)
+        self.withdraw(guessed, voice)
         if voice is None:
             return None
         self.state.stranger = None
@@ -121,6 +127,11 @@ class Voices:
             voice = self._merged(voice)
         self.state.last = voice.label
         return voice
+
+    def withdraw(self, guessed: Voice | None, voice: Voice | None = None) -> None:
+        """Forget a voice that was only guessed of a stretch, because that is another's or nobody's."""
+        if guessed is not None and guessed is not voice and self._is_only_guessed(guessed):
+            self.state.voices.remove(guessed)
 
     def rename(self, label: str, name: str) -> None:
         """Call a voice by this name from now on; it is one with the voice that is called so already."""
@@ -141,10 +152,12 @@ class Voices:
             self._learn(voice, embedding, self._rules.known_s)
             self.state.voices.append(voice)
 
-    def _else(self, nearest: Voice | None, embedding: Embedding, seconds: float) -> Voice | None:
+    def _else(
+        self, nearest: Voice | None, embedding: Embedding, seconds: float, guessed: Voice | None
+    ) -> Voice | None:
         """The voice of a stretch that is below all thresholds."""
         if self._may_be_new(seconds):
-            return self._louder(embedding, seconds) or self._new(embedding)
+            return self._louder(embedding, seconds) or self._new(embedding, guessed)
         if len(self.state.voices) >= self._most:
             return nearest
         last = self._labelled(self.state.last)
@@ -168,11 +181,15 @@ class Voices:
         voice, margin = self._nearest(stranger.centre, stranger.seconds)
         return voice if voice is not None and margin >= -self._rules.strange else self._numbered(stranger)
 
+    def _is_only_guessed(self, voice: Voice) -> bool:
+        return not voice.seconds and voice in self.state.voices
+
     def _louder(self, embedding: Embedding, seconds: float) -> Voice | None:
         """The louder of two voices at once: of those whose sum is as near as a voice would have to be."""
         rules, best, louder = self._rules, self._threshold(seconds) + self._rules.both, None
         heard = [voice for voice in self.state.voices if voice.seconds >= rules.same_s]
-        for one, other in combinations(heard, 2):
+        heard.sort(key=lambda voice: self._margin(voice, embedding, seconds))
+        for one, other in combinations(heard[-rules.pairs :], 2):
             centres = np.stack((one.centre, other.centre), axis=1)
             shares = np.linalg.lstsq(centres, embedding)[0]
             near = float(np.linalg.norm(centres @ shares))
@@ -197,8 +214,13 @@ class Voices:
     def _labelled(self, label: str) -> Voice | None:
         return next((voice for voice in self.state.voices if voice.label == label), None)
 
-    def _new(self, embedding: Embedding) -> Voice:
-        return self._numbered(Voice(embedding.astype("<f4").tobytes(), 0.0, ""))
+    def _new(self, embedding: Embedding, guessed: Voice | None) -> Voice:
+        total = embedding.astype("<f4").tobytes()
+        if guessed is None or not self._is_only_guessed(guessed):
+            return self._numbered(Voice(total, 0.0, ""))
+        # Its label was shown.
+        guessed.total = total
+        return guessed
 
     def _numbered(self, voice: Voice) -> Voice:
         self.state.numbered += 1

@@ -1,4 +1,4 @@
-"""The mel spectrogram of the GE2E encoder: what librosa computes by default, without a logarithm."""
+"""The mel spectrogram of the GE2E encoder: bands as of librosa by default; no logarithm, and no padding."""
 
 from functools import cache
 

@@ -1,10 +1,12 @@
 """The GE2E voice encoder (Wan et al. 2018), with the weights that Resemblyzer publishes."""
 
+import os
 import pickle
 from collections import OrderedDict
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -19,6 +21,9 @@ from operators.voices.protocol import Embedding, Samples
 # more, because a new voice is a lesser error than two people under one name.
 _SECONDS, _THRESHOLDS = (1.0, 1.6, 2.5, 4.0), (0.61, 0.68, 0.73, 0.80)
 _LAYERS, _WIDTH = 3, 256
+_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+Shape: TypeAlias = tuple[int, ...]
 
 
 class Ge2eEncoder:
@@ -29,7 +34,7 @@ class Ge2eEncoder:
     """
 
     def __init__(self, weights: Path) -> None:
-        self._graph = OnnxGraph(weights, 1, own_thread(), _graph(read_tensors(weights)))
+        self._graph = OnnxGraph(weights, 1, own_thread(), _graph(read_tensors(weights, _shapes())))
 
     def embed(self, samples: Samples) -> Embedding:
         """The embedding, shape (256,), of length 1; zeros for less than 25 ms of sound."""
@@ -43,15 +48,22 @@ class Ge2eEncoder:
         return float(np.interp(seconds, _SECONDS, _THRESHOLDS))
 
 
+def _shapes() -> dict[str, Shape]:
+    """The tensors of the encoder, in PyTorch's names."""
+    shapes: dict[str, Shape] = {"linear.weight": (_WIDTH, _WIDTH), "linear.bias": (_WIDTH,)}
+    gates = 4 * _WIDTH
+    for layer in range(_LAYERS):
+        parts = ((gates, _WIDTH if layer else BANDS), (gates, _WIDTH), (gates,), (gates,))
+        shapes |= {f"lstm.{part}_l{layer}": shape for part, shape in zip(_PARTS, parts, strict=True)}
+    return shapes
+
+
 def _graph(tensors: dict[str, Floats]) -> Built:
     """Mel bands of shape (frames, 1, `BANDS`) in, an embedding of shape (1, 256) out."""
     graph = Graph("ge2e")
     value = graph.input("frames", "count", 1, BANDS)
     for layer in range(_LAYERS):
-        inner, outer, *biases = (
-            _as_onnx(tensors[f"lstm.{name}_l{layer}"])
-            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
+        inner, outer, *biases = (_as_onnx(tensors[f"lstm.{part}_l{layer}"]) for part in _PARTS)
         bias = graph.constant(np.concatenate(biases)[None])
         made = graph.ops(
             "LSTM", 2, value, graph.constant(inner[None]), graph.constant(outer[None]), bias,
@@ -78,11 +90,14 @@ def _as_onnx(gates: Floats) -> Floats:
 class _Tensor(NamedTuple):
     storage: str
     offset: int
-    shape: tuple[int, ...]
+    shape: Shape
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads tensors of PyTorch's older format, and runs nothing that a file names."""
+class _Unpickler(pickle._Unpickler):
+    """Reads tensors of PyTorch's older format, and runs nothing that a file names.
+
+    The unpickler in C would allocate memory for any index that a file names.
+    """
 
     @override
     def find_class(self, module: str, name: str) -> Any:
@@ -99,8 +114,8 @@ class _Unpickler(pickle.Unpickler):
         return pid
 
 
-def read_tensors(path: Path) -> dict[str, Floats]:
-    """The tensors of the model in the file by name; raises `InputError` if it holds no such.
+def read_tensors(path: Path, shapes: Mapping[str, Shape]) -> dict[str, Floats]:
+    """The tensors of these names and shapes in a file; raises `InputError` if it does not hold them.
 
     The file has three pickles, the state, the names of the storages, and then each of these with its length.
     """
@@ -110,19 +125,25 @@ def read_tensors(path: Path) -> dict[str, Floats]:
                 _Unpickler(file).load()
             state = _Unpickler(file).load()["model_state"]
             storages = {str(key): _storage(file) for key in _Unpickler(file).load()}
-        return {
-            name: storages[one.storage][one.offset : one.offset + prod(one.shape)].reshape(one.shape)
-            for name, one in state.items()
-        }
+        return {name: _found(state, storages, name, shape) for name, shape in shapes.items()}
     except OSError as error:
         raise InputError(unreadable(path, error)) from error
     except Exception as error:  # a hostile file can make a pickle raise anything
         raise InputError(
-            f"{path}: these are not the weights of the voice encoder: {error}; `surtitle models get voices` "
-            "fetches them"
+            f"{path}: these are not the weights of the voice encoder ({error!r:.200}); delete "
+            "the file, and `surtitle models get voices` fetches it again"
         ) from error
 
 
 def _storage(file: BinaryIO) -> Floats:
     count = int.from_bytes(file.read(8), "little", signed=True)
-    return np.frombuffer(file.read(4 * max(0, count)), "<f4")
+    if not 0 <= 4 * count <= os.fstat(file.fileno()).st_size:
+        raise ValueError(f"a tensor of {count} numbers")
+    return np.frombuffer(file.read(4 * count), "<f4")
+
+
+def _found(state: Mapping[str, _Tensor], storages: Mapping[str, Floats], name: str, shape: Shape) -> Floats:
+    tensor = state[name]
+    if tensor.shape != shape:
+        raise ValueError(f"{name} has the shape {tensor.shape} instead of {shape}")
+    return storages[tensor.storage][tensor.offset :][: prod(shape)].reshape(shape)

@@ -7,6 +7,7 @@ import numpy as np
 from typing_extensions import override
 
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.part import MIN_GAP_S
 from operators.recognizers.protocol import Hypothesis, Span
 from operators.voices.assigning import Voice, Voices, VoicesState, unit
 from operators.voices.protocol import Embedding, Encoder, Samples
@@ -17,6 +18,8 @@ WINDOW, HOP = round(1.6 * SAMPLE_RATE), round(0.8 * SAMPLE_RATE)
 _ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
 # Segments are shorter; of longer ones, half of that is looked at, the newest.
 _KEPT = 20 * SAMPLE_RATE
+# As recognisers do, one takes sound for continuous up to this.
+_GAP = round(MIN_GAP_S * SAMPLE_RATE)
 # How far below the threshold the product of a window and those before it, of which so many are looked at, is
 # where another voice begins: that finds 92 % of the changes between readers, and one in 1,000 windows of one.
 _CHANGE, _BEFORE = 0.1, 6
@@ -138,33 +141,41 @@ class VoiceListener(Listener):
     @override
     def hear(self, chunk: AudioChunk) -> None:
         position = round(chunk.start_s * SAMPLE_RATE)
-        if abs(position - self._end) > HOP:
-            self._sound, self._origin = np.zeros(0, "<i2"), position
+        gap = position - self._end if abs(position - self._end) > _GAP else 0
+        if not 0 <= gap <= _KEPT:
+            self._sound, self._origin, gap = np.zeros(0, "<i2"), position, 0
+            self._windows.clear()
         samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2)
-        self._sound = np.concatenate((self._sound, samples))
+        # The recogniser ends at a gap what began before, of which the sound is still needed.
+        self._sound = np.concatenate((self._sound, np.zeros(gap, "<i2"), samples))
         self._forget(self._end - _KEPT)
 
     @override
     def speaker(self, hypothesis: Hypothesis) -> str:
+        number, is_final = hypothesis.segment, hypothesis.is_final
+        if number not in self._open and not hypothesis.text.strip():
+            return ""  # perhaps it is no speech
         start, end = round(hypothesis.start_s * SAMPLE_RATE), round(hypothesis.end_s * SAMPLE_RATE)
-        start, voice = self._open.pop(hypothesis.segment, _Segment(start))
+        start, voice = self._open.pop(number, _Segment(start))
+        if is_final and hypothesis.is_doubtful:
+            self._voices.withdraw(voice)
+            return ""
         end = min(end, self._end)
         if start < self._origin:
             start = max(self._origin, end - _KEPT // 2)
-        embedding = self._embedding(start, end, is_over=hypothesis.is_final)
+        embedding = self._embedding(start, end, is_over=is_final)
         if embedding is not None:
-            seconds = (end - start) / SAMPLE_RATE
-            if hypothesis.is_final:
-                voice = self._voices.assign(embedding, seconds, voice)
-            else:
-                voice = self._voices.guess(embedding, seconds) or voice
-        if not hypothesis.is_final:
-            self._open[hypothesis.segment] = _Segment(start, voice)
+            tell = self._voices.assign if is_final else self._voices.guess
+            voice = tell(embedding, (end - start) / SAMPLE_RATE, voice)
+        if not is_final:
+            self._open[number] = _Segment(start, voice)
         return "" if voice is None else voice.label
 
     @override
     def change(self, begin_s: float, end_s: float) -> Span | None:
         start, end = round(begin_s * SAMPLE_RATE), round(end_s * SAMPLE_RATE)
+        if start < self._origin:
+            return None
         windows = self._heard(start, min(end, self._end))
         if windows.change is None:
             return None
@@ -184,7 +195,7 @@ class VoiceListener(Listener):
         return self._origin + len(self._sound)
 
     def _embedding(self, start: int, end: int, *, is_over: bool) -> Embedding | None:
-        """The mean of the windows of a segment; None for too little sound."""
+        """The mean of the windows of a segment; None for too little sound, or if the encoder fails at it."""
         # A segment that was cut ends before sound that was looked at.
         windows = self._heard(start, end).embeddings[: max(0, (end - start - WINDOW) // HOP + 1)]
         covered = start + (len(windows) - 1) * HOP + WINDOW if windows else start
@@ -192,7 +203,9 @@ class VoiceListener(Listener):
             if end - start < (_LEAST if is_over else _ENOUGH):
                 return None
             windows = [*windows, self._encoder.embed(self._slice(max(start, end - WINDOW), end))]
-        return _mean(windows)
+        mean = _mean(windows)
+        # Zeros and what is no number would be a voice of their own.
+        return mean if 0 < float(np.linalg.norm(mean)) < np.inf else None
 
     def _heard(self, start: int, end: int) -> _Windows:
         """The windows between two positions, and perhaps more."""

@@ -1,5 +1,6 @@
 """Where utterances begin and end, by what a voice detector says."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -20,8 +21,11 @@ def speech(*parts: tuple[float, float]) -> Samples:
     )
 
 
-def cut(audio: Samples, chunk: int = 1600, interval_s: float = 0.5) -> list[Window]:
-    segmenter = Segmenter(lambda hop: float(hop.mean()), interval_s)
+def cut(
+    audio: Samples, chunk: int = 1600, interval_s: float = 0.5,
+    change: Callable[[int, int], tuple[int, int] | None] | None = None,
+) -> list[Window]:  # fmt: skip
+    segmenter = Segmenter(lambda hop: float(hop.mean()), interval_s, RULES, change)
     windows = [
         window for at in range(0, len(audio), chunk) for window in segmenter.accept(audio[at : at + chunk])
     ]
@@ -59,6 +63,30 @@ def test_a_long_utterance_ends_at_a_pause_too_short_for_others() -> None:
     short = (0.16, 0.0)
     first, _ = last(cut(speech((3, 1), short, (7, 1), short, (3, 1), (1, 0))))
     assert first.end / SAMPLE_RATE == pytest.approx(10.3, abs=0.1)
+
+
+@pytest.mark.parametrize("chunk", [1600, 48_000])
+def test_an_utterance_ends_at_the_quietest_moment_about_which_another_voice_begins(chunk: int) -> None:
+    quiet = (0.06, 0.6)
+    audio = speech((2, 1), quiet, (1, 1), quiet, (1, 1), quiet, (4, 1), (1, 0))
+    asked: list[tuple[int, int]] = []
+
+    def change(begin: int, end: int) -> tuple[int, int] | None:
+        """Two seconds after another voice began that is known; one began before the sound."""
+        asked.append((begin, end))
+        for moment_s in (3.1, 4.2):
+            moment = round(moment_s * SAMPLE_RATE)
+            if begin < moment - SAMPLE_RATE // 2 and end >= moment + 2 * SAMPLE_RATE:
+                return moment - 5000, moment + 5000
+        return -9000, 0
+
+    windows = cut(audio, chunk, change=change)
+    finals = last(windows)
+    assert [one.end / SAMPLE_RATE for one in finals] == pytest.approx([3.1, 4.2, 8.4], abs=0.1)
+    assert [one.start for one in finals] == [0, finals[0].end, finals[1].end]
+    assert [one.segment for one in finals] == [0, 1, 2]
+    assert len(asked) < len(audio) / SAMPLE_RATE / 0.35, "it takes time to look"
+    assert windows == sorted(windows, key=lambda one: one.segment)
 
 
 def test_speech_without_a_pause_is_cut_where_it_is_quietest_and_nothing_is_lost() -> None:
