@@ -83,9 +83,11 @@ class Segments:
         if abs(heard_s - self._looked_s) >= _LOOK_S:
             self._looked_s = heard_s
             self._span = self.change(self._open.start_s, heard_s)
-        if self._span is None or not words or not (is_over or words[-1].begin_s > self._span.end_s):
-            return 0
         span = self._span
+        if span is None or not words or words[0].begin_s >= span.end_s:
+            return 0
+        if words[-1].begin_s <= span.end_s and not (is_over and span.begin_s < words[-1].end_s):
+            return 0
 
         def unlikely(cut: int) -> tuple[float, float, float]:
             begin_s, end_s = words[cut - 1].end_s, words[cut].begin_s

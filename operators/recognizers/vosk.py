@@ -97,7 +97,7 @@ class VoskRecognizer(Recognizer):
 
     def _update(self, piece: bytes) -> list[Hypothesis]:
         start_s = self._heard_s
-        is_over = self._decoder.AcceptWaveform(piece)
+        is_over = bool(self._decoder.AcceptWaveform(piece))
         self._heard_s += len(piece) / (2 * SAMPLE_RATE)
         answer = self._decoder.Result() if is_over else self._decoder.PartialResult()
         return self._said(answer, start_s, is_over=is_over)
