@@ -24,12 +24,13 @@ from operators.recognizers.part import (
     check_published,
     named_model,
 )
-from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.protocol import Change, Hypothesis, Recognizer
+from operators.recognizers.segments import Segments, Word
 
 _FILES = ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf")
 
 
-class _Word(msgspec.Struct):
+class _Times(msgspec.Struct):
     start: float
     end: float
 
@@ -39,7 +40,9 @@ class _Result(msgspec.Struct):
 
     text: str = ""
     partial: str = ""
-    result: tuple[_Word, ...] = ()
+    result: tuple[_Times, ...] = ()
+    #: Of the first words of an open segment.
+    partial_result: tuple[_Times, ...] = ()
 
 
 class VoskRecognizer(Recognizer):
@@ -58,9 +61,11 @@ class VoskRecognizer(Recognizer):
         self._pending = b""
         #: Time of the decoder's first sample, and the end of the audio that it got.
         self._base_s = self._heard_s = 0.0
-        self._segment = 0
-        #: The open segment's last hypothesis.
-        self._open: Hypothesis | None = None
+        self._segments = Segments()
+
+    def part(self, change: Change) -> None:
+        """As of `PartsVoices`."""
+        self._segments.change = change
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
@@ -81,7 +86,7 @@ class VoskRecognizer(Recognizer):
         if self._decoder is None:
             return []
         hypotheses = self._update(self._pending) if self._pending else []
-        hypotheses += self._final(self._decoder.FinalResult())
+        hypotheses += self._said(self._decoder.FinalResult(), self._heard_s, is_over=True)
         self.close()
         return hypotheses
 
@@ -92,36 +97,33 @@ class VoskRecognizer(Recognizer):
 
     def _update(self, piece: bytes) -> list[Hypothesis]:
         start_s = self._heard_s
-        is_over = self._decoder.AcceptWaveform(piece)
+        is_over = bool(self._decoder.AcceptWaveform(piece))
         self._heard_s += len(piece) / (2 * SAMPLE_RATE)
-        if is_over:
-            return self._final(self._decoder.Result())
-        text = msgspec.json.decode(self._decoder.PartialResult(), type=_Result).partial
-        # What was taken for speech may turn out to be none: there is no empty hypothesis until the final.
-        if not text or (self._open and text == self._open.text):
-            return []
-        if self._open:
-            start_s = self._open.start_s
-        self._open = Hypothesis(
-            segment=self._segment, text=text, is_final=False, start_s=start_s, end_s=self._heard_s
-        )
-        return [self._open]
+        answer = self._decoder.Result() if is_over else self._decoder.PartialResult()
+        return self._said(answer, start_s, is_over=is_over)
 
-    def _final(self, answer: str) -> list[Hypothesis]:
+    def _said(self, answer: str, start_s: float, *, is_over: bool) -> list[Hypothesis]:
+        """What there is to say, of an answer for sound from a moment on."""
         result = msgspec.json.decode(answer, type=_Result)
-        last, self._open = self._open, None
-        if not result.text and last is None:
-            return []
-        start_s, end_s = (last.start_s, last.end_s) if last else (self._heard_s, self._heard_s)
-        if result.result:
-            start_s = self._base_s + result.result[0].start
-            end_s = max(end_s, self._base_s + result.result[-1].end)
-        end_s = min(end_s, self._heard_s)
-        final = Hypothesis(
-            segment=self._segment, text=result.text, is_final=True, start_s=min(start_s, end_s), end_s=end_s
-        )
-        self._segment += 1
-        return [final]
+        times = result.result if is_over else self._partial_times()
+        words: list[Word] = []
+        end_s = start_s
+        for number, text in enumerate((result.text or result.partial).split()):
+            begin_s = end_s
+            if number < len(times):
+                begin_s, end_s = (self._base_s + one for one in (times[number].start, times[number].end))
+            words.append(Word(f" {text}", begin_s, end_s))
+        return self._segments.update(words, self._heard_s, is_over=is_over)
+
+    def _partial_times(self) -> Sequence[_Times]:
+        """The times of an open segment's first words, if they are needed."""
+        if self._segments.change is None:
+            return ()
+        # With them, a partial lacks its last words. So they are asked for apart.
+        self._decoder.SetPartialWords(True)
+        answer = self._decoder.PartialResult()
+        self._decoder.SetPartialWords(False)
+        return msgspec.json.decode(answer, type=_Result).partial_result
 
 
 part = RecognizerPart(

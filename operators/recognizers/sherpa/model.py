@@ -31,7 +31,7 @@ _PAUSE_S = 0.6
 # One that is longer ends anywhere.
 _MAX_SEGMENT_S = 30.0
 _TRANSDUCER = ("encoder", "decoder", "joiner")
-_HAN = re.compile("[\u3400-\u9fff]")
+HAN = re.compile("[\u3400-\u9fff]")
 
 
 class Model(NamedTuple):
@@ -166,7 +166,7 @@ def _engine(folder: Path, threads: int) -> Any:
 
 def _unit(folder: Path, tokens: Sequence[str]) -> str:
     """What the library splits names into; empty if it cannot."""
-    is_han = any(map(_HAN.match, tokens))
+    is_han = any(map(HAN.match, tokens))
     if (folder / "bpe.model").is_file():
         return "cjkchar+bpe" if is_han else "bpe"
     return "cjkchar" if is_han else ""
@@ -201,7 +201,7 @@ def _speller(folder: Path, tokens: Sequence[str]) -> Callable[[str], bool]:
         return lambda _word: False
     pieces, known = _pieces(folder), {*tokens}
     if pieces is None:
-        return lambda word: known.issuperset(word) and all(map(_HAN.match, word))
+        return lambda word: known.issuperset(word) and all(map(HAN.match, word))
     return lambda word: word.isalpha() and known.issuperset(pieces.encode(word, out_type=str))
 
 

@@ -1,6 +1,7 @@
 """One stream's recogniser: partials as the text grows, a segment to each of the model's endpoints."""
 
 from collections.abc import Sequence, Set
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from typing_extensions import override
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.part import MIN_GAP_S, USUAL
-from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.sherpa.model import load
+from operators.recognizers.protocol import Change, Hypothesis, Recognizer
+from operators.recognizers.segments import Segments, Word
+from operators.recognizers.sherpa.model import HAN, load
 
 # The sound goes to the engine in pieces of this length, however it is cut into chunks.
 _PIECE_S = 0.1
@@ -35,20 +37,20 @@ class SherpaRecognizer(Recognizer):
     ) -> None:
         # Not resolved: what a cache links to has another name.
         self._model = load(str(Path(model_path).absolute()), threads)
-        self._update_interval_s = update_interval_s
+        self._segments = Segments(update_interval_s, self._model.written)
         self._names = ""
         self._stream: Any = None
         self._pending = b""
         #: Time of the stream's first sample, and the end of the audio that it got.
         self._base_s = self._heard_s = 0.0
-        self._segment = 0
-        #: The open segment's last hypothesis, and what the model wrote for it.
-        self._open: Hypothesis | None = None
-        self._raw = ""
 
     def expect(self, words: Set[str]) -> None:
         """Lean towards these words; called before any sound."""
         self._names = "/".join(sorted(filter(None, map(self._model.spelt, words))))
+
+    def part(self, change: Change) -> None:
+        """As of `PartsVoices`."""
+        self._segments.change = change
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
@@ -71,7 +73,7 @@ class SherpaRecognizer(Recognizer):
             return []
         hypotheses = self._hear(self._pending)
         hypotheses += self._decoded(np.zeros(self._model.window, dtype=np.float32))
-        hypotheses += self._update(is_final=True)
+        hypotheses += self._segments.update(self._words(), self._heard_s, is_over=True)
         self.close()
         return hypotheses
 
@@ -90,36 +92,23 @@ class SherpaRecognizer(Recognizer):
         while engine.is_ready(self._stream):
             engine.decode_stream(self._stream)
             is_over = engine.is_endpoint(self._stream)
-            hypotheses += self._update(is_final=is_over)
+            hypotheses += self._segments.update(self._words(), self._heard_s, is_over=is_over)
             if is_over:
                 engine.reset(self._stream)
         return hypotheses
 
-    def _update(self, *, is_final: bool) -> list[Hypothesis]:
-        """The open segment's hypothesis, if there is something to say."""
+    def _words(self) -> list[Word]:
+        """The words of the engine's segment; all are one where its tokens are bytes instead of text."""
         result = self._result()
-        last, raw = self._open, result.text.strip()
-        if not is_final:
-            is_early = last is not None and self._heard_s < last.end_s + self._update_interval_s - 1e-6
-            if not raw or raw == self._raw or is_early:
-                return []
-        elif not raw and last is None:
-            return []
-        times = [self._base_s + result.start_time + time for time in result.timestamps]
-        start_s = last.start_s if last else times[0] if times else self._heard_s
-        # A segment's end is known with its final, and may be before what was heard for it.
-        end_s = max(last.end_s if last else 0.0, times[-1] + _TOKEN_S if times else 0.0)
-        end_s = min(end_s, self._heard_s) if is_final else self._heard_s
-        hypothesis = Hypothesis(
-            segment=self._segment,
-            text=self._model.written(raw, is_final),
-            is_final=is_final,
-            start_s=min(start_s, end_s),
-            end_s=end_s,
-        )
-        self._open, self._raw = (None, "") if is_final else (hypothesis, raw)
-        self._segment += is_final
-        return [hypothesis]
+        tokens, times = result.tokens, [self._base_s + result.start_time + one for one in result.timestamps]
+        if len(tokens) != len(times) or "".join(tokens).strip() != result.text.strip():
+            begin_s, end_s = (times[0], times[-1] + _TOKEN_S) if times else (self._heard_s, self._heard_s)
+            return [Word(result.text, begin_s, end_s)] if result.text.strip() else []
+        begins = [at for at, token in enumerate(tokens) if not at or token[:1].isspace() or HAN.match(token)]
+        return [
+            Word("".join(tokens[at:end]), times[at], min([times[end - 1] + _TOKEN_S, *times[end : end + 1]]))
+            for at, end in pairwise([*begins, len(tokens)])
+        ]
 
     def _result(self) -> Any:
         try:

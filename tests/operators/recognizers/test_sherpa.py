@@ -6,12 +6,13 @@ The model has a zipformer's files, inputs and states; it hears tones, and its we
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import onnx
 import pytest
 
 from operators.errors import InputError
-from operators.recognizers.protocol import Hypothesis
+from operators.recognizers.protocol import Hypothesis, PartsVoices, Span
 from operators.recognizers.sherpa.recognizer import SherpaRecognizer
 from tests.operators.recognizers.speaking import chunks, silence
 from tests.tiny_zipformer import (
@@ -51,6 +52,40 @@ def test_words_come_while_they_are_said_and_a_segment_ends_at_a_pause(
     assert [one.start_s for one in said] == pytest.approx([1.0] * 3 + [4.1] * 3, abs=0.05)
     assert all(one.end_s <= 5.0 for one in said)
     assert said[2].end_s == pytest.approx(2.1, abs=0.35)
+
+
+class Tokens(NamedTuple):
+    text: str
+    tokens: list[str]
+    timestamps: list[float]
+    start_time: float
+
+
+def parted(recognizer: SherpaRecognizer) -> list[str]:
+    """The finals, of speech in which another voice begins in a word."""
+    assert isinstance(recognizer, PartsVoices)
+    recognizer.part(lambda begin_s, end_s: Span(1.75, 2.0) if begin_s < 1.5 and end_s > 2.5 else None)
+    words = tone("▁ONE", 0.5) + tone("▁FOUR", 0.3) + tone("TEEN", 0.3) + tone("▁FIVE", 0.6)
+    said = heard(recognizer, silence(1.0) + words + silence(2.0) + tone("▁TWO", 0.4))
+    return [one.text for one in said if one.is_final]
+
+
+def test_a_segment_ends_between_two_words_where_another_voice_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert parted(SherpaRecognizer(model_path=written_once())) == ["one fourteen", "five", "two"]
+    chinese = {"TEEN": "十", "▁FIVE": "五"}
+    model = write_transducer(tmp_path / "model", [chinese.get(token, token) for token in TOKENS])
+    assert parted(SherpaRecognizer(model_path=model)) == ["one four", "十五", "two"]
+
+    def in_bytes(recognizer: SherpaRecognizer) -> Tokens:
+        result = result_of(recognizer)
+        return Tokens(result.text, ["ƍ" for _ in result.tokens], result.timestamps, result.start_time)
+
+    result_of = SherpaRecognizer._result
+    monkeypatch.setattr(SherpaRecognizer, "_result", in_bytes)
+    whole = parted(SherpaRecognizer(model_path=written_once()))
+    assert whole == ["one fourteen five", "two"], "nobody knows which of its tokens begin a word"
 
 
 def test_an_update_interval_holds_partials_back_and_no_final() -> None:
