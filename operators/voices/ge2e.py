@@ -14,7 +14,7 @@ from typing_extensions import override
 from operators.errors import InputError, unreadable
 from operators.models.onnx_builder import Graph
 from operators.models.onnx_graphs import Built, OnnxGraph, own_thread
-from operators.voices.features import BANDS, FRAME, Floats, mel_frames
+from operators.voices.features import BANDS, FRAME, Floats, mel_frames, without_noise
 from operators.voices.protocol import Embedding, Samples
 
 # Products of stretches of these seconds: as many of one voice are below as of different ones above, and 0.06
@@ -40,7 +40,8 @@ class Ge2eEncoder:
         """The embedding, shape (256,), of length 1; zeros for less than 25 ms of sound."""
         if len(samples) < FRAME:
             return np.zeros(_WIDTH, np.float32)
-        made: Embedding = self._graph.run({"frames": mel_frames(samples)[:, None]})["embedding"][0]
+        frames = without_noise(mel_frames(samples))
+        made: Embedding = self._graph.run({"frames": frames[:, None]})["embedding"][0]
         return made
 
     def threshold(self, seconds: float) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from operators.events import SAMPLE_RATE
-from operators.voices.features import BANDS, FRAME, STEP, Floats, mel_frames
+from operators.voices.features import BANDS, FRAME, STEP, Floats, mel_frames, without_noise
 from operators.voices.protocol import Samples
 
 
@@ -58,3 +58,15 @@ def test_silence_and_the_quietest_sound_there_is_make_numbers() -> None:
     made = mel_frames(quietest)
     assert np.isfinite(made).all()
     assert made.any()
+
+
+def test_a_noise_that_goes_on_is_left_out_and_what_comes_and_goes_stays() -> None:
+    sound = mel_frames(noise(-20.0, SAMPLE_RATE))
+    spoken = np.zeros_like(sound)
+    spoken[10:60, 7] = 1000 * sound.max()
+    heard = without_noise(sound + spoken)
+    assert heard[10:60, 7] == pytest.approx(spoken[10:60, 7], rel=0.01)
+    assert heard[:, 20].mean() < 0.5 * sound[:, 20].mean()
+    assert (heard >= 0).all()
+    # Speech without noise stays as it is.
+    assert np.array_equal(without_noise(spoken), spoken)
