@@ -35,9 +35,11 @@ def write_wheel(folder: Path, weights: bytes = WEIGHTS) -> Path:
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that pip and uv take packages from, for a cache and an environment without the model."""
+    settings = tmp_path / "uv.toml"
+    settings.write_text(f"[pip]\nno-index = true\nfind-links = ['{tmp_path / 'index'}']\n")
     for name, value in {
-        "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index"), "UV_NO_INDEX": "1",
-        "UV_FIND_LINKS": str(tmp_path / "index"), "PIP_USER": "1", OFFLINE_VARIABLE: "0",
+        "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index"), "UV_CONFIG_FILE": str(settings),
+        "PIP_USER": "1", OFFLINE_VARIABLE: "0",
         # The environment of the tests has uv.
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
     }.items():  # fmt: skip
