@@ -1,4 +1,4 @@
-"""Tells who speaks in each segment that a recogniser hears in one stream."""
+"""Tells who speaks in each segment of one stream, and where the speaker changes, by speaker embeddings."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -125,7 +125,7 @@ class VoiceListener(Listener):
         self._voices = Voices(state, encoder.threshold, most)
         # An earlier run knew them, and they may have other names by now.
         for name, embedding in () if state.voices else known:
-            self._voices.know(name, embedding)
+            self._voices.enrol(name, embedding)
         # The newest sound, as it came, and the position of its first sample.
         self._sound = np.zeros(0, "<i2")
         self._origin = 0

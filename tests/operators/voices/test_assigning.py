@@ -93,10 +93,10 @@ def test_a_guess_that_was_wrong_leaves_no_voice_and_a_new_one_keeps_the_number_t
     assert (new.label, len(both.state.voices)) == ("2", 2)
     later = both.guess(PEOPLE[2], 4.0, new)
     assert (later is new, len(both.state.voices)) == (True, 2), "there is one stretch, and one voice of it"
-    assert new.centre.tolist() == PEOPLE[2].tolist()
+    assert new.centroid.tolist() == PEOPLE[2].tolist()
     assert both.guess(between(THRESHOLD + 0.02), 5.0, new) is new, "nothing else is certain"
     assert both.assign(PEOPLE[3], 6.0, new) is new
-    assert new.centre.tolist() == PEOPLE[3].tolist()
+    assert new.centroid.tolist() == PEOPLE[3].tolist()
     both.guess(PEOPLE[0], 4.0, both.guess(PEOPLE[4], 3.0))
     both.withdraw(both.guess(PEOPLE[5], 3.0))
     both.withdraw(both.guess(PEOPLE[0], 3.0))
@@ -110,7 +110,7 @@ def test_a_voice_is_the_mean_of_its_stretches_by_their_seconds() -> None:
         voice = one.assign(embedding, seconds)
     assert voice is not None
     mean = 4 * stretches[0] + stretches[1] + 3 * stretches[2]
-    assert voice.centre.tolist() == pytest.approx((mean / np.linalg.norm(mean)).tolist(), abs=1e-6)
+    assert voice.centroid.tolist() == pytest.approx((mean / np.linalg.norm(mean)).tolist(), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_who_is_known_before_keeps_the_name_and_others_get_numbers_up_to_the_mos
     state = VoicesState()
     few = voices(state, most=3)
     for name, person in (("Anna", PEOPLE[0]), ("Bea", PEOPLE[1]), ("Anna", PEOPLE[2])):
-        few.know(name, person)
+        few.enrol(name, person)
     assert said(state) == [("Anna", 2.0), ("Bea", 2.0)], "a resumed run has learnt her voice already"
     spoken = [few.assign(PEOPLE[who], 3.0) for who in (1, 2, 0, 3)]
     assert [voice and voice.label for voice in spoken[:3]] == ["Bea", "1", "Anna"]
