@@ -28,7 +28,7 @@ import soxr  # type: ignore[import-untyped] # ships no stubs
 from connectors.jsonl.files import read_events
 from operators.events import Caption
 from operators.recognizers.moonshine import bundled_recording
-from operators.recognizers.windowed import HOP, RULES, silero
+from operators.recognizers.segmenter import HOP, RULES, silero
 from tests.virtual_microphone import VirtualMicrophone
 
 #: Options of `surtitle live`, unless others are given.

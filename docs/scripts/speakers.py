@@ -27,7 +27,7 @@ import numpy as np
 from connectors.audio.decoder import open_audio
 from connectors.jsonl.files import read_events
 from operators.events import SAMPLE_RATE, Partial
-from operators.recognizers.windowed import HOP, Samples, silero
+from operators.recognizers.segmenter import HOP, Samples, silero
 
 #: Seconds of a turn, and between two recordings in one; decibels of a turn.
 TURN_S, REST_S, LOUDER_DB = (3.0, 20.0), (0.2, 0.6), 4.0

@@ -17,7 +17,7 @@ from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
 from operators.languages import Direction
-from operators.recognizers.windowed import Samples
+from operators.recognizers.segmenter import Samples
 
 # Maximum characters of all updates together: they are kept in memory.
 _MAX_CHARACTERS = 300_000_000

@@ -25,7 +25,8 @@ from operators.metrics.wer import spoken_words, word_error_rate
 from operators.recognizers.drafting import DraftingTranscriber
 from operators.recognizers.moonshine import bundled_model
 from operators.recognizers.part import RECOGNIZERS, USUAL, RecognizerSettings, unobserved
-from operators.recognizers.windowed import Samples, Segmenter, Window, WindowedRecognizer, silero
+from operators.recognizers.segmenter import Samples, Segmenter, Window, silero
+from operators.recognizers.windowed import WindowedRecognizer
 from operators.text import common_prefix
 
 

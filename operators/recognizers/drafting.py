@@ -13,7 +13,8 @@ from operators.decoding.speech import SpeechMethod, WindowResult, steady_text
 from operators.events import SAMPLE_RATE
 from operators.notifications import SpeechCut
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
-from operators.recognizers.windowed import Transcriber, Window
+from operators.recognizers.segmenter import Window
+from operators.recognizers.windowed import Transcriber
 
 
 class DraftingTranscriber(Transcriber):

@@ -36,7 +36,8 @@ from operators.recognizers.part import (
     check_published,
     unobserved,
 )
-from operators.recognizers.windowed import Samples, Window, WindowedRecognizer
+from operators.recognizers.segmenter import Samples, Window
+from operators.recognizers.windowed import WindowedRecognizer
 
 if TYPE_CHECKING:
     from operators.models.moonshine_streaming import StreamingModel

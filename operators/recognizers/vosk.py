@@ -148,8 +148,8 @@ def _decoder(model: Any) -> Any:
 def _load(path: str) -> Any:
     import vosk
 
-    # It would print what it loads on the user's terminal.
-    vosk.SetLogLevel(-1)
+    # It would print what it loads, and that an open segment ends within a word, on the user's terminal.
+    vosk.SetLogLevel(-2)
     try:
         model = vosk.Model(path)
         # Some broken files are detected only when a decoder is made.

@@ -34,6 +34,7 @@ from operators.recognizers.part import (
     unobserved,
 )
 from operators.recognizers.protocol import Recognizer
+from operators.recognizers.segmenter import RULES, SegmentRules, Window
 from operators.recognizers.whisper_model import (
     MAX_TOKENS,
     States,
@@ -42,13 +43,7 @@ from operators.recognizers.whisper_model import (
     check_language,
     load_model,
 )
-from operators.recognizers.windowed import (
-    RULES,
-    SegmentRules,
-    Transcriber,
-    Window,
-    WindowedRecognizer,
-)
+from operators.recognizers.windowed import Transcriber, WindowedRecognizer
 
 #: The model was trained on 30 s; two of these are the silence after the speech. It recognises short
 #: utterances worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this

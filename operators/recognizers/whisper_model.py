@@ -14,7 +14,7 @@ from operators.events import SAMPLE_RATE
 from operators.languages import ENGLISH, Language, language
 from operators.model_errors import ErrorKind, ModelError
 from operators.recognizers.part import check_folder
-from operators.recognizers.windowed import Samples
+from operators.recognizers.segmenter import Samples
 from operators.text import BYTE_OF_LETTER
 
 #: Whisper's codes where they are others than ours.

@@ -9,7 +9,7 @@ from connectors.audio.decoder import open_audio
 from connectors.models.speech import speech_models
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import bundled_model
-from operators.recognizers.windowed import Samples, Segmenter, Window, silero
+from operators.recognizers.segmenter import Samples, Segmenter, Window, silero
 
 
 @cache

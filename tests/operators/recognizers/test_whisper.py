@@ -16,6 +16,7 @@ from operators.notifications import RecognizerChanged, SpeechCut
 from operators.recognizers.auto import part as auto
 from operators.recognizers.part import RecognizerSettings, Spoken, unobserved
 from operators.recognizers.protocol import Hypothesis
+from operators.recognizers.segmenter import Samples, Window
 from operators.recognizers.whisper import (
     Pace,
     WhisperTranscriber,
@@ -24,7 +25,6 @@ from operators.recognizers.whisper import (
     whisper_recognizer,
 )
 from operators.recognizers.whisper_model import WhisperModel, load_model
-from operators.recognizers.windowed import Samples, Window
 from tests.operators.recognizers.speaking import chunks, pcm, samples, silence, whisper_base
 from tests.operators.recognizers.test_protocol import by_segment, hear
 

@@ -29,7 +29,7 @@ from operators.recognizers.moonshine import (
 )
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis
-from operators.recognizers.windowed import Samples, Window
+from operators.recognizers.segmenter import Samples, Window
 from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm, voiced
 from tests.operators.recognizers.test_protocol import hear

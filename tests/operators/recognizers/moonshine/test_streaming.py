@@ -11,7 +11,7 @@ from operators.errors import InputError
 from operators.models.moonshine_streaming import Heard, StreamingModel
 from operators.recognizers.moonshine import BEGIN, moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
-from operators.recognizers.windowed import Samples
+from operators.recognizers.segmenter import Samples
 from tests.operators.recognizers.moonshine.export import write_streaming_export
 from tests.operators.recognizers.moonshine.test_recognizer import finals
 from tests.operators.recognizers.speaking import chunks, pcm, samples

@@ -23,7 +23,7 @@ from operators.recognizers.moonshine import (
     load_model,
 )
 from operators.recognizers.part import RecognizerSettings, unobserved
-from operators.recognizers.windowed import Window
+from operators.recognizers.segmenter import Window
 from tests.operators.recognizers.speaking import voiced
 
 SAID = [b" I", b" have", b" a", b" dr", b"eam", b"."]

@@ -7,7 +7,8 @@ from typing_extensions import override
 
 from operators.recognizers import windowed
 from operators.recognizers.protocol import Hypothesis, NumberingState, PartialNumbering
-from operators.recognizers.windowed import Transcriber, Window, WindowedRecognizer
+from operators.recognizers.segmenter import Window
+from operators.recognizers.windowed import Transcriber, WindowedRecognizer
 from tests.operators.recognizers.speaking import chunks, pcm
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.windowed import HOP, RULES, Samples, Segmenter, SegmentRules, Window
+from operators.recognizers.segmenter import HOP, RULES, Samples, Segmenter, SegmentRules, Window
 
 HOPS_A_SECOND = SAMPLE_RATE / HOP
 
