@@ -82,7 +82,7 @@ class OutputWatch:
         known = self._missing.get(path)
         self._missing[path] = Missing(path, records + (known.records if known else 0), reason)
         if known is None:
-            sentence = f"{path} cannot be written: {reason}; captions continue, and lost ones are counted"
+            sentence = f"{path} cannot be written: {reason}; captions continue, and lost records are counted"
             self.observe(OutputChanged(path, sentence, is_late=True))
 
     def missing(self) -> list[Missing]:
