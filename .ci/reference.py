@@ -1,6 +1,6 @@
 """Writes the reference pages that come from the code into ``docs/reference/``: ``python -m reference``.
 
-They are committed, so that they can be read where the code is; a test says when one is no longer current.
+They are committed, so that they can be read next to the code; a test fails if one is out of date.
 """
 
 import ast
@@ -130,7 +130,7 @@ def records_page() -> str:
         if config.tag_field and isinstance(config.tag, str):
             rows.append((_code(config.tag_field), "The type.", _code(f'"{config.tag}"'), ""))
         for field in fields_of(struct):
-            # A field without a comment means what it meant in the last struct.
+            # A field without a comment has the same meaning as in the last struct.
             meaning = known[field.name] = field.meaning or known.get(field.name, "")
             default = "required" if field.is_required else _code(field.default) or "absent"
             rows.append((_code(field.name), _prose(meaning), field.kind, default))
@@ -196,7 +196,7 @@ def _kind(kind: types.Type) -> str:  # noqa: C901 - one case for each kind of va
         case types.AnyType():
             return "anything"
         case types.CustomType():
-            # A `Secret`, the only one that there is.
+            # A `Secret`, which is the only custom type.
             return "string"
         case _:
             raise TypeError(f"no words for the type {kind}")
@@ -208,7 +208,7 @@ def _plural(kind: str) -> str:
 
 
 def _range(kind: types.IntType | types.FloatType) -> str:
-    # Bounds of thousands of millions keep sums finite, and say nothing to a reader.
+    # Bounds of thousands of millions keep sums finite, and are not useful to a reader.
     least, most = (None if one is None or abs(one) >= 10**9 else one for one in (kind.ge, kind.le))
     if least is not None and most is not None:
         return f" {least:,g} to {most:,g}"

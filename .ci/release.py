@@ -11,7 +11,7 @@ BRANCH = "main"
 
 
 def git(*arguments: str, given: str | None = None) -> str:
-    """What git prints; exits with git's own words if it fails."""
+    """The output of git; exits with git's error message if it fails."""
     done = subprocess.run(["git", *arguments], input=given, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"release: git {arguments[0]} failed: {' '.join(done.stderr.split())}")
@@ -27,7 +27,7 @@ def changes() -> dict[str, tuple[str, str]]:
 
 
 def problems(version: str) -> list[str]:
-    """Everything that is to be done before a release, as sentences."""
+    """Everything that has to be done before a release, as sentences."""
     found = []
     if (branch := git("branch", "--show-current")) != BRANCH:
         found.append(f"this is the branch {branch or '(none)'}; releases are made on {BRANCH}")

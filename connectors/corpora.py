@@ -1,10 +1,10 @@
 """The corpora of the SSBD paper by name: FLORES-101, and the talks of ACL 60/60.
 
-They are read from a folder, into which they are downloaded if it lacks them: that of the environment's
-`DATA_VARIABLE`, otherwise one in the user's cache. Their own layouts are read, and plainer ones: a text a
-language for FLORES (``flores101.devtest.LINES.CODE``), and for ACL 60/60 lines of JSON with the talk, the
-times of a segment and its text in each language (``acl6060.dev.jsonl``). The archive of ACL 60/60 has no
-times: those of IWSLT (``…gold_segments.yaml``), put beside it, are read.
+The environment variable `DATA_VARIABLE` names their folder; the default is in the user's cache. A missing
+corpus is downloaded into it. Simpler layouts than the original ones are also read: one text per language for
+FLORES (``flores101.devtest.LINES.CODE``), and for ACL 60/60 lines of JSON with the talk, the times of a
+segment and its text in each language (``acl6060.dev.jsonl``). The archive of ACL 60/60 has no times; they are
+read from the file of IWSLT (``…gold_segments.yaml``) if that is in the folder.
 """
 
 import os
@@ -30,7 +30,7 @@ DATA_VARIABLE = "SURTITLE_DATA"
 
 
 class Utterance(NamedTuple):
-    """A segment of a corpus; of a talk, also its times, if these are known."""
+    """A segment of a corpus; segments of a talk have times if these are known."""
 
     source: str
     reference: str
@@ -41,10 +41,10 @@ class Utterance(NamedTuple):
 
 class _Archive(NamedTuple):
     url: str
-    #: As a program publishes it that pins the file; None if that is not known.
+    #: Taken from a program that pins this file; None if unknown.
     sha256: str | None
     max_bytes: int
-    #: The members that are kept.
+    #: The members to extract.
     kept: re.Pattern[str]
 
 
@@ -61,7 +61,7 @@ _ACL = _Archive(
     # Recordings too: a recogniser makes the partials from them.
     re.compile(r"(?:\w+/)*acl_6060/(?:dev|eval)/(?:text/txt/[\w.-]+\.txt|full_wavs/[\w.-]+\.wav)"),
 )
-#: FLORES-101's codes where they are not those of ISO 639-2.
+#: FLORES-101's codes where they differ from ISO 639-2.
 _CODES = {"zh": "zho_simpl", "zh-Hant": "zho_trad", "az": "azj", "no": "nob", "sw": "swh", "or": "ory"}
 #: The names, and the part of the corpus that each means.
 CORPORA = {"flores101": "devtest", "acl6060": "dev", "acl6060-eval": "eval"}
@@ -71,7 +71,7 @@ def read_corpus(name: str, direction: Direction) -> list[Utterance]:
     """The segments of one of `CORPORA`, with references in the target language; downloaded if need be.
 
     Raises:
-        UsageError: there is no such corpus, or it has not both languages.
+        UsageError: there is no such corpus, or it lacks one of the languages.
         InputError: it cannot be downloaded, or a file of it is damaged.
         OutputError: the folder cannot be written.
     """
@@ -118,7 +118,7 @@ _TIMES = re.compile(r"(duration|offset|wav): *([\w.-]+)")
 
 
 def _timed(utterances: Sequence[Utterance], path: Path) -> list[Utterance]:
-    """The utterances with the talk and the times of IWSLT's segments, of which each has a line."""
+    """The utterances with talk and times from IWSLT's file, which has a line for each segment."""
     rows = [dict(_TIMES.findall(line)) for line in read_lines(path) if line.strip()]
     made = []
     try:
@@ -173,7 +173,7 @@ def _aligned(source: Path, target: Path) -> list[tuple[str, str]]:
 
 
 def _fetch(archive: _Archive, folder: Path) -> None:
-    """Download an archive, and keep what is needed of it."""
+    """Download an archive, and extract the members that are needed."""
     path = folder / archive.url.rpartition("/")[2]
     if not path.is_file():
         if not is_offline():

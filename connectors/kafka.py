@@ -1,4 +1,4 @@
-"""Events in topics of Kafka: one JSON object per message, as in a line of a file; the key is the stream."""
+"""Events in Kafka topics: one JSON object per message, as in a line of a file; the key is the stream."""
 
 import json
 import time
@@ -25,15 +25,15 @@ SinkMessage: TypeAlias = KafkaSinkMessage[bytes | None, bytes | None]
 
 #: Seconds to wait for a broker's answer.
 ANSWER_S = 10.0
-# Seconds between two messages that no broker answers, and until a message that cannot be sent ends the run.
+# Seconds between two log entries that no broker answers, and until an unsent message ends the run.
 _LOG_S, _SEND_S = 60.0, 60.0
 # Messages of a partition that are read between two snapshots: a killed job repeats them.
 _MAX_AHEAD = 10_000
-# Bytes of an unusable message that its dead letter keeps, which every topic takes.
+# Bytes of an unusable message that its dead letter keeps; every topic accepts that many.
 _KEPT_BYTES = 65_536
 # Characters of a key that a reason quotes.
 _MAX_QUOTED = 40
-# Errors that waiting does not heal.
+# Errors that retrying does not fix.
 _LASTING = (
     KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED,
     KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -53,12 +53,12 @@ class Cluster(NamedTuple):
 
     def config(self, kind: type[SurtitleError], ours: Mapping[str, Any]) -> dict[str, Any]:
         """The configuration of a client: lasting errors are of this ``kind``, and ``ours`` overrides."""
-        # librdkafka would write on standard error by itself.
+        # librdkafka would otherwise write to standard error.
         own = {"log_level": 0, "error_cb": partial(self.check, kind)}
         return {"client.id": "surtitle", **self.properties, **own, **ours}
 
     def check(self, kind: type[SurtitleError], error: KafkaError) -> None:
-        """Log that no broker answers; raise an error that waiting does not heal."""
+        """Log that no broker answers; raise an error that retrying does not fix."""
         if error.fatal() or error.code() in _LASTING:
             raise kind(f"Kafka at {self.name} cannot be used: {error.str()}; check the client's properties")
         now_s = time.monotonic()
@@ -69,19 +69,19 @@ class Cluster(NamedTuple):
 
 
 def partitions_of(cluster: Cluster, topic: str, kind: type[SurtitleError]) -> list[int]:
-    """The partitions of a topic; a broker may make it now.
+    """The partitions of a topic; a broker may create the topic now.
 
-    Raises an error of this ``kind`` if no broker answers or has it, and `UsageError` for properties that
-    librdkafka does not know.
+    Raises an error of this ``kind`` if no broker answers or the topic cannot be used, and `UsageError` for
+    properties that librdkafka rejects.
     """
-    # librdkafka reports a wrong password only to its callback, and goes on trying.
+    # librdkafka reports a wrong password only to its callback, and keeps trying.
     errors: list[KafkaError] = []
     ours = {"bootstrap.servers": ",".join(cluster.brokers), "error_cb": errors.append}
     try:
         admin = AdminClient(cluster.config(kind, ours))
     except KafkaException as error:
         raise UsageError(
-            f"Kafka's client cannot be made: {error.args[0].str()}; see the properties of client"
+            f"the Kafka client cannot be created: {error.args[0].str()}; see the properties of client"
         ) from None
     try:
         found = admin.list_topics(topic, timeout=ANSWER_S).topics[topic]
@@ -99,12 +99,12 @@ def partitions_of(cluster: Cluster, topic: str, kind: type[SurtitleError]) -> li
 
 
 class KafkaEventSource(FixedPartitionedSource[Any, int | None]):
-    """The messages of a topic, each of whose partitions Bytewax reads.
+    """The messages of a topic; Bytewax reads each of its partitions.
 
-    A broker that is away is waited for. When the topic has changed, the job ends, to be started again.
+    The source waits for unreachable brokers. If the topic has changed, the job ends; start it again.
 
-    Delivery: exactly once with recovery, for what is in the topic once: the positions are part of the
-    snapshot. What a producer sent twice comes twice.
+    Delivery: exactly once with recovery, because the positions are part of the snapshot. A message that a
+    producer sent twice is delivered twice.
 
     Raises:
         InputError: while the flow runs, when the brokers refuse to be read.
@@ -119,7 +119,7 @@ class KafkaEventSource(FixedPartitionedSource[Any, int | None]):
         }  # fmt: skip
         self.config = cluster.config(InputError, ours)
         self.cluster, self.topic, self.stop = cluster, topic, stop
-        #: Whether a job without a stored position begins with what comes from now on.
+        #: Whether a job without a stored position begins at the end of the topic.
         self.at_end = cluster.properties.get("auto.offset.reset") in ("latest", "end", "largest")
         self.partitions = 0
         self._began: float | None = None
@@ -157,7 +157,7 @@ class _Partition(_KafkaSourcePartition):
         self._offset = low if resume is None and not source.at_end else high if resume is None else resume
         if not low <= self._offset <= high:
             lost = f"messages {self._offset} to {low - 1} were deleted before they were read"
-            why = lost if self._offset < low else "it was deleted and made again"
+            why = lost if self._offset < low else "it was deleted and created again"
             log_event(
                 "kafka_begins_anew",
                 f"partition {number} of {source.topic} is read from its beginning, message {low}: {why}",
@@ -174,7 +174,7 @@ class _Partition(_KafkaSourcePartition):
         offset, found = self._offset, super().next_batch()
         messages = [one for one in found if isinstance(one, KafkaSourceMessage)]
         self._left -= len(messages)
-        # An error has no position, and Bytewax would take what it has for one.
+        # Errors have no valid offset, but Bytewax would store theirs as the position.
         self._offset = int(messages[-1].offset or 0) + 1 if messages else offset
         for one in found:
             if not isinstance(one, KafkaSourceMessage):
@@ -183,20 +183,20 @@ class _Partition(_KafkaSourcePartition):
 
     def _check(self, error: KafkaError) -> None:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            raise self._changed("is not what it was")
+            raise self._changed("has changed")
         self._source.cluster.check(InputError, error)
 
     def _changed(self, how: str) -> ClusterError:
         return ClusterError(
-            f"the topic {self._source.topic} {how}: start the job again; with a recovery folder, it goes on "
-            "from what was remembered"
+            f"the topic {self._source.topic} {how}: start the job again; with a recovery folder, it continues"
+            " from the stored positions"
         )
 
     @override
     def _process_stats(self, json_stats: str) -> None:
         """Called every five seconds; an error that is raised here ends the flow."""
         topic = json.loads(json_stats)["topics"].get(self._source.topic, {})
-        # One more stands for messages without a partition.
+        # Number -1 stands for messages without a partition.
         count = len(topic.get("partitions", {}).keys() - {"-1"})
         if count > self._source.partitions:
             raise self._changed(f"has {count} partitions instead of {self._source.partitions}")
@@ -210,10 +210,10 @@ class _Partition(_KafkaSourcePartition):
 class KafkaEventSink(KafkaSink):
     """Writes each message, and waits until the brokers have stored it, for a minute at most.
 
-    Bytewax's own sink does not look at what becomes of a message.
+    Bytewax's own sink does not check whether a message was stored.
 
-    Delivery: at least once. After a resume, messages since the last snapshot are written again; a reader
-    knows them by stream, segment and revision, of which the last message counts.
+    Delivery: at least once. After a resume, messages since the last snapshot are written again. A repeat has
+    the stream, segment and revision of an earlier message, and replaces it.
 
     Raises:
         OutputError: while the flow runs, when a message cannot be written.
@@ -222,11 +222,11 @@ class KafkaEventSink(KafkaSink):
     def __init__(self, cluster: Cluster, topic: str) -> None:
         ours = {
             "acks": "all",
-            # Repeats are allowed, but not another order.
+            # Retries may repeat messages, but must not change their order.
             "max.in.flight.requests.per.connection": 1,
             "message.timeout.ms": int(1000 * _SEND_S),
             "linger.ms": 0,
-            # Whether a message is too large is the broker's to say.
+            # The broker decides whether a message is too large.
             "message.max.bytes": 100_000_000,
             "on_delivery": self._check,
         }
@@ -251,7 +251,7 @@ class DeadLetter(NamedTuple):
         return f"message {self.message.offset} of {self.message.topic}, partition {self.message.partition}"
 
     def sent(self) -> SinkMessage:
-        """The message for the topic of dead letters: its own key and bytes; the headers hold the rest."""
+        """The message for the dead-letter topic: original key and bytes; reason and origin are headers."""
         key, value = self.message.key, self.message.value
         origin = {
             "reason": self.reason, "topic": self.message.topic, "partition": self.message.partition,
@@ -279,5 +279,5 @@ def event_of(decoder: LineDecoder[E], message: SourceMessage) -> E | DeadLetter:
 
 
 def message_of(event: Event) -> SinkMessage:
-    """The message of an event: what a line of a file holds, with the stream as the key."""
+    """The message of an event: the JSON of a line in a file, with the stream as the key."""
     return KafkaSinkMessage(event.stream.encode(errors="replace"), msgspec.json.encode(event))

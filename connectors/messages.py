@@ -1,4 +1,4 @@
-"""The destination of messages: standard error through standard logging, as sentences or as JSON lines.
+"""Writes messages to standard error through the standard logging, as sentences or as JSON lines.
 
 To send a message, log it with a stable name in ``extra``:
 ``_log.warning(sentence, extra={"event": "segment_split", "stream": "talk"})``, or call `log_event`. No
@@ -54,7 +54,7 @@ def _object_of(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _traceback(record: logging.LogRecord) -> str:
-    """The lines of an error and its causes; they may quote what came from outside."""
+    """The traceback of an error and its causes, made printable: it may quote text from outside."""
     return _printable_lines("".join(traceback.format_exception(*record.exc_info)) if record.exc_info else "")
 
 
@@ -63,7 +63,7 @@ def _printable_lines(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it, which knows no infinite numbers."""
+    """A value that JSON can express; an infinite number becomes None."""
     match value:
         case float():
             return value if math.isfinite(value) else None
@@ -159,7 +159,7 @@ class Messages(logging.Handler):
 
 @contextmanager
 def shown_on(show: Callable[[str], None]) -> Iterator[None]:
-    """Meanwhile, pass sentences to ``show``, so that they do not interrupt captions; JSON is unaffected."""
+    """In this block, pass sentences to ``show``, so that captions are not interrupted; JSON is unaffected."""
     handlers = [one for one in logging.getLogger().handlers if isinstance(one, Messages)]
     for handler in handlers:
         handler.show = show

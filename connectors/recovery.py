@@ -55,7 +55,7 @@ def forget_unfinished(folder: Path) -> None:
 
 
 #: Version of the stored data, including the states of all stages. Increase it when older ones can no longer
-#: be read (a new last field with a default is no obstacle), and when the position of a source or sink moves
+#: be read (a new last field with a default is compatible), and when the position of a source or sink moves
 #: to another module, because its pickle names the module.
 SCHEMA = 11
 
@@ -119,7 +119,7 @@ class RecoveryFolder:
         being_made.mkdir(parents=True)
         try:
             # One store for any number of workers, because their number may change.
-            init_db_dir(being_made, 1)  # type: ignore[no-untyped-call]  # the same
+            init_db_dir(being_made, 1)  # type: ignore[no-untyped-call]  # as in `config`
             (being_made / _NAME).write_bytes(msgspec.json.format(msgspec.json.encode(self._identity)))
             being_made.rename(self.path)
         finally:

@@ -1,4 +1,4 @@
-"""What a benchmark gets from other programs, and the journal of its trials.
+"""COMET scores and tokenizers from other programs for a benchmark, and the journal of its trials.
 
 COMET (Rei et al. 2020) is computed by ``comet-score``, on a GPU where its environment has one. It is not a
 dependency: unbabel-comet needs an older NumPy than surtitle, and requires PyTorch. In a separate environment
@@ -88,7 +88,7 @@ def find_comet(model: str) -> Comet:
 
     Raises:
         UsageError: the program is not there.
-        InputError: ``model`` is neither.
+        InputError: ``model`` is none of these.
     """
     program = shutil.which(_PROGRAM)
     if program is None:
@@ -112,7 +112,7 @@ def find_comet(model: str) -> Comet:
 
 
 def _version_and_device(program: Path) -> tuple[str, str]:
-    """Of unbabel-comet, as its interpreter says; unknown and ``cpu`` if it cannot be asked."""
+    """unbabel-comet's version and device, from its interpreter; ``unknown`` and ``cpu`` if that fails."""
     with program.open("rb") as file:
         # Pip writes a long path into the second line.
         found = _INTERPRETER.search(file.read(1000).decode("utf-8", "replace"))
@@ -134,10 +134,10 @@ _MAX_TOKENIZER_BYTES = 50_000_000
 
 
 def tokenizer_file(name: str, progress: Progress) -> Path | None:
-    """The SentencePiece model of a sacrebleu tokenizer, downloaded to sacrebleu's own place at first use.
+    """The SentencePiece model of a sacrebleu tokenizer, downloaded to sacrebleu's own folder at first use.
 
-    None for a tokenizer that has none. sacrebleu itself would download it silently, and in the middle of a
-    run. It names no checksum: that of the file stands in the signature.
+    None for a tokenizer without such a model. sacrebleu itself would download it silently, and in the middle
+    of a run. It publishes no checksum: the one of the file is part of the signature.
 
     Raises `InputError` and `OutputError`.
     """
@@ -145,7 +145,7 @@ def tokenizer_file(name: str, progress: Progress) -> Path | None:
         return None
     url = SPM_MODELS[name]["url"]
     path = Path(SACREBLEU_DIR) / "models" / url.rpartition("/")[2]
-    # An empty file is what sacrebleu leaves of a download that failed.
+    # After a failed download, sacrebleu leaves an empty file.
     if not path.is_file() or not path.stat().st_size:
         download(url, path, progress, sha256=None, max_bytes=_MAX_TOKENIZER_BYTES)
     return path
@@ -197,7 +197,7 @@ class Journal:
 
     def remove(self) -> None:
         if sys.platform == "win32":
-            self._file.close()  # it removes no open file
+            self._file.close()  # Windows does not remove open files
         self.path.unlink(missing_ok=True)
 
     def _read(self, result_type: type) -> list[Any]:

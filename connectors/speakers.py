@@ -1,4 +1,4 @@
-"""Reads the voices that are known before a run: a name, a tab, a recording of who has it."""
+"""Reads the voices that are known before a run: a name, a tab and a recording of this speaker."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from operators.sound import peak_dbfs
 from operators.speakers import checked_name
 from operators.voices.protocol import Samples
 
-#: Seconds of sound that a voice needs, and those that are read of it.
+#: Minimum seconds of sound of a voice, and the maximum that is read.
 MIN_VOICE_S, MAX_VOICE_S = 3.0, 60.0
-#: Peaks in dBFS below which nobody speaks.
+#: Peak level in dBFS below which a block of sound counts as silent.
 _SILENCE_DBFS = -50.0
 _BYTES_PER_SECOND = 2 * SAMPLE_RATE
 _MAX_BYTES = 1_000_000
@@ -25,7 +25,7 @@ def read_speakers(path: Path) -> list[tuple[str, Samples]]:
 
     Raises:
         InputError: for a file or a recording that cannot be read, a line without a name or a recording, a
-            name that is too long, a number or there twice, and less than `MIN_VOICE_S` of sound.
+            name that is too long, a number or given twice, and less than `MIN_VOICE_S` of sound.
         UsageError: for a recording that needs FFmpeg where it is missing.
     """
     lines: dict[str, int] = {}
@@ -35,7 +35,7 @@ def read_speakers(path: Path) -> list[tuple[str, Samples]]:
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        name, recording = _parted(line, where)
+        name, recording = _split(line, where)
         if (first := lines.setdefault(name, number)) != number:
             raise InputError(f"{where}: {name} is there already, in line {first}; keep one of them")
         voices.append((name, _heard(path.parent / recording, where)))
@@ -44,7 +44,7 @@ def read_speakers(path: Path) -> list[tuple[str, Samples]]:
     return voices
 
 
-def _parted(line: str, where: str) -> tuple[str, str]:
+def _split(line: str, where: str) -> tuple[str, str]:
     given, recording, *_notes = [*line.split("\t"), ""]
     name, recording = given.strip(), recording.strip()
     if not name or not recording:
@@ -56,7 +56,7 @@ def _parted(line: str, where: str) -> tuple[str, str]:
 
 
 def _heard(recording: Path, where: str) -> Samples:
-    """The first of the sound in a recording, without what is silent."""
+    """The beginning of the sound in a recording, without silent blocks."""
     pcm = bytearray()
     try:
         decoder = open_audio(recording)

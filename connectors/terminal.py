@@ -65,7 +65,7 @@ class Screen:
     def __init__(self, out: TextIO, *, viewer: Language = ENGLISH, is_logged: bool = False) -> None:
         self._out = out
         self._viewer = viewer
-        # Who spoke the last line in each language: the stream, and the name in it.
+        # The speaker of the last line in each language: the stream, and the name in it.
         self._spoke: dict[str, tuple[str, str]] = {}
         self._is_logged = is_logged
         self._lock = Lock()
@@ -86,14 +86,14 @@ class Screen:
         return f"{f'{language}: ' if language else ''}{name}{cleaned(caption.shown)}\n"
 
     def _name(self, caption: Caption) -> str:
-        """What is before the text of a caption: ``Anna: ``; empty if nobody knows who speaks."""
+        """The speaker's name before the text of a caption: ``Anna: ``; empty if it is unknown."""
         code = caption.language or ""
         viewer = language_of(code) if is_language(code) else self._viewer
         name = shown_name(caption.speaker, viewer)
         return introduced(name, "", viewer) if name else ""
 
     def _change(self, language: str, stream: str, name: str) -> str:
-        """What is before the text of a finished line: the name, where somebody else spoke before."""
+        """The name before the text of a finished line; empty if the speaker is the same as before."""
         before = self._spoke.get(language)
         if name:
             self._spoke[language] = stream, name
@@ -133,7 +133,7 @@ class _Drawn(NamedTuple):
     stream: str
     language: str
     text: str
-    #: Who speaks, as of `Screen._name`, and whether that is before the text.
+    #: The speaker, from `Screen._name`, and whether it is shown before the text.
     name: str
     is_named: bool
     #: Number of its characters that were already in the previous caption.
@@ -158,7 +158,7 @@ class Terminal(Screen):
     ) -> None:
         super().__init__(out, viewer=viewer)
         self._columns = columns
-        # What the lines of each language begin with: its code, in a column of its own.
+        # The beginning of the lines of each language: its code, in a column of its own.
         length = max(map(len, languages), default=0)
         self._labels = {code: f"{code:{length}}  " for code in languages} or {"": ""}
         self._blank = " " * len(next(iter(self._labels.values())))
@@ -215,15 +215,15 @@ class Terminal(Screen):
         is_named = before is not None and before.is_named
         name = before.name if before and is_named else encodable(self._name(caption), _encoding(self._out))
         if name and not is_named and name != self._name_before(caption):
-            # It may come when words are on display already. They move aside once, if all of them stay in
-            # their row; in a longer caption the eye would have to find its place anew. The final has it.
+            # The name may arrive when words are already displayed. They move once, if all of them stay in
+            # their row. In a longer caption, readers would lose their place, so only the final shows it.
             columns = self._columns_within(_size_of(self._out)[0])
             is_named = before is None or width(name + before.text) <= columns
         stands = settled(before.text, text) if before else 0
         return _Drawn(caption.stream, language, text, name, is_named, stands, bool(caption.withheld))
 
     def _name_before(self, caption: Caption) -> str:
-        """Who spoke the caption before this one of a stream; empty if that is not known."""
+        """The speaker of the stream's previous caption; empty if unknown."""
         earlier = [
             one.name
             for (channel, segment), one in self._open.items()
@@ -278,7 +278,7 @@ class Terminal(Screen):
         return drawn
 
     def _labelled(self, rows: list[CaptionRow], language: str) -> list[CaptionRow]:
-        """The rows of a caption, the first of them behind its language's label."""
+        """The rows of a caption; the first of them follows its language's label."""
         labels = [self._labels.get(language, self._blank), *[self._blank] * len(rows)]
         return [row._replace(margin=label) for label, row in zip(labels, rows, strict=False)]
 
@@ -306,9 +306,9 @@ def open_screen(
     """A screen that draws on a terminal; for any other output it writes one line per final.
 
     On a terminal, the newest open caption takes at most two lines and becomes plain lines above them when it
-    is final. Its new text is dim until the next update confirms it; so is the ``…`` for withheld text. Of
-    several languages, each has such lines, which begin with its code. Where the speaker changes, the name is
-    before the text.
+    is final. Its new text is dim until the next update confirms it; so is the ``…`` for withheld text. If
+    there are several languages, each has such lines, which begin with its code. The name is before the text
+    where the speaker changes.
 
     Args:
         columns: Width of a caption line, which `operators.languages` defines per language. Lines are

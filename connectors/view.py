@@ -1,4 +1,4 @@
-"""The content of every view, on a terminal and in a browser; all of it is pure.
+"""The content of every view, on a terminal and in a browser; all functions are pure.
 
 Captions are rows of a fixed width, as on television: the newest two lines, rolling up. Under them is the
 status line: the run's state, the level of the sound, the delay.
@@ -19,7 +19,7 @@ ELLIPSIS = "…"
 
 
 class CaptionRow(NamedTuple):
-    """One line on display: a margin, who speaks, plain text, dim text, in this order."""
+    """One line on display: a margin, the speaker, plain text, dim text, in this order."""
 
     plain: str
     dim: str = ""
@@ -28,7 +28,7 @@ class CaptionRow(NamedTuple):
 
 
 def caption_rows(text: str, columns: int, name: str = "") -> list[CaptionRow]:
-    """The rows of a text behind the ``name`` of its speaker, as of `introduced`; all cleaned."""
+    """The rows of a text after the ``name`` of its speaker, as from `introduced`; all cleaned."""
     return _named([CaptionRow(line) for line in wrap(name + text, columns)], name)
 
 
@@ -46,7 +46,7 @@ def roll_up(
 
     Args:
         shown: The text on display, cleaned.
-        name: The name of the speaker that is before the text, as of `caption_rows`.
+        name: The name of the speaker that is before the text, as for `caption_rows`.
         stands: Characters at the start of ``shown`` that are settled; the others are dim.
         goes_on: Whether the end is withheld.
     """
@@ -102,7 +102,7 @@ class Status:
     lag_s: float | None = None
     #: Seconds of lost audio; shown if there are any.
     dropped_s: float = 0.0
-    #: Updates overtaken by newer ones; shown if there are any.
+    #: Updates superseded by newer ones; shown if there are any.
     overtaken: int = 0
 
 
@@ -126,7 +126,7 @@ def _parts(status: Status, encoding: str) -> list[str]:
         _elapsed(status),
         "" if status.lag_s is None else f"lag {max(0.0, status.lag_s):.1f} s",
         f"{status.dropped_s:.1f} s of sound lost" if status.dropped_s > 0 else "",
-        f"{status.overtaken} overtaken" if status.overtaken > 0 else "",
+        f"{status.overtaken} superseded" if status.overtaken > 0 else "",
     ]
 
 

@@ -1,1 +1,1 @@
-"""Recordings: what names them, how they are decoded, and a source that reads them."""
+"""Recordings: their names, their decoding, and a source that reads them."""

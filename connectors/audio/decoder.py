@@ -24,8 +24,8 @@ _BLOCK_SAMPLES = 2**20
 _RATES = range(1_000, 768_001)
 # libsndfile reports 2^63 - 1 if the header does not contain the length.
 _UNKNOWN_FRAMES = 2**62
-# What libsndfile notes of a WAV file that is shorter than its header says. Larger sizes are written by
-# programs that cannot know the length: SoX, arecord, ffmpeg.
+# libsndfile's log entry for a WAV file that is shorter than its header says. Programs that cannot know the
+# length write sizes from _MIN_OPEN_ENDED on: SoX, arecord, ffmpeg.
 _SHORTENED = re.compile(r"^data : (\d+) \(should be \d+\)", re.MULTILINE)
 _MIN_OPEN_ENDED = 0x7FFF_0000
 # Shorter differences are not worth a report: encoders round lengths.
@@ -35,9 +35,9 @@ _MIN_MISSING_S = 0.05
 class FileDecoder:
     """Decodes with libsndfile from a position to the end; iterate over `blocks`, then read the figures."""
 
-    #: The audio track: there is one.
+    #: Description of the chosen track; empty, because there is only one.
     track = ""
-    #: Packets that could not be decoded: the format has none.
+    #: Packets that could not be decoded; always 0, because these formats have no packets.
     damaged = 0
 
     def __init__(self, path: Path, sound: soundfile.SoundFile, position: int) -> None:
@@ -50,8 +50,8 @@ class FileDecoder:
         self._promised_s = math.inf if is_shortened else self.duration_s or 0.0
         #: Whether it ended before the length that its header promises; false until the end is reached.
         self.is_truncated = False
-        # The resampler has a memory, which is filled with a whole second of audio before the position; whole
-        # seconds fall on whole samples at every rate.
+        # The resampler has state: it is primed with at least a second of audio before the position. A whole
+        # second is a whole number of samples at every rate.
         second = max(0, position // SAMPLE_RATE - 1)
         try:
             sound.seek(second * self._rate)
@@ -134,7 +134,7 @@ def open_audio(
 
 
 def _open_file(path: Path) -> soundfile.SoundFile | None:
-    """The file for libsndfile; None if it is one for FFmpeg, as are WAV files that give their size as 0."""
+    """Open a file with libsndfile; None if FFmpeg must decode it, such as a WAV file with size 0."""
     try:
         if not path.exists():
             raise InputError(f"{path}: {missing(path)}")

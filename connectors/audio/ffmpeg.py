@@ -1,6 +1,6 @@
-"""FFmpeg, the program: the system's, or else that of the package imageio-ffmpeg.
+"""Runs the program FFmpeg: the system's, or else the one in the package imageio-ffmpeg.
 
-It parses foreign bytes in C: a file that crashes it or asks for gigabytes ends that process only.
+It parses untrusted bytes in C: a file that crashes it or makes it allocate gigabytes ends only that process.
 """
 
 import re
@@ -24,7 +24,7 @@ from operators.extras import EXTRAS, missing, require_extra
 #: Bytes that FFmpeg may allocate, on Linux. The index of a day of sound takes a tenth.
 MEMORY_LIMIT = 2**30
 _END_S = 2.0
-# Ctrl-C is for this process, which then ends that one.
+# Ctrl-C must reach this process only, which then ends FFmpeg.
 _APART: dict[str, Any]
 if sys.platform == "win32":
     _APART = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -57,12 +57,12 @@ class Stream(NamedTuple):
     #: ``Audio``, ``Video``, ``Subtitle``, ``Attachment`` or ``Data``.
     kind: str
     codec: str
-    #: As its container has it; empty if it does not say.
+    #: The container's language tag; empty if there is none.
     language: str
     is_default: bool
     #: Whether it is a picture, such as a cover.
     is_cover: bool
-    #: Its name and the like.
+    #: Metadata, such as its name.
     about: dict[str, str]
 
 
@@ -70,7 +70,7 @@ class Stream(NamedTuple):
 class Header:
     """What FFmpeg printed about its input."""
 
-    #: Names of the container; empty for what could not be opened.
+    #: Names of the container; empty if the input could not be opened.
     format: str = ""
     duration_s: float | None = None
     #: First time stamp.
@@ -150,7 +150,7 @@ class Ffmpeg:
         self._has_header.wait(_TIMEOUT_S)
 
     def output(self, seconds: float) -> bytes:
-        """All of its output; it is killed after so many seconds."""
+        """All of its output; the process is killed after ``seconds``."""
         timeout = threading.Timer(seconds, self.process.kill)
         timeout.start()
         with self.process.stdout as stdout:  # type: ignore[union-attr] # it is there
@@ -173,7 +173,7 @@ class Ffmpeg:
         last = self.remarks[-1].rpartition(": ")[2] if self.remarks else "FFmpeg failed"
         if last.startswith("Invalid data found"):
             return MediaError(
-                "it is no sound or video that FFmpeg knows, or its beginning or its index is cut off",
+                "FFmpeg does not support its format, or its beginning or its index is cut off",
                 "copy or export it again",
             )
         return MediaError(f"the system says: {last}", "check it, and give a recording")
@@ -212,7 +212,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @lru_cache(1)
 def program() -> str:
-    """The path of the program; `is_there` says whether there is one."""
+    """The path of the program; check `is_there` first."""
     if (found := shutil.which("ffmpeg")) is not None:
         return found
     import imageio_ffmpeg
@@ -233,7 +233,7 @@ def require(what: str) -> None:
 
 def probe(recording: Path) -> Header:
     """The header of a file. Raises `MediaError` if it cannot be read."""
-    # It complains that it has nothing to write.
+    # FFmpeg exits with an error because there is no output, but prints the header before.
     ffmpeg = Ffmpeg(opening(f"file:{recording.absolute()}"))
     ffmpeg.output(2 * _TIMEOUT_S)
     if not ffmpeg.header.format:
@@ -245,8 +245,8 @@ def opening(url: str, *, again: bool = False) -> list[str]:
     """The arguments that open an input with the protocols that it may use.
 
     Args:
-        url: Of a file, a pipe or an address; that of RTMP is written to standard input: see `concat_list`.
-        again: Whether it is a broadcast that was lost: its list is then read from further back.
+        url: A file, a pipe or an address. An RTMP address is written to standard input: see `concat_list`.
+        again: Whether a lost broadcast is reopened: its list of segments is then read from further back.
     """
     scheme = url.partition(":")[0].lower()
     if scheme.startswith("rtmp"):
@@ -260,7 +260,7 @@ def opening(url: str, *, again: bool = False) -> list[str]:
         "reconnect": "1", "reconnect_delay_max": "10", "max_streams": "100",
     }  # fmt: skip
     if "m3u8" in urlsplit(url).path.lower():
-        # Reloads of a list of segments that no longer changes.
+        # Maximum reloads of a list of segments that no longer changes.
         options["m3u8_hold_counters"] = "10"
         # Players begin three segments before the last one.
         options["live_start_index"] = "-20" if again else "-3"
@@ -274,9 +274,9 @@ def concat_list(address: str) -> bytes:
 
 
 def _redirect(address: str) -> str:
-    """An address of this process that redirects to another one, once.
+    """A local address that redirects to another one, once.
 
-    Arguments are shown to everybody on a machine, and an address may hold a password.
+    All users of a machine can see a process's arguments, and an address may contain a password.
     """
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Decodes what libsndfile cannot read with FFmpeg: videos, m4a, standard input, addresses."""
+"""Decodes with FFmpeg the sources that libsndfile cannot read: videos, m4a, standard input, addresses."""
 
 import os
 import stat
@@ -24,17 +24,17 @@ from operators.languages import is_language, language
 from operators.sound import mono
 
 _POLL_S = 0.2
-# Seconds without sound after which a broadcast is lost: a segment of HLS takes up to ten seconds, and is
-# announced when it is complete; FFmpeg itself mostly gives up after 30 s, and gives a reason.
+# Seconds without sound after which a broadcast counts as lost. An HLS segment takes up to ten seconds and is
+# announced when it is complete. FFmpeg itself mostly gives up after 30 s, and prints a reason.
 _LIVE_TIMEOUT_S = 45.0
 _BLOCK_S = 0.5
 _HEAD_BYTES = 2**14
 _LIVE_SCHEMES = ("rtmp", "rtmps")
-# What a broadcast may offer again of what was heard.
+# A reopened broadcast may repeat at most this much of the audio that was already read.
 _MAX_OVERLAP_S = 600.0
 _MIN_MISSING_S = 1.0
-# Silence takes the place of what is not there: before the first sample, and between two.
-# Two channels stay two: `mono` keeps those that cancel each other, and FFmpeg does not.
+# Gaps are filled with silence, before the first sample and between samples. Two channels are mixed by `mono`,
+# because FFmpeg would lose channels that cancel each other out.
 _FILTERS = f"aresample={SAMPLE_RATE}:async=1:first_pts=0,aformat=sample_fmts=s16:channel_layouts=mono|stereo"
 _OUTPUT = ["-af", _FILTERS, "-f", "s16le", "-flush_packets", "1", "pipe:1"]
 _PIPED_MP4 = " (or an MP4 in a pipe whose index is at its end: give the file itself)"
@@ -53,14 +53,14 @@ DEFAULT_TRACK = TrackChoice()
 class MediaDecoder:
     """Decodes a recording from a position to its end; iterate over `blocks`, then read the figures.
 
-    Positions within are reached by decoding what comes before, so that the samples are the same.
+    A position is reached by decoding all audio before it: otherwise the samples would differ.
 
     Args:
         recording: The path of a file, an address, or ``-``.
         position: Where to begin, in 16 kHz samples.
-        stop: When set, nothing is waited for, and the blocks end.
+        stop: When set, the blocks end without further waiting.
         is_live: Whether it is a broadcast.
-        heard_s: How much of a broadcast was heard before, by its own clock in seconds.
+        heard_s: End of the audio already read from a broadcast, in seconds on its own clock.
 
     Raises:
         InputError: when it cannot be decoded.
@@ -88,7 +88,7 @@ class MediaDecoder:
         header = self._ffmpeg.header
         #: None if unknown.
         self.duration_s = header.duration_s
-        #: Which of several tracks it is, for a sentence.
+        #: Description of the chosen track for messages; empty if there is only one.
         self.track = _description(header)
         #: The first time stamp of HLS, in seconds.
         self.begin_s = header.start_s if header.duration_s is None and header.format == "hls" else None
@@ -205,7 +205,7 @@ def _check(recording: str, *, is_live: bool) -> None:
         return
     scheme, where = recording.partition(":")[0].lower(), shown(recording)
     if parts_of(recording) is None:
-        raise UsageError(f"{where} is no address; give one such as https://example.org/talk.mp3")
+        raise UsageError(f"{where} is not an address; give one such as https://example.org/talk.mp3")
     if scheme in _LIVE_SCHEMES and not is_live:
         raise UsageError(f"{where}: {scheme} addresses are live; write: surtitle live {where}")
     if scheme not in ("http", "https", *_LIVE_SCHEMES):
@@ -221,7 +221,7 @@ def _url(recording: str) -> str:
         return f"file:{Path(recording).absolute()}"
     if sys.platform == "win32" or not stat.S_ISREG(os.fstat(0).st_mode):
         return "pipe:0"
-    # The index of a file may be at its end. On macOS, it is opened where it was last read.
+    # The index may be at the end, so FFmpeg must be able to seek. macOS opens it at the current position.
     os.lseek(0, 0, os.SEEK_SET)
     return "file:/dev/fd/0"
 
@@ -239,7 +239,7 @@ def _find_track(header: Header, choice: TrackChoice) -> Stream:
         asked = choice.track if choice.track.isdecimal() else f"in {language(choice.track).name}"
         raise MediaError(f"it has no audio track {asked} ({_names(tracks)})", "choose another input.track")
     default = next((one for one in tracks if one.number == header.mapped), tracks[0])
-    # The first of the best: a description for the blind may be in the same language.
+    # Prefer the default track, then the first one: an audio description may be in the same language.
     return max(found, key=lambda one: one.is_default, default=default)
 
 

@@ -1,4 +1,4 @@
-"""Reads the output of another process, without waiting longer than one wants to."""
+"""Reads the output of another process with a timeout."""
 
 from contextlib import suppress
 from io import BufferedReader
@@ -12,7 +12,7 @@ _BLOCK_BYTES = 2**15
 class PipeReader:
     """Reads a pipe on a thread, at most two blocks ahead: Windows cannot wait for a pipe for a limited time.
 
-    The pipe is closed at its end, or after `close`, which goes with the end of the process.
+    The pipe is closed at its end, or after both `close` and the end of the process.
     """
 
     def __init__(self, pipe: IO[bytes]) -> None:
@@ -24,7 +24,7 @@ class PipeReader:
         Thread(target=self._read, name="pipe", daemon=True).start()
 
     def read(self, size: int, timeout_s: float) -> bytes | None:
-        """At most ``size`` bytes; none of them at the end, and None if none have come in time."""
+        """At most ``size`` bytes; empty at the end, None if nothing came in time."""
         if not self._rest and not self._is_over:
             try:
                 self._rest = self._blocks.get(timeout=timeout_s)
@@ -37,16 +37,16 @@ class PipeReader:
     def close(self) -> None:
         """Read no more; may be called more than once."""
         self._rest, self._is_over = b"", True
-        # The thread may be waiting for a place.
+        # The thread may be waiting for space in the queue.
         with suppress(Empty):
             while True:
                 self._blocks.get_nowait()
 
     def _read(self) -> None:
-        # A closed pipe is a ValueError.
+        # Reading a closed pipe raises ValueError.
         with self._pipe as pipe, suppress(OSError, ValueError):
-            # What is there: `read` would wait for a whole block, a second of sound. A descriptor that
-            # another thread closes may belong to another file by then, so it is not read itself.
+            # `read` would wait for a whole block, a second of sound. The descriptor is not read directly: it
+            # may belong to another file once another thread has closed it.
             while (block := pipe.read1(_BLOCK_BYTES)) and not self._is_over:
                 self._blocks.put(block)
         self._blocks.put(b"")

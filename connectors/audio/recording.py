@@ -1,4 +1,4 @@
-"""What names a recording: a file, standard input (``-``) or an address (``https://…``)."""
+"""Names of recordings: a file, standard input (``-``) or an address (``https://…``)."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.notifications import RecordingAt, RecordingTruncated
 
-# In real time, delivers what a microphone would have queued, in small batches.
+# Maximum chunks in a batch in real time: a microphone would have queued those that are due.
 _MAX_DUE = 50
 
 
@@ -31,7 +31,7 @@ class AudioPosition(msgspec.Struct, frozen=True):
     samples: int = 0
     #: True once the last chunk was delivered.
     is_over: bool = False
-    #: Where the recordings after the first began, as far as they were begun, in samples of the stream.
+    #: Starts of the recordings after the first, as far as they were reached, in samples of the stream.
     begun_at: tuple[int, ...] = ()
 
 
@@ -42,7 +42,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
 
     Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run continues
     reading there, also after it was stopped. A recording that was read to its end stays over. Standard input
-    is read once, and no run resumes.
+    can be read only once, so its runs cannot be resumed.
 
     Args:
         recordings: The path of the recording, or several; also addresses, and ``-`` for standard input.
@@ -50,9 +50,8 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         realtime: Deliver each chunk when its last sample would have been spoken.
         chunk_s: Seconds in a chunk, from 0.01 to 10.
         stop: When set, the source ends without marking a last chunk: the next run continues the recording.
-        observe: Called after each batch with the progress, and at the end if that came before the header's
-            length.
-        choice: Which audio track, where a recording has several; a message names it.
+        observe: Called after each batch with the progress, and for a damaged or truncated recording.
+        choice: Which audio track to decode if a recording has several; a message names it.
         clock: Seconds since an arbitrary moment, for real time.
 
     Raises:
@@ -94,7 +93,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         self.stop = stop or threading.Event()
         self._choice = choice
         self._piped: AudioDecoder | None = None
-        #: Seconds of all recordings; infinite if one does not say.
+        #: Seconds of all recordings; infinite if the length of one is unknown.
         self.duration_s = sum(map(self._probe, self.recordings))
         self.observe = observe
         self._clock = clock
@@ -128,7 +127,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
             decoder.close()
         if decoder.track:
             log_event(
-                "track_chosen", f"{shown(recording)}: {decoder.track} is heard; input.track chooses another"
+                "track_chosen", f"{shown(recording)}: {decoder.track} is used; input.track chooses another"
             )
         return math.inf if decoder.duration_s is None else decoder.duration_s
 
@@ -147,7 +146,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         self._source = source
         self._position = position.samples
         self._is_over = position.is_over
-        # Where the recordings begin that were begun, in samples of the stream.
+        # Starts of the recordings reached so far, in samples of the stream.
         self._begins = [0, *(at for at in position.begun_at if at <= position.samples)]
         self._decoder = self._open(position.samples)
         self._blocks = self._decode(position.samples)
@@ -160,7 +159,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         if self._is_over or source.stop.is_set():
             raise StopIteration
         source.begin(self._position / SAMPLE_RATE)
-        # As fast as possible, one at a time: its partials reach the viewer before the rest is read.
+        # If not in real time, one chunk per batch: its partials reach the viewer before the rest is read.
         chunks: list[AudioChunk] = []
         while len(chunks) < (_MAX_DUE if source.realtime else 1) and not self._is_over:
             self._fill()

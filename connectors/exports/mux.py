@@ -1,4 +1,4 @@
-"""Writes a recording again with subtitles, as tracks or in the pictures, and its chapters as WebVTT."""
+"""Copies a recording with subtitles, as tracks or burnt into the pictures; writes its chapters as WebVTT."""
 
 import os
 import re
@@ -28,21 +28,21 @@ from operators.text import cleaned
 #: FFmpeg's names of the containers that take subtitles, by suffix.
 CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mkv": "matroska"}
 _SUFFIXES = ".mp4, .m4v or .mkv"
-# Those of recordings that fit into MP4, as a rule.
+# Suffixes of recordings that usually fit into MP4.
 _LIKE_MP4 = (".mp4", ".m4v", ".m4a", ".mov")
 _TEXTS = {"mp4": "mov_text", "matroska": "subrip"}
 _WAIT_S = 0.1
 _READ_S = 60.0
-# Hardly worse than the original, and as fast as a lecture on two processors.
+# Hardly worse than the original; encodes a lecture in real time on two processors.
 _ENCODED = {
     "c": "libx264", "preset": "veryfast", "crf": "20", "pix_fmt": "yuv420p", "fps_mode": "passthrough",
     "enc_time_base": "1/90000",
 }  # fmt: skip
-# In a dark box, as slides are often white; on pictures of 288 lines. Encoding -1 is either direction.
+# A dark box, because slides are often white. Sizes are for 288 lines. Encoding -1: text in either direction.
 _STYLE = (
     "FontName={},FontSize=16,BorderStyle=4,Outline=0.8,Shadow=0,BackColour=&H60000000,MarginV=13,Encoding=-1"
 )
-# FFmpeg's metadata: a value goes to the end of its line, unless a backslash is before that.
+# A value in FFmpeg's metadata goes to the end of its line, unless a backslash escapes the newline.
 _VALUE = re.compile(r"^(\w+)=((?:\\.|[^\\\n])*)", re.DOTALL | re.MULTILINE)
 _NO_PLACE = re.compile(r"Could not find tag for codec (\w+)")
 _NO_GLYPH = "failed to find any fallback with glyph 0x"
@@ -56,7 +56,7 @@ class Subtitles(NamedTuple):
 
 
 class MuxReport(NamedTuple):
-    """What a copy lacks."""
+    """Parts of a recording that its copy lacks."""
 
     #: Codecs of subtitles and names of attachments that the container does not take.
     left_out: tuple[str, ...]
@@ -67,7 +67,7 @@ class MuxReport(NamedTuple):
 def container_of(path: Path) -> str:
     """FFmpeg's name of the container for a file. Raises `UsageError` if it takes no subtitles."""
     if (container := CONTAINERS.get(path.suffix.lower())) is None:
-        raise UsageError(f"{path}: its suffix is none of a file that takes subtitles; name it {_SUFFIXES}")
+        raise UsageError(f"{path}: files with this suffix cannot contain subtitles; name it {_SUFFIXES}")
     return container
 
 
@@ -78,7 +78,7 @@ def suffix_for(recording: Path) -> str:
 
 
 def font_for(one: Language) -> str:
-    """The name of a font here with the letters of a language. Raises `UsageError` if there is none."""
+    """The name of an installed font with a language's letters. Raises `UsageError` if there is none."""
     if sys.platform in ("win32", "darwin"):
         return "Arial"  # libass asks the system for letters that it lacks
     letters = {ord(letter) for letter in one.own or one.name if unicodedata.category(letter)[0] in "LM"}
@@ -112,10 +112,10 @@ def mux(
     stop: Flag | None = None,
     progress: Progress = silent,
 ) -> MuxReport | None:
-    """Copy a recording with subtitles into another file, which is complete or not there.
+    """Copy a recording with subtitles into another file, which appears only when it is complete.
 
-    Its other tracks, chapters and metadata are copied as they are. Nothing is decoded, unless subtitles are
-    burnt into its pictures, which are encoded again as H.264.
+    Its other tracks, chapters and metadata are copied as they are. Only for burnt subtitles, the pictures are
+    decoded and encoded again as H.264.
 
     Args:
         tracks: Subtitles that a player turns on and off.
@@ -148,7 +148,7 @@ def mux(
             is_whole = _follow(command, stop or Flag(), f"writing {into}", progress, header.duration_s)
         if not is_whole:
             return None
-        # A link stays a link.
+        # A symbolic link is followed, not replaced.
         replace(unready, Path(os.path.realpath(into)))
         return MuxReport(tuple(_left_out(header, container)), command.damaged)
     except MediaError as error:
@@ -178,7 +178,7 @@ def _arguments(
         copied.append(one)
         made += ["-map", f"0:{one.number}", f"-c:{number}", codec]
         if "name" in one.about and "title" not in one.about:
-            # FFmpeg calls the name of a track so when it reads MP4, and a title when it writes it.
+            # FFmpeg reads the name of an MP4 track as "name", but writes it from "title".
             made += [f"-metadata:s:{number}", f"title={one.about['name']}"]
         if burnt is not None and one is pictures:
             made += _burning(burnt, number, folder)
@@ -197,7 +197,7 @@ def _arguments(
 
 
 def _codec(one: Stream, container: str) -> str | None:
-    """What a track becomes; None if it is left out."""
+    """The codec of a track's copy; None if the track is left out."""
     if one.kind == "Attachment":
         return "copy" if container == "matroska" else None
     if one.kind != "Subtitle":
@@ -215,7 +215,7 @@ def _left_out(header: Header, container: str) -> Iterator[str]:
 
 
 def _attached(recording: Path, cover: Stream, number: int, folder: Path) -> list[str]:
-    """What attaches a picture: Matroska has it as a file, not as a track."""
+    """The arguments that attach a cover: Matroska stores it as a file, not as a track."""
     kind = {"mjpeg": "jpeg"}.get(cover.codec, cover.codec)
     file = folder / f"{number}" / f"cover.{kind}"
     file.parent.mkdir()
@@ -235,15 +235,15 @@ def _burning(burnt: Subtitles, number: int, folder: Path) -> list[str]:
 
 
 def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s: float | None) -> bool:
-    """Wait for its end; whether it came. Raises `MediaError` if nothing was made."""
+    """Wait for the end; returns False if stopped before. Raises `MediaError` if FFmpeg failed."""
     assert command.process.stdout is not None
     output = PipeReader(command.process.stdout)
     try:
         while command.process.poll() is None:
             if stop.wait(_WAIT_S):
                 return False
-            told = b"".join(iter(lambda: output.read(2**15, 0) or b"", b""))
-            times = re.findall(rb"out_time_us=(\d+)", told)
+            printed = b"".join(iter(lambda: output.read(2**15, 0) or b"", b""))
+            times = re.findall(rb"out_time_us=(\d+)", printed)
             if times and length_s:
                 progress(what, min(1.0, int(times[-1]) / 1e6 / length_s))
             _check(command)
@@ -258,7 +258,7 @@ def _follow(command: Ffmpeg, stop: Flag, what: str, progress: Progress, length_s
 
 
 def _check(command: Ffmpeg) -> None:
-    """Raise a `MediaError` for what would make a bad file, or none."""
+    """Raise a `MediaError` for a remark after which the file would be bad or missing."""
     for remark in command.remarks:
         if _NO_GLYPH in remark:
             letter = chr(int(remark.split(_NO_GLYPH)[1].split()[0], 16))
@@ -274,7 +274,7 @@ def _check(command: Ffmpeg) -> None:
 
 
 def write_chapters(recording: Path, into: Path) -> bool:
-    """Write the chapters of a recording for ``<track kind="chapters">``, each a cue; whether there are any.
+    """Write chapters as cues for ``<track kind="chapters">``; returns whether the recording has any.
 
     Raises:
         OutputError: when the file cannot be written.

@@ -18,14 +18,14 @@ from operators.languages import Direction
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import SubtitleWriter
 
-# Bytes that a room's name may take in the name of its files, of the 255 that file systems allow.
+# Maximum bytes of a room's name in the names of its files; file systems allow 255 in all.
 _MAX_NAME_BYTES = 150
 _NOT_IN_NAMES = re.compile(r"[^\w .,()+=@-]")
-# On Windows, devices, whatever follows the first full stop.
+# Names of devices on Windows, whatever follows the first full stop.
 _DEVICES = re.compile(r"(CON|PRN|AUX|NUL|(COM|LPT)\d) *(\.|$)", re.IGNORECASE)
-#: Files of a room with captions in one language.
+#: Number of files of a room with captions in one language.
 FILES = 2
-# A caption that comes after the end of its room is added to what its file holds.
+# Keeps all of a file: a caption that comes after the end of its room is appended.
 _ALL = FileState(size=sys.maxsize)
 _TIMES = ("start_s", "end_s", "arrival_s", "started_s", "ready_s", "shown_s")
 
@@ -34,11 +34,11 @@ class RoomFiles:
     """Writes the captions of rooms, each language of captions into files of its own. Thread-safe.
 
     A final is in its room's ``.jsonl`` before `write` returns; the ``.vtt`` follows with the next caption, or
-    when the room ends. Times count from the beginning of the room. What cannot be written is counted as lost,
-    and the captions continue.
+    when the room ends. Times count from the beginning of the room. Captions that cannot be written count as
+    lost, and the room continues.
 
-    Delivery: best effort. Rooms cannot be resumed, and nothing is written twice. What is in a file survives
-    the end of the process at any moment.
+    Delivery: best effort. Rooms cannot be resumed, and nothing is written twice. Written captions survive the
+    end of the process at any moment.
     """
 
     def __init__(self, folder: Path, watch: OutputWatch) -> None:

@@ -18,9 +18,8 @@ from operators.events import Caption
 from operators.metrics.tokenizers import Tokenizer
 from operators.text import common_prefix
 
-# Added to the audio that a caption covers. The end of a segment is shown when all of its speech was heard,
-# which scorers check with >= after converting seconds to milliseconds: without this margin, rounding would
-# decide.
+# Added to the audio that a caption covers. Scorers check with >= that a segment's end is shown after all of
+# its speech, and convert seconds to milliseconds before: without this margin, rounding would decide.
 _JUST_AFTER_S = 1e-6
 
 
@@ -32,7 +31,7 @@ class _Stream:
         self._tokens: dict[int, tuple[str, ...]] = {}
 
     def update(self, segment: int, tokens: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The tokens that are removed from the end, and those added, as a segment's tokens change.
+        """The tokens removed from the end, and those added, when a segment's tokens change.
 
         To change a segment in the middle, all tokens after it are removed and added again.
         """
@@ -48,7 +47,7 @@ class _Stream:
 
 
 def log_lines(captions: Iterable[Caption], tokenize: Tokenizer) -> Iterator[dict[str, object]]:
-    """The lines of a log, of captions in the order in which they were shown.
+    """The lines of a log; captions must come in the order in which they were shown.
 
     Raises `InputError` when two streams cannot be distinguished in this format.
     """
@@ -81,7 +80,7 @@ def log_lines(captions: Iterable[Caption], tokenize: Tokenizer) -> Iterator[dict
 def write_simulstream(captions: Iterable[Caption], path: Path, tokenize: Tokenizer) -> None:
     """Write captions as a simulstream log, whole or not at all.
 
-    Raises `InputError` as `log_lines`, and `OutputError` when the log cannot be written.
+    Raises `InputError` as `log_lines` does, and `OutputError` when the log cannot be written.
     """
     with atomic_file(path) as file:
         file.writelines(msgspec.json.encode(line) + b"\n" for line in log_lines(captions, tokenize))

@@ -1,1 +1,1 @@
-"""Files that are read and written with care: whole, locked and bounded; what they lack is counted."""
+"""Reads and writes files: atomically, with locks and size limits; lost records are counted."""

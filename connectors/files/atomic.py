@@ -15,7 +15,7 @@ from connectors.files.output import WriteError, inherited, open_to_write, unfini
 def write_atomically(path: Path, data: bytes, *, is_secret: bool = False) -> None:
     """Write a file atomically: if it cannot be written, the old one stays.
 
-    A secret can be read by its owner only, also where the old file could be read by others.
+    Only its owner can read a secret, even if others could read the old file.
 
     Raises:
         WriteError: when it cannot be written.
@@ -25,7 +25,7 @@ def write_atomically(path: Path, data: bytes, *, is_secret: bool = False) -> Non
 
 
 def write_note(path: Path, data: bytes) -> None:
-    """Write a file of a cache, and its folder; one that cannot be written is made again when it is needed."""
+    """Write a cache file and create its folder; errors are ignored, because the cache can be rebuilt."""
     with suppress(OSError, WriteError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, data)
@@ -41,11 +41,11 @@ def atomic_file(path: Path, *, is_secret: bool = False) -> Iterator[BinaryIO]:
     Raises:
         WriteError: when the file cannot be written, also for an `OSError` in the block.
     """
-    # A link stays a link.
+    # A symbolic link is followed, not replaced.
     target = Path(os.path.realpath(path))
     try:
         if (number := inherited(path)) is not None:
-            # What others have written there, and still write, is kept.
+            # Keep what other processes have written there, and still write.
             sys.stdout.flush()
             with os.fdopen(os.dup(number), "wb") as file:
                 yield file
@@ -73,7 +73,7 @@ def atomic_file(path: Path, *, is_secret: bool = False) -> Iterator[BinaryIO]:
 
 
 def replace(made: Path, target: Path) -> None:
-    """Give a file its name. On Windows, wait for up to a second for those who have the old file open."""
+    """Rename a complete file. On Windows, wait up to a second while other processes have the old one open."""
     waits_s = [0.7, 0.25, 0.05] if sys.platform == "win32" else []
     while True:
         try:

@@ -19,16 +19,16 @@ MAX_LINE_BYTES = 8 * 1024 * 1024
 # Settings take hundreds of bytes, templates thousands. Parsing time is quadratic in a dotted key's length.
 _MAX_TOML_BYTES = 16 * 1024
 
-#: What msgspec raises for invalid bytes; two of its errors are Python's own.
+#: The errors of msgspec for invalid bytes; two of them are Python's own.
 DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-#: What reading damaged gzip raises.
+#: The errors of reading damaged gzip.
 PACKED_BADLY = (gzip.BadGzipFile, EOFError, zlib.error)
 
 T = TypeVar("T")
 
 
 def open_regular(path: Path, what: str) -> BinaryIO:
-    """Open a regular file; ``what`` it should contain. Raises `InputError` if that is not possible."""
+    """Open a regular file that should contain ``what``. Raises `InputError` if that is not possible."""
     try:
         # Checked before opening: opening a pipe waits for a writer.
         if not stat.S_ISREG(path.stat().st_mode):
@@ -83,7 +83,7 @@ def read_json(path: Path, kind: type[T], what: str, remedy: str) -> T:
     """Decode a JSON file; the arguments and errors are those of `read_text`.
 
     Raises:
-        InputError: also when it is something else.
+        InputError: also when the contents are not of this ``kind``.
     """
     try:
         return msgspec.json.decode(read_text(path, what, MAX_TEXT_BYTES, remedy), type=kind)
@@ -92,14 +92,14 @@ def read_json(path: Path, kind: type[T], what: str, remedy: str) -> T:
 
 
 def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
-    """The contents of a file.
+    """The contents of a TOML file.
 
     Args:
         what: its purpose, such as ``the settings``.
         option: the option that names it, such as ``--settings``.
 
     Raises:
-        InputError: as of `read_text`, and when it is not TOML.
+        InputError: as for `read_text`, and when it is not TOML.
     """
     try:
         return tomllib.loads(read_text(path, what, _MAX_TOML_BYTES, f"check {option}"))

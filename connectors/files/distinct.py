@@ -24,7 +24,7 @@ def check_distinct(
     """Check, before any file is touched, that each output can be written, is unique, and is not read.
 
     Files are compared by inode, so links make no difference. Pipes, devices and descriptors inherited by this
-    process, such as standard output, may be written by many. None stands for a file that was not requested.
+    process, such as standard output, may be named repeatedly. None stands for a file that was not requested.
 
     Args:
         written: Names of outputs, as the user knows them, and their files.
@@ -55,7 +55,7 @@ def check_distinct(
 
 
 def named_files(*names: str | None) -> Iterator[Path]:
-    """Those arguments that are files: they may also be names, as for models and templates."""
+    """The arguments that are files; others are names, such as those of models and templates."""
     for name in names:
         if name and is_visible_file(Path(name)):
             yield Path(name)

@@ -3,7 +3,7 @@
 import os
 import sys
 
-# Windows locks bytes, and lets nobody else write those: this one is behind the end of any file of ours.
+# Windows locks bytes, and no other process can write those: this one is behind the end of all our files.
 _BYTE = 2**31 - 2
 
 

@@ -10,7 +10,7 @@ from operators.errors import OutputError
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)|/dev/std(?:out|err)")
 _STANDARD = {"stdout": 1, "stderr": 2}
-# Characters of a name that another name is made of: file systems allow 255 bytes, and four make a character.
+# Characters kept of a name that is extended: file systems allow 255 bytes, and a character has up to four.
 _MAX_NAME = 50
 
 
@@ -18,7 +18,7 @@ class WriteError(OutputError):
     """A file cannot be written, for a ``reason`` in the system's words."""
 
     def __init__(self, path: Path, error: OSError) -> None:
-        # Of a pipe, the system says that there is no such device or address.
+        # For a pipe without a reader, the system's message is "No such device or address".
         no_reader = "nobody reads it; start a reader for it first"
         self.reason = no_reader if error.errno == errno.ENXIO else error.strerror or str(error)
         super().__init__(f"{path} cannot be written: {self.reason}")
@@ -48,7 +48,7 @@ def check_writable(path: Path) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """Where this process makes a file or folder before it gets its name, in the same folder."""
+    """The temporary path of a file or folder until it is complete, in the same folder."""
     return path.with_name(f".{path.name[:_MAX_NAME]}.{os.getpid()}.partial")
 
 
@@ -72,14 +72,14 @@ def inherited(path: Path) -> int | None:
         return None
     number = int(name[1]) if name[1] else _STANDARD[path.name]
     try:
-        # While a flow runs, descriptor 2 leads nowhere, to discard what native code writes to it.
+        # While a flow runs, descriptor 2 is redirected to discard what native code writes to it.
         return sys.stderr.fileno() if number == 2 else number
     except (AttributeError, OSError, ValueError):
         return number
 
 
 def open_to_write(path: Path, *, at_end: bool = True) -> int:
-    """Open a file to write always at its end or anywhere, creating it if necessary; returns its descriptor.
+    """Open a file for appending, or for writing anywhere, and create it if necessary; returns its descriptor.
 
     Raises:
         OSError: with ``ENXIO`` for a pipe that nobody reads: waiting for a reader could last for ever.

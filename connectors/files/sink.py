@@ -1,4 +1,4 @@
-"""Files of records, each written whole and at once: exactly once with recovery."""
+"""Files of records: each record is written whole and immediately, exactly once with recovery."""
 
 import os
 import stat
@@ -30,7 +30,7 @@ class FileState(msgspec.Struct, frozen=True):
     records: int = 0
     lost: int = 0
     reason: str = ""
-    #: Who spoke last, in a file that says so.
+    #: The last speaker, in a file that names speakers.
     speaker: str = ""
 
 
@@ -139,7 +139,7 @@ class FilePartition(StatefulSinkPartition[T, FileState], Generic[T]):
 
 
 def write_all(file: int, data: bytes, at: int | None = None) -> None:
-    """Write all of the data to an open file, where it was written last or at an offset."""
+    """Write all of the data to an open file, at the current position or at an offset."""
     if at is not None:
         os.lseek(file, at, os.SEEK_SET)
     left = memoryview(data)
@@ -150,8 +150,8 @@ def write_all(file: int, data: bytes, at: int | None = None) -> None:
 class FileSink(FixedPartitionedSink[T, FileState], Generic[T]):
     """Writes each record to the end of a file; takes pairs of a key, which is ignored, and a record.
 
-    One worker writes, however many there are. Of a cluster, it is one of the first process. A record that
-    cannot be written is counted as lost, and the flow continues.
+    Only one worker writes; in a cluster, it belongs to the first process. A record that cannot be written is
+    counted as lost, and the flow continues.
 
     Delivery: exactly once with recovery into a regular file, which a resumed run truncates to its size at the
     snapshot; best effort into a pipe or a device.
@@ -160,7 +160,7 @@ class FileSink(FixedPartitionedSink[T, FileState], Generic[T]):
         path: The file; its contents are replaced.
         encode: Returns the bytes of a record, given its number from 1; empty for a record that is left out.
         header: What precedes the first record.
-        watch: Notified of what is lost; without it, a failed write ends the flow.
+        watch: Notified of lost records; without it, a failed write ends the flow.
 
     Raises:
         OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.

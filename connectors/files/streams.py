@@ -1,4 +1,4 @@
-"""The standard streams of this process: those it was started without, and output that cannot be written."""
+"""Opens standard streams that this process was started without, and handles output that cannot be written."""
 
 import faulthandler
 import io
@@ -22,16 +22,16 @@ def prepare_streams() -> None:
 def _prepare_windows() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream.isatty():
-            # Of input, the flag means something else. Rich obeys what it finds.
+            # For input, the flag means something else. Rich uses the mode that it finds.
             if stream is not sys.stdin:
                 obeys_escapes(stream)
         elif isinstance(stream, io.TextIOWrapper) and "PYTHONIOENCODING" not in os.environ:
-            # A file or a pipe would get the code page of the system, which has no letters of most languages.
+            # A file or a pipe would use the system's code page, which lacks the letters of most languages.
             stream.reconfigure(encoding="utf-8")
 
 
 def obeys_escapes(out: TextIO) -> bool:
-    """Whether a terminal obeys escape sequences; a console of Windows does when it is told to."""
+    """Whether a terminal supports escape sequences; a Windows console does once its mode is set here."""
     if sys.platform != "win32":
         return True
     import ctypes
@@ -44,11 +44,11 @@ def obeys_escapes(out: TextIO) -> bool:
 
 
 def part_stderr() -> None:
-    """Give Python's standard error a descriptor of its own, for good, if it has descriptor 2.
+    """Move Python's standard error permanently from descriptor 2 to a descriptor of its own.
 
-    Descriptor 2 can then lead elsewhere for a while, to discard what native code writes to it. Another object
-    in the place of ``sys.stderr`` for a while would not do: a line of progress that begins meanwhile puts it
-    back when it ends, and by then it is closed.
+    Descriptor 2 can then be redirected for a while, to discard what native code writes to it. Replacing
+    ``sys.stderr`` for a while would fail: a progress line that starts meanwhile restores the replacement when
+    it ends, and by then the replacement is closed.
     """
     stderr = sys.stderr
     try:
@@ -61,22 +61,22 @@ def part_stderr() -> None:
         os.dup(2), "w", buffering=1, encoding=stderr.encoding, errors=stderr.errors, closefd=False
     )
     if faulthandler.is_enabled():
-        # A crash in native code says where it was, also while descriptor 2 leads elsewhere.
+        # The traceback of a crash in native code must appear also while descriptor 2 is redirected.
         faulthandler.enable(sys.stderr)
 
 
 def open_absent_streams() -> None:
     """Open the null device for each standard stream that this process was started without.
 
-    Otherwise the next file that is opened would get the number of the stream, and what native code writes to
-    the stream would go into that file. Python has no object for such a stream, and ``print`` writes what is
-    meant for standard error to standard output.
+    Otherwise the next file that is opened would get the number of the stream, and native code would write its
+    messages there. Python has no object for such a stream, and ``print`` writes to standard output instead of
+    standard error.
     """
     for number, (name, mode) in enumerate(_STREAMS):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number is this one.
+            # The new descriptor gets the lowest free number, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
@@ -85,7 +85,7 @@ def open_absent_streams() -> None:
 def is_of_output(error: OSError) -> bool:
     """Whether an error was raised because standard output cannot be written."""
     try:
-        # What could not be written is still there, and fails again.
+        # Unwritten output is still buffered, and fails again.
         sys.stdout.flush()
     except OSError:
         return True
@@ -93,7 +93,7 @@ def is_of_output(error: OSError) -> bool:
 
 
 def forget_output() -> None:
-    """Discard standard output that cannot be written: Python would fail again when it ends."""
+    """Discard standard output that cannot be written: Python would fail again when it exits."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""The output files of a run: locked against other runs, and what they lack."""
+"""The output files of a run: locks against other runs, and counts of lost records."""
 
 import errno
 import os
@@ -13,10 +13,10 @@ from operators.notifications import Missing, OutputChanged
 
 
 class OutputWatch:
-    """Locks a run's files, reports which cannot be written, and counts what each lacks.
+    """Locks a run's files, reports those that cannot be written, and counts the records that each lacks.
 
     Args:
-        observe: Called on the worker's thread for each such change.
+        observe: Called on the worker's thread when a file can no longer be written.
         is_here: Whether this process has the files; False for all but the first one of a cluster.
     """
 
@@ -70,7 +70,7 @@ class OutputWatch:
         for path in self._created:
             # As long as the file is locked, no other run can have started to write it.
             if sys.platform == "win32":
-                os.close(self._locked.pop(path))  # it removes no open file
+                os.close(self._locked.pop(path))  # Windows does not remove open files
             with suppress(OSError):
                 path.unlink()
         self._created.clear()
@@ -82,7 +82,7 @@ class OutputWatch:
         known = self._missing.get(path)
         self._missing[path] = Missing(path, records + (known.records if known else 0), reason)
         if known is None:
-            sentence = f"{path} cannot be written: {reason}; captions continue, and what it lacks is counted"
+            sentence = f"{path} cannot be written: {reason}; captions continue, and lost records are counted"
             self.observe(OutputChanged(path, sentence, is_late=True))
 
     def missing(self) -> list[Missing]:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import parse_qs
 
-#: What only programs of this machine reach.
+#: An address that can be reached only from this machine.
 LOCAL = "127.0.0.1"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
 
 
-class Rejection(Exception):  # noqa: N818 - it is an answer, and no error of ours
+class Rejection(Exception):  # noqa: N818 - it is an answer, not an error
     """A refused request: its status, and a sentence for the client."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -76,7 +76,7 @@ def is_local(host: str) -> bool:
 
 
 def is_same(given: str, token: str) -> bool:
-    """Whether what somebody sent is a token, in a time that says nothing of it."""
+    """Whether a text from a client is the token, compared in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode("ascii"))
 
 

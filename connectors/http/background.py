@@ -16,8 +16,8 @@ from operators.errors import OutputError
 
 # Seconds for the thread to start.
 _START_S = 30.0
-# Connections accepted before one of them is handled. asyncio accepts as many as may wait, and each of them
-# has a file open before any code could close it.
+# Connections accepted before one of them is handled. asyncio accepts as many as its backlog, and each of them
+# holds an open file before any code can close it.
 _AT_ONCE = 2
 
 
@@ -54,7 +54,7 @@ class BackgroundServer(Server):
                 http=Connection,
                 ws=Socket if has_sockets else "none",
                 ws_max_size=MAX_MESSAGE_BYTES,
-                # Compressed sound is hardly smaller, and a small message could become a large one.
+                # Compressed sound is hardly smaller, and a small message could expand into a large one.
                 ws_per_message_deflate=False,
                 loop="asyncio",
                 lifespan="on",
@@ -94,8 +94,8 @@ class BackgroundServer(Server):
             self.run(sockets=[self._listener])
 
 
-# What uvicorn calls errors, and whoever can connect can cause: a WebSocket that is refused with a sentence,
-# and one that sends a text which is none.
+# uvicorn logs these as errors, but any client can cause them: a WebSocket that is refused with a sentence,
+# and one that sends invalid UTF-8.
 _OF_STRANGERS = (
     "ASGI callable returned without completing handshake.",
     "Invalid UTF-8 sequence received from client.",

@@ -20,7 +20,7 @@ class Connection(H11Protocol):
     """A uvicorn connection, closed if the client sends no request in time or does not accept the answer.
 
     uvicorn waits forever for a request that does not come, holds any number of such connections, and refuses
-    all others meanwhile: here one connection too many replaces the one that has been idle longest.
+    all others meanwhile. Here, a connection above the limit replaces the one that has been idle longest.
     """
 
     #: Seconds to send a request, to accept data that exceeds the buffer, and to accept the last data when the
@@ -96,7 +96,7 @@ class Connection(H11Protocol):
 
 
 class Socket(WebSocketsSansIOProtocol):
-    """A uvicorn WebSocket, dropped if the client accepts no data, that gets its last messages at the end."""
+    """A uvicorn WebSocket, dropped if the client accepts no data; a stop still sends its last messages."""
 
     #: Seconds to accept data that exceeds the buffer, and the last data when the server stops.
     write_timeout_s: ClassVar[float] = 20.0
@@ -116,6 +116,6 @@ class Socket(WebSocketsSansIOProtocol):
 
     @override
     def shutdown(self) -> None:
-        """Leave time for the application's last messages; it knows that the server stops."""
+        """Leave time for the application's last messages instead of closing at once."""
         self.stop_keepalive()
         self.loop.call_later(self.shutdown_timeout_s, self.transport.abort)

@@ -1,4 +1,4 @@
-"""Downloads files, resumes what was interrupted, and says what went wrong in words."""
+"""Downloads files, resumes interrupted downloads, and describes errors in words."""
 
 import hashlib
 import os
@@ -20,10 +20,10 @@ BLOCK_BYTES = 1 << 16
 
 
 class ServerError(Exception):
-    """What a server sends cannot be used; the message goes on behind its name."""
+    """A server's response cannot be used; the message continues a sentence that begins with its name."""
 
 
-#: Errors of what is on the network; other errors of the system are of the disk.
+#: Errors of the network; any other `OSError` is one of the disk.
 NETWORK = (ServerError, URLError, TimeoutError, ConnectionError, SSLError, HTTPException, ValueError)
 
 
@@ -32,13 +32,13 @@ def is_offline() -> bool:
 
 
 def download(url: str, target: Path, progress: Progress, *, sha256: str | None, max_bytes: int) -> None:
-    """Download a file; what came of it stays beside it, so that the next attempt resumes.
+    """Download a file; a partial download stays beside it, and the next attempt resumes it.
 
     Args:
         url: its address.
         target: its path; its folder is created.
         sha256: its checksum; None if that is not known.
-        max_bytes: the most that it may have.
+        max_bytes: its maximum size.
 
     Raises:
         InputError: downloads are forbidden, the server cannot be reached, or sends something else.
@@ -55,7 +55,7 @@ def download(url: str, target: Path, progress: Progress, *, sha256: str | None, 
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if sha256 not in (None, found):
             partial.unlink()
-            raise ServerError(f"sent another one (sha256 {found} instead of {sha256})")
+            raise ServerError(f"sent another file (sha256 {found} instead of {sha256})")
         partial.replace(target)
     except NETWORK as error:
         raise InputError(
@@ -66,7 +66,7 @@ def download(url: str, target: Path, progress: Progress, *, sha256: str | None, 
 
 
 def complete(url: str, file: Path, what: str, progress: Progress, max_bytes: int) -> None:
-    """Append what a file lacks; a connection that broke but brought something is worth another one.
+    """Append the missing bytes of a file; a broken connection is retried if it brought any of them.
 
     Raises `NETWORK` and `OSError`.
     """
@@ -80,7 +80,7 @@ def complete(url: str, file: Path, what: str, progress: Progress, max_bytes: int
 
 
 def _append(url: str, path: Path, before: int, what: str, progress: Progress, max_bytes: int) -> None:
-    # From the last byte on, as a server refuses to send nothing.
+    # From the last byte on, because servers refuse to send an empty range.
     start = max(before - 1, 0)
     with opened(url, start) as answer, path.open("ab") as file:
         file.truncate(start if answer.status == 206 else 0)  # 206: only the requested range
@@ -105,13 +105,13 @@ def opened(url: str, start: int = 0) -> HTTPResponse:
     """The response to a request for the bytes from ``start`` on. Raises `NETWORK`."""
     parts = parts_of(url)
     if parts is None or parts.scheme not in ("http", "https"):
-        raise ServerError(f"names no address of the web ({shown(url)[:100]})")
+        raise ServerError(f"is not a web address ({shown(url)[:100]})")
     url, user = without_user(url)
-    # Google's storage unpacks files for who does not take them packed.
+    # Google Cloud Storage decompresses such files for clients that do not accept gzip.
     headers = {"Accept-Encoding": "gzip" if url.endswith(".gz") else "identity"}
     request = urllib.request.Request(url, headers=headers | ({"Range": f"bytes={start}-"} if start else {}))
     for name, value in user.items():
-        request.add_unredirected_header(name, value)  # another server is not to have it
+        request.add_unredirected_header(name, value)  # must not be sent to another server after a redirect
     answer: HTTPResponse = urllib.request.urlopen(request, timeout=ANSWER_S)
     return answer
 
@@ -126,6 +126,6 @@ def in_words(error: Exception) -> str:
     reason = getattr(error, "reason", error)
     if isinstance(reason, TimeoutError):
         return "does not answer"
-    # Texts of others quote the address.
+    # Messages of other errors may quote the address.
     quoted = " ".join(str(reason).split())[:120] if isinstance(error, OSError) else ""
     return f"cannot be reached ({quoted or type(error).__name__})"

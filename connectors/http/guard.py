@@ -1,4 +1,4 @@
-"""Checks every request on its way in, and completes every answer on its way out."""
+"""Checks every request, and adds headers to every answer."""
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -23,10 +23,10 @@ _SECURITY = {
 
 
 class Guard:
-    """Rejects requests that `Access` refuses or that would write, and adds what an answer's headers lack.
+    """Rejects requests that `Access` refuses or that would write, and adds missing headers to answers.
 
-    A page of this server, which browsers name as the origin, may post to an address that ends with one of
-    ``writable``. Other sites' pages may not, and a post without an origin is none of a page.
+    Pages of this server may post to paths that end with one of ``writable``. Other sites' pages may not: a
+    browser names the origin of a post, and one without an origin is refused.
     """
 
     def __init__(self, app: ASGIApp, access: Access, writable: tuple[str, ...] = ()) -> None:
@@ -49,7 +49,7 @@ class Guard:
         except Rejection as refused:
             if refused.status == 405:
                 added["allow"] = "GET, HEAD"
-            # To the handshake of a WebSocket, too, with ASGI's extension for that.
+            # Also sent to a WebSocket's handshake, with ASGI's extension for that.
             app = PlainTextResponse(
                 f"{refused.sentence}\n", refused.status, {"connection": "close", "cache-control": "no-store"}
             )
@@ -66,7 +66,7 @@ class Guard:
 
 
 def _check_form(scope: Scope, writable: tuple[str, ...]) -> None:
-    """Refuse a request that is not short, or not only for reading. Raises `Rejection`."""
+    """Refuse a request that is too long, has a body or would write. Raises `Rejection`."""
     if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
         if scope["method"] != "POST" or not scope["path"].endswith(writable):
             raise Rejection(405, "surtitle's pages are read-only")

@@ -1,4 +1,4 @@
-"""What a server takes from the system: a listening socket, and open files, of which each viewer takes one."""
+"""System resources of a server: its listening socket, and open files, one for each viewer."""
 
 import contextlib
 import socket
@@ -44,7 +44,7 @@ def shown(host: str) -> str:
 
 # Files that a run may need for itself, a generous estimate: about twenty, and more with each worker.
 _RUN_FILES = 200
-# Without so many, it would fail at a moment of its own choice.
+# With fewer, a run would fail at some later moment.
 _LEAST_RUN_FILES = 32
 
 
@@ -74,7 +74,7 @@ def max_sockets(wanted: int, share: int, files: int = 0) -> int:
 def _allowed_files(wanted: int) -> int:
     """How many of the wanted files may be open; the limit is raised as far as the system permits."""
     if sys.platform == "win32":
-        return wanted  # there, a socket is no file
+        return wanted  # on Windows, a socket is not a file
     import resource
 
     allowed, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Reads events from lines of JSON and from files: their type, and whether lines are valid and in order."""
+"""Reads events from JSON lines: detects their type, and checks that lines are valid and in order."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,7 +144,7 @@ class EventReader(Generic[E]):
 
 
 def event_type_of(path: Path) -> type[Event]:
-    """The event type of a file, by its first line that is an event at all.
+    """The event type of a file, by its first line that is an event.
 
     The search is limited to the maximum length of one line, so that a huge file of another kind costs little.
 
@@ -175,7 +175,7 @@ def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | No
     """The events of a file, one at a time, outside of a flow.
 
     Args:
-        cut: Gets a sentence when the last line is incomplete, as after a crash, and is skipped.
+        cut: Called with a message when an incomplete last line is skipped, as after a crash.
 
     Raises:
         InputError: for the first unusable line, with file, line and what was expected.

@@ -27,7 +27,7 @@ _MAX_SILENT_S = 60.0
 class JsonlPosition(msgspec.Struct, frozen=True):
     """The source's resume state."""
 
-    #: Bytes of which the events were delivered.
+    #: Bytes whose events were delivered.
     offset: int = 0
     #: Position of the stream's clock in seconds, for real time.
     clock_s: float = 0.0
@@ -134,7 +134,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         source.rejected = 0
         if source.skip_bad:
             source.rejected_path.unlink(missing_ok=True)
-        # What was delivered before: for the order of segments, and the rejected lines.
+        # Read again what was delivered before, for the order of segments and the rejected lines.
         while self._lines.offset < position.offset and self._read() is not None:
             pass
         if self._lines.offset != position.offset:

@@ -1,4 +1,4 @@
-"""The language that the system speaks to its user."""
+"""The language of the system, from its locale."""
 
 import locale
 import os
@@ -8,11 +8,11 @@ from operators.languages import Language, is_language, language
 
 
 def system_language() -> Language | None:
-    """The language of the locale; None if it names none that is known, as C and POSIX do.
+    """The language of the locale; None if the locale names no known language, as with C and POSIX.
 
-    It has no region: the usual models know none, and whoever wants one names it.
+    The region is dropped: the usual models do not distinguish regions, and the user can name one.
     """
-    # Their order is that of POSIX.
+    # In the order of precedence of POSIX.
     given = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), None)
     if given is None and sys.platform in ("win32", "darwin"):
         given = locale.getlocale()[0]

@@ -1,4 +1,4 @@
-"""Stores what passes of a model cost on this machine in the user's cache folder.
+"""Stores the measured cost of model passes on this machine in the user's cache folder.
 
 Best effort: measurements that cannot be read or written are repeated.
 """
@@ -20,13 +20,13 @@ from operators.decoding.pass_cost import PassCosts
 
 #: Seconds after which a measurement is retried that failed because the machine was too busy.
 _RETRY_AFTER_S = 3600.0
-#: It was if other programs took more than this share of the cores, however evenly.
+#: The machine is too busy if other programs take more than this share of the cores.
 _MAX_OTHERS = 0.1
 _HEADER_BYTES = 2**20
 
 
 def measured_costs(model: Path, threads: int) -> PassCosts | None:
-    """What was measured at an earlier start; None if nothing was, or is outdated."""
+    """The costs measured at an earlier start; None if there are none or they are outdated."""
     path = _path(model, threads)
     try:
         measured = msgspec.json.decode(path.read_bytes(), type=PassCosts)
@@ -37,9 +37,9 @@ def measured_costs(model: Path, threads: int) -> PassCosts | None:
 
 
 def recalled_costs(model: Path, threads: int, measure: Callable[[], PassCosts]) -> PassCosts:
-    """What was measured at an earlier start; if nothing was, measure now and store it for the next start.
+    """The costs measured at an earlier start; if there are none, measure and store them now.
 
-    What was measured while other programs had the cores holds for now and is measured again later.
+    Costs that were measured while other programs used the cores are used now and measured again later.
     """
     measured = measured_costs(model, threads)
     if measured is None:

@@ -1,4 +1,4 @@
-"""What this process may use of the machine, and what other processes use."""
+"""The machine's resources: how much this process may use, and how much other processes use."""
 
 import os
 import platform
@@ -34,7 +34,7 @@ def core_quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self
     path = next((line[3:] for line in _lines(own) if line.startswith("0::")), "")
     group = root / path.strip("/")
     quotas = []
-    # In a container the path may be that of the host: its folder is then absent, and the top is meant.
+    # In a container the path may be that of the host: its folder is then absent, and the top one applies.
     for one in (group, *group.parents):
         quota, _, period = "".join(_lines(one / "cpu.max")).partition(" ")
         with suppress(ValueError):

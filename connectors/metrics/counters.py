@@ -40,7 +40,7 @@ _EFFORT = {
 class RunMetrics(logging.Handler):
     """The metrics of one run. Any thread may call any method; none blocks.
 
-    As a handler of messages it counts them, and failed writes, which are those logged with
+    As a logging handler, it counts messages and failed writes. A failed write is a message with
     ``extra={"event": "write_failed", "output": "captions"}``.
     """
 
@@ -52,7 +52,7 @@ class RunMetrics(logging.Handler):
         ProcessCollector(registry=self.registry)
         build = Info("surtitle_build", "Versions.", registry=self.registry)
         build.info({"version": version("surtitle"), "python": platform.python_version()})
-        self.partials = self._counter("partials", "Updates of sentences that came to be translated.")
+        self.partials = self._counter("partials", "Updates of sentences that arrived for translation.")
         self.skipped = self._counter(
             "skipped_messages", "Messages of the input's topic that were not used.", "kind"
         )
@@ -62,7 +62,7 @@ class RunMetrics(logging.Handler):
         self.absent_s = self._counter("absent_audio_seconds", "Seconds without a microphone or a broadcast.")
         self._captions = self._counter("captions", "Captions that were shown.", "kind")
         self._segments = self._counter("segments", "Segments that had their first caption.")
-        self._overtaken = self._counter("overtaken_partials", "Partials that newer ones overtook.")
+        self._overtaken = self._counter("overtaken_partials", "Partials superseded by newer ones.")
         self._erased = self._counter("erased_tokens", "Tokens that updates erased.", "text")
         self._final = self._counter("final_tokens", "Tokens of finals: the denominator of NE.", "text")
         self._effort = {field: self._counter(*named) for field, named in _EFFORT.items()}
@@ -105,7 +105,7 @@ class RunMetrics(logging.Handler):
         if record.trouble is not None:
             self._troubles.labels(record.trouble.value).inc()
         self._from_partial.observe(record.latency_from_arrival_s)
-        # Negative for a hypothesis that claims to cover more than was spoken, as some recognisers round.
+        # Negative if a hypothesis claims to cover more than was spoken, because some recognisers round.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
     @override

@@ -1,1 +1,1 @@
-"""Microphones and broadcasts as a source of live sound, with true times after every loss."""
+"""Microphones and broadcasts as a source of live sound, with correct times after every loss."""

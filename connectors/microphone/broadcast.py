@@ -14,17 +14,17 @@ from connectors.microphone.capture import LiveInput
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 
-# Waiting sound is delivered faster than real time: a broadcast's clock may be faster than this one's.
+# Queued sound is delivered faster than real time: a broadcast's clock may be faster than this one's.
 _SPEED = 1.02
-# A clock that jumps further is that of another broadcast.
+# If the clock jumps further, it is another broadcast.
 _MAX_GAP_S = 60.0
 
 
 class Broadcast(LiveInput):
-    """A broadcast, heard at the pace at which it is spoken; what waits is with the sender.
+    """A broadcast, read in real time; sound that is not due yet stays with the sender.
 
-    HLS has time stamps: after a lost connection nothing is heard twice, and segments that are still offered
-    are heard late. Of others, what came meanwhile is lost.
+    HLS has time stamps: after a lost connection, nothing is read twice, and segments that are still offered
+    are read late. With other protocols, the sound sent meanwhile is lost.
     """
 
     longest_wait_s = 30.0
@@ -32,7 +32,7 @@ class Broadcast(LiveInput):
     def __init__(self, address: str) -> None:
         self.name = f"broadcast {shown(address)}"
         self._address = address
-        #: How far it was heard, by its own clock.
+        #: End of the sound that was read, on its own clock.
         self._heard_s: float | None = None
 
     @override
@@ -48,7 +48,7 @@ class Broadcast(LiveInput):
                         f"{where}: it is a recording of {decoder.duration_s:.0f} s, not live; "
                         f"write: surtitle file {where}"
                     )
-                # The list of its segments is complete.
+                # Its list of segments is complete: the broadcast has ended.
                 self.is_over = True
                 return
             begin_s, heard_s = decoder.begin_s, self._heard_s
@@ -64,7 +64,7 @@ class Broadcast(LiveInput):
     ) -> None:
         due, damaged = time.monotonic(), self.damaged
         for block in decoder.blocks():
-            # After a wait for the sender, the clock begins again.
+            # After a wait for the sender, the clock restarts.
             due = max(due, time.monotonic() - 1.0)
             if stop.wait(max(0.0, due - time.monotonic())):
                 return

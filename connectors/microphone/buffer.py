@@ -1,7 +1,7 @@
 """Buffers recorded audio until the flow fetches it: bounded, and with accurate times.
 
-The stream's clock starts with the first sample, and follows that of the device, which may be slow or fast.
-After a loss, the next sample is at the time by the wall clock.
+The stream's clock starts with the first sample, and follows the device's clock, which may be slow or fast.
+After a loss, the next sample gets its time from the system's clock.
 """
 
 import threading
@@ -25,7 +25,7 @@ _RECENT_S = 2.0
 
 
 class CaptureBuffer:
-    """Converts what comes on the device's thread to 16 kHz mono, and passes it to the flow's thread.
+    """Converts sound from the device's thread to 16 kHz mono, and passes it to the flow's thread.
 
     Args:
         capacity_s: Seconds of audio to keep; beyond that, the oldest are dropped.
@@ -62,7 +62,7 @@ class CaptureBuffer:
             self._is_new, self.last = True, None
 
     def resumed(self, gap_s: float) -> None:
-        """Announce that what comes next follows what came last after a gap, however late it comes."""
+        """Announce that the next block follows the last one after ``gap_s``, however late it arrives."""
         with self._lock:
             if gap_s >= 1 / SAMPLE_RATE:
                 self._skip(gap_s)
@@ -70,7 +70,7 @@ class CaptureBuffer:
             self.last = self._since = None
 
     def put(self, data: bytes, frames: int) -> None:
-        """Add recorded samples: interleaved int16, so many for each channel."""
+        """Add recorded samples: interleaved int16, ``frames`` of them for each channel."""
         now = self._clock()
         with self._lock:
             if gap_s := self._gap_s(now, frames / self._rate):

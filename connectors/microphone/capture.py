@@ -16,20 +16,20 @@ from operators.errors import SurtitleError
 # Seconds between two checks of a device, and before the first attempt to reopen an input; the others follow
 # at growing intervals.
 _CHECK_S = _WAIT_S = 0.25
-# The same before the first samples: somebody waits to speak.
+# Seconds between two checks before the first samples: shorter, because somebody waits to speak.
 _FIRST_CHECK_S = 0.02
 # Closing a device that is gone may hang in its driver; it is abandoned after this time.
 _CLOSE_S = 2.0
 
 
 class LiveInput(ABC):
-    """Where live sound comes from: a device, or an address."""
+    """A source of live sound: a device or an address."""
 
-    #: What it is, for the user.
+    #: Its description in messages.
     name: str
     #: Longest wait between two attempts to reopen it, in seconds.
     longest_wait_s: float
-    #: Whether it has come to its end, and will never be back.
+    #: Whether it has ended for good.
     is_over = False
     #: Packets that could not be decoded so far, and became silence.
     damaged = 0
@@ -41,7 +41,7 @@ class LiveInput(ABC):
         """Open it, and record until it is lost or ``stop`` is set.
 
         Args:
-            on_sound: Called on this thread after sound has come, at least once.
+            on_sound: Called on this thread, at least once after sound has arrived.
             is_again: Whether it was lost before.
 
         Raises:
@@ -98,7 +98,7 @@ class Capture:
         self._thread: threading.Thread | None = None
         #: Messages for the user about losses and returns; taken from the left.
         self.changes: deque[str] = deque()
-        #: Why recording is impossible.
+        #: The error that made recording impossible.
         self.error: Exception | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""The name of the microphone that is used when none is named, for people to read."""
+"""The readable name of the microphone that is used by default."""
 
 import subprocess
 import sys
@@ -7,14 +7,14 @@ from connectors.microphone.devices import has_pulse, pactl, pulse_sources
 
 # Ten times as long as an answer takes. Some sound systems wait for a server for seconds.
 _ANSWER_S = 0.35
-# In a process of its own, as it cannot be interrupted, and prints what it likes.
+# Runs in a process of its own, because it cannot be interrupted and prints messages.
 _PORTAUDIO = "import sounddevice; print(sounddevice.query_devices(kind='input')['name'])"
 
 
 def default_microphone() -> str | None:
     """Its name; empty if there is none, and None if the sound system does not answer in time."""
     try:
-        # PortAudio calls whatever PulseAudio has "default".
+        # With PulseAudio, PortAudio's name for the device is only "default".
         return _of_pulse() if has_pulse() else _of_portaudio()
     except (OSError, subprocess.SubprocessError):
         return None

@@ -1,4 +1,4 @@
-"""Input devices: microphones through PortAudio, and monitors, of what the computer plays, through ``parec``.
+"""Input devices: microphones through PortAudio, and monitors (the computer's own output) through ``parec``.
 
 PortAudio makes its list of devices when it is initialised. Devices plugged in later appear only after
 `refresh`, which ends every stream of the process. Nothing here may be called from a stream's callback.
@@ -31,8 +31,8 @@ _LATENCY_S = 0.1
 _LIST_S = 5.0
 # ALSA numbers cards in order of appearance: a microphone that was plugged in again may have another number.
 _CARD = re.compile(r"\s*\(hw:\d+,\d+\)$")
-# Windows offers each microphone through four systems, of which the first cuts names after 31 letters; the
-# others use this one.
+# Windows lists each microphone in four host APIs. The first one cuts names after 31 letters; the others are
+# based on this one.
 _OF_WINDOWS = "Windows WASAPI"
 
 _lock = threading.Lock()
@@ -89,7 +89,7 @@ def list_devices() -> list[InputDevice]:
 
 
 def monitors() -> list[tuple[str, str]]:
-    """The names that PulseAudio and people have for monitors; none where no such server runs."""
+    """The names of monitors, PulseAudio's and readable ones; empty if no such server runs."""
     if not has_pulse() or shutil.which("parec") is None:
         return []
     try:
@@ -100,7 +100,7 @@ def monitors() -> list[tuple[str, str]]:
 
 
 def has_pulse() -> bool:
-    """Whether a server of PulseAudio or PipeWire runs that can be asked."""
+    """Whether a server of PulseAudio or PipeWire runs, and ``pactl`` is installed."""
     folder = os.environ.get("XDG_RUNTIME_DIR")
     is_running = folder is not None and (Path(folder) / "pulse" / "native").exists()
     # pactl would start a server.
@@ -108,7 +108,7 @@ def has_pulse() -> bool:
 
 
 def pulse_sources(timeout_s: float) -> list[tuple[str, str, bool]]:
-    """The names that PulseAudio and people have for its sources, and whether each is a monitor.
+    """The names of PulseAudio's sources, its own and readable ones, and whether each is a monitor.
 
     Raises `OSError` or `subprocess.SubprocessError`.
     """
@@ -123,7 +123,7 @@ def pulse_sources(timeout_s: float) -> list[tuple[str, str, bool]]:
 
 
 def pactl(*words: str, timeout_s: float) -> str:
-    """What it prints. Raises `OSError` or `subprocess.SubprocessError`."""
+    """The output of ``pactl``. Raises `OSError` or `subprocess.SubprocessError`."""
     return subprocess.run(
         ["pactl", *words], env={**os.environ, "LC_ALL": "C.UTF-8"}, stdin=subprocess.DEVNULL,
         capture_output=True, timeout=timeout_s, check=True, text=True, errors="replace",
@@ -231,7 +231,7 @@ class MonitorStream:
         ]  # fmt: skip
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for this process
+            start_new_session=True,  # Ctrl-C must not reach it
         )  # fmt: skip
         self._take = take
         self.is_active = True
@@ -280,7 +280,7 @@ def _portaudio_errors(what: str) -> Iterator[None]:
         yield
     except _sounddevice().PortAudioError as error:
         reason = str(error.args[0]).rstrip(".") if error.args else "no reason given"
-        raise InputError(f"{what} ({reason}); `surtitle devices` lists what can be") from None
+        raise InputError(f"{what} ({reason}); `surtitle devices` lists the usable ones") from None
 
 
 def _sounddevice() -> Any:

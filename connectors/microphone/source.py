@@ -1,4 +1,4 @@
-"""A microphone, or sound that is live elsewhere, as a source."""
+"""A microphone or another live input as a source."""
 
 import threading
 from collections.abc import Callable
@@ -35,8 +35,8 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
     stay correct.
 
     Delivery: at most once. A microphone cannot be rewound: speech while nothing was recording, or after the
-    snapshot, is not heard again. A resumed run continues from the position of the stream's clock at the
-    snapshot, or when it was stopped.
+    snapshot, is lost. A resumed run continues from the position of the stream's clock at the snapshot, or
+    when it was stopped.
 
     Args:
         stream: Name of the stream, and of the only partition.
@@ -76,7 +76,7 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         self._first = 0
 
     def begin(self) -> None:
-        """Record from now on, before the flow runs; what is said meanwhile waits for it."""
+        """Start to record before the flow runs; the sound is buffered until then."""
         self._capture.start(lambda: self.observe(SourceOpened()))
 
     def now(self) -> float:

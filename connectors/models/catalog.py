@@ -1,4 +1,4 @@
-"""The named models: what ``--model NAME`` can be besides a file, in ``catalog.toml``.
+"""The named models in ``catalog.toml``: the values of ``--model`` that are not files.
 
 Among them are the captions models: shipped files turn the base model into one for each direction.
 """
@@ -30,11 +30,11 @@ FLOWS_MS = 500.0
 
 class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
-    #: What it is, in a few words.
+    #: A short description.
     what: str
     #: Codes of the languages that it translates, with spaces between; empty for one model per pair.
     languages: str = ""
-    #: ``OWNER/REPO`` on the hub, and its file; absent for what comes with surtitle.
+    #: ``OWNER/REPO`` on the hub, and its file; absent for a model that comes with surtitle.
     repository: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
     file: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+\.gguf$")] | None = None
     #: Checksum of the file; absent where it is not known.
@@ -45,10 +45,10 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     #: The prompt that ``auto`` selects for it; absent for one that was trained on prompts of its own.
     template: str | None = None
     licence: str
-    #: Whether that allows commercial use, and within what terms.
+    #: Whether the licence allows commercial use, and under which terms.
     commercial: bool
     terms: str = ""
-    #: What the licence requires in return; it bars no use.
+    #: Other obligations of the licence, which do not restrict the use.
     asks: str = ""
     #: Whether it was trained to translate unfinished speech.
     is_for_captions: bool = False
@@ -64,7 +64,7 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def hub_name(self) -> str | None:
-        """Its file on the hub; None for what comes with surtitle, and for one model per pair."""
+        """Its file on the hub; None for a model that comes with surtitle, and for one model per pair."""
         return None if self.repository is None else f"{HUB_PREFIX}{self.repository}:{self.file}"
 
     def is_here(self, direction: Direction | None) -> bool:
@@ -74,7 +74,7 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         return not missing(EXTRAS["llm"]) if self.hub_name is None else is_fetched(self.hub_name)
 
     def translates(self, direction: Direction) -> bool:
-        """Whether it knows both languages; of what comes with surtitle, whether it can for the direction."""
+        """Whether it supports a direction; most models support all pairs of their languages."""
         if self.is_for_captions:
             return has_captions(direction)
         if self.name == FIREFOX:
@@ -99,7 +99,7 @@ def catalog() -> Mapping[str, NamedModel]:
 
 
 def hub_name(model: str) -> str:
-    """The name of a model's file on the hub if it is a named one of those; otherwise its name as it is."""
+    """The hub's name for the file of a named model; any other name is returned unchanged."""
     named = catalog().get(model)
     return (named and named.hub_name) or model
 

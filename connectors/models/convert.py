@@ -1,8 +1,8 @@
-"""Makes GGUF files of weights as their makers publish them, with llama.cpp's own program for that.
+"""Converts published weights to GGUF files, with llama.cpp's own conversion program.
 
-The program is not in the wheel of llama-cpp-python: it is taken from the source of the very release that is
-installed, by pip and once, and run in this environment, whose extra ``train`` has what it imports. So a file
-is made by the code that later reads it, and not by whoever uploaded a conversion.
+The wheel of llama-cpp-python does not contain the program. pip downloads it once, with the source of the
+installed release. It runs in this environment, and the extra ``train`` installs what it imports. So the same
+release converts and reads a file, and nobody has to trust an uploaded conversion.
 """
 
 import os
@@ -25,7 +25,7 @@ from operators.errors import InputError, OutputError, is_folder
 from operators.models.quantize import quantize_file
 from operators.notifications import Progress
 
-#: The source of what is installed, as requirements.lock has it.
+#: The source of the installed release, as in requirements.lock.
 RELEASE = "llama-cpp-python==0.3.36"
 SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
 _PROGRAM = "convert_hf_to_gguf.py"
@@ -42,15 +42,15 @@ _BESIDES = (
 
 
 def convert(weights: str, target: Path, kind: str | None, progress: Progress) -> str:
-    """Write a GGUF file, and return the name of the revision (or folder) that it was made of.
+    """Write a GGUF file, and return the name of the revision (or folder) that it was made from.
 
     Args:
         weights: A folder with ``config.json`` and safetensors, or ``OWNER/REPO`` on the hub.
-        target: Replaced when it is complete; twice its size in 16 bits has to be free there.
+        target: Replaced when it is complete; needs free space of twice its size in 16 bits.
         kind: llama.cpp's name of the types to store, such as ``q4_k_m``; None for 16 bits, as published.
 
     Raises:
-        InputError: the weights or the program cannot be had, or llama.cpp knows no such model.
+        InputError: the weights or the program cannot be fetched, or llama.cpp does not support the model.
         OutputError: ``target`` or the cache cannot be written.
     """
     folder = Path(weights).expanduser()
@@ -66,7 +66,7 @@ def convert(weights: str, target: Path, kind: str | None, progress: Progress) ->
         whole, made = place / "whole.gguf", place / "made.gguf"
         progress("converting the weights", None)
         arguments = [str(program), str(folder), "--outfile", str(whole), "--model-name", name]
-        _run(arguments, f"{weights} cannot be converted", "choose weights that this llama.cpp knows")
+        _run(arguments, f"{weights} cannot be converted", "choose weights that this llama.cpp supports")
         if kind is not None:
             progress(f"quantising to {kind}", None)
             quantize_file(whole, made, kind)
@@ -95,7 +95,7 @@ def _program(progress: Progress) -> Path:
     if (program := home / _PROGRAM).is_file():
         return program
     if find_spec("pip") is None:
-        raise InputError(f"the source of {RELEASE} is fetched by pip, which is not here: install pip")
+        raise InputError(f"the source of {RELEASE} is fetched by pip, which is not installed: install pip")
     progress(f"fetching the source of {RELEASE}", None)
     with _beside(home) as place:
         (wanted := place / "wanted.txt").write_text(f"{RELEASE} --hash=sha256:{SHA256}\n")
@@ -126,7 +126,7 @@ def _beside(target: Path) -> Iterator[Path]:
 
 
 def _run(arguments: list[str], what: str, remedy: str) -> None:
-    """Run Python; raise `InputError` with what it said last if it fails."""
+    """Run Python; if it fails, raise `InputError` with the last line of its errors."""
     own = {"PYTHONDONTWRITEBYTECODE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, check=False, env=os.environ | own

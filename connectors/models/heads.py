@@ -1,6 +1,6 @@
 """Files of proposal heads: GGUF with the matrices of each head and the tokens that heads choose from.
 
-The model itself is a GGUF file or a folder of Firefox's: `output_layer` reads what heads share with either.
+The model itself is a GGUF file or a folder of Firefox's: `output_layer` reads its output layer for the heads.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +22,15 @@ from operators.seq2seq.intgemm import Weights
 MAX_HEADS = 16
 _TYPE = "heads"
 _WIDTH, _VOCABULARY, _TOKENS = (f"surtitle.heads.{name}" for name in ("width", "vocabulary", "tokens"))
-#: What GGUF files of heads call Firefox's models.
+#: The architecture of Firefox's models in GGUF files of heads.
 _SSRU = "ssru"
 
 
 class OutputLayer(NamedTuple):
-    """The output layer of a model, whose matrix holds the embeddings of the tokens that it says."""
+    """The output layer of a model: a matrix with a row for each token of its vocabulary."""
 
     architecture: str
-    #: Numbers of a state, and tokens.
+    #: Size of a hidden state, and number of tokens.
     width: int
     vocabulary: int
     #: Reads the rows of some tokens. Raises `InputError` if they cannot be read.
@@ -41,7 +41,7 @@ class OutputLayer(NamedTuple):
 
 
 def output_layer(path: Path) -> OutputLayer:
-    """That of the model in a GGUF file or a folder of Firefox's; raises `InputError` for any other."""
+    """The output layer of a GGUF file or of a folder of Firefox's; raises `InputError` for anything else."""
     if is_firefox(path):
         return _of_firefox(Weights(only(path, "model.*.bin")))
     model = read_gguf(path)
@@ -74,8 +74,8 @@ def heads_file(
     Args:
         heads: in the order of the positions that they predict.
         tokens: the ids that they can predict, the most frequent ones first.
-        layer: that of their model.
-        entries: more of the header.
+        layer: the output layer of their model.
+        entries: further entries of the header.
     """
     tensors = {}
     for place, head in enumerate(heads, start=1):

@@ -32,7 +32,7 @@ def fetch_model(name: str, progress: Progress, sha256: str | None = None) -> Pat
 
     Raises:
         UsageError: the name has another form.
-        InputError: the file does not exist for this user, is unreachable, arrived damaged, or is another one.
+        InputError: the file does not exist for this user, is unreachable, damaged, or has another checksum.
         OutputError: the cache cannot store it.
     """
     repo, file = _parts(name)
@@ -40,8 +40,8 @@ def fetch_model(name: str, progress: Progress, sha256: str | None = None) -> Pat
     found = path.resolve().name  # the checksum, unless the system has no links
     if sha256 and found != sha256 and _SHA256.fullmatch(found):
         raise InputError(
-            f"{repo} has another {file} by now (sha256 {found}) than surtitle knows: to use it as it is, "
-            f"write --model {name}"
+            f"{file} of {repo} has changed since it was added to surtitle's catalogue (sha256 {found}): to "
+            f"use it as it is, write --model {name}"
         )
     return path
 
@@ -64,12 +64,12 @@ def _parts(name: str) -> tuple[str, str]:
 def fetch_folder(repo: str, files: Sequence[str], optional: Sequence[str], progress: Progress) -> Path:
     """Return a folder with files of one revision of a repository, fetched if the cache lacks some.
 
-    Once it has all, no request goes to the hub.
+    If the cache has all of them, no request goes to the hub.
 
     Args:
         repo: ``OWNER/REPO``.
-        files: those to fetch; the first one is in no folder of the repository.
-        optional: those to fetch if there are such.
+        files: required files; the first one is at the top level of the repository.
+        optional: files that are fetched if the repository has them.
 
     Raises:
         InputError: a file does not exist, is unreachable or arrived damaged.
@@ -94,7 +94,7 @@ def fetched_folder(repo: str, files: Sequence[str], optional: Sequence[str]) -> 
     from huggingface_hub import try_to_load_from_cache
 
     found = [try_to_load_from_cache(repo, one) for one in files]
-    # None if that is not known; another object if the hub has no such file.
+    # None if unknown; another object if the hub has no such file.
     if None in (try_to_load_from_cache(repo, one) for one in optional):
         return None
     return Path(str(found[0])).parent if all(isinstance(one, str) for one in found) else None

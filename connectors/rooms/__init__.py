@@ -1,1 +1,1 @@
-"""Rooms whose speakers send their sound over the network, and get its captions back."""
+"""Rooms: speakers send their sound over the network, and receive its captions."""

@@ -1,4 +1,4 @@
-"""The keys of rooms in a file, so that a room keeps its links when its server is started again."""
+"""The keys of rooms in a file, so that a room keeps its links after a restart of its server."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from connectors.messages import log_event
 from connectors.rooms.messages import MAX_NAME
 from operators.errors import UsageError
 
-# Number of rooms that are remembered, those that were opened last; and bytes that as many may take.
+# Number of rooms that are stored, those that were opened last; and maximum bytes of the file.
 _MAX_ROOMS, _MAX_BYTES = 1000, 10**6
 
 
@@ -25,7 +25,7 @@ class _Line(msgspec.Struct, frozen=True):
 class RoomKeys:
     """The key of each room and its name, one room a line; for one server at a time. Not thread-safe.
 
-    The file has mode 0600: with a key, one speaks in a room and reads its captions.
+    The file has mode 0600, because a key allows speaking in a room and reading its captions.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class RoomKeys:
                 one = msgspec.json.decode(line, type=_Line)
             except DAMAGED:
                 raise UsageError(
-                    f"{path}: line {number} is no room and its key; remove it, and that room gets a new link"
+                    f"{path}: line {number} is not a room and its key; remove it: the room gets a new link"
                 ) from None
             self._names[one.key] = one.room
         self._write()
@@ -54,7 +54,7 @@ class RoomKeys:
         return self._names.get(key)
 
     def keep(self, name: str, key: str) -> None:
-        """Remember a room that is opened. If the file cannot be written now, it is with the next room."""
+        """Store a room that is opened. If the file cannot be written now, the next room tries again."""
         self._names.pop(key, None)
         self._names[key] = name
         while len(self._names) > _MAX_ROOMS:
@@ -63,7 +63,7 @@ class RoomKeys:
             self._write()
         except WriteError as error:
             log_event(
-                "room_key_unsaved", f"{error}; until then, a new start would give the last rooms new links"
+                "room_key_unsaved", f"{error}; after a restart now, the last rooms would have new links"
             )
 
     def _write(self) -> None:

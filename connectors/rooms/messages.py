@@ -19,7 +19,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
     """The first message of a speaker: opens a room, or continues the one with this key."""
 
     room: _Short = ""
-    #: Languages by name or code; absent for the server's first ones. Several of captions have commas between.
+    #: Languages by name or code; absent for the server's first ones. Commas separate several for captions.
     source: _Short | None = msgspec.field(name="from", default=None)
     target: _Short | None = msgspec.field(name="to", default=None)
     key: _Short | None = None
@@ -28,7 +28,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
 
 
 class NameRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
-    """Call a voice of the room, by what captions call it, by another name from now on."""
+    """Rename a voice of the room from now on; ``speaker`` is its present name in captions."""
 
     speaker: str
     name: str
@@ -45,7 +45,7 @@ class OpenResponse(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", 
     stream: str
     #: The secret with which the speaker continues the room after the connection was lost.
     key: str
-    #: The secret with which others read along.
+    #: The secret with which others read the captions.
     view: str
     language: Languages
     #: Bytes of sound that were received so far.
@@ -62,7 +62,7 @@ class AudioAck(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="notice"):
-    """Something that the speaker should know; the connection goes on."""
+    """Something that the speaker should know; the connection continues."""
 
     sentence: str
 
@@ -86,13 +86,13 @@ def _decoded(text: str | bytes, kind: Any) -> Any:
 
 
 def decoded(text: str) -> FromSpeaker | None:
-    """A speaker's message; None if it is none."""
+    """A speaker's message; None if it is invalid."""
     message: FromSpeaker | None = _decoded(text, FromSpeaker)
     return message
 
 
 def said_by_server(text: str | bytes) -> ToSpeaker | Message | None:
-    """A message of a server to a speaker; None if it is none."""
+    """A message of a server to a speaker; None if it is invalid."""
     message: ToSpeaker | Message | None = _decoded(text, ToSpeaker | Message)
     return message
 

@@ -18,7 +18,7 @@ from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, parted
 from operators.languages import Direction, Language, direction_among, is_language, language
 
-# Number of rooms that have left whose languages are remembered.
+# Number of ended rooms whose languages are remembered.
 _MAX_PAST = 1000
 
 
@@ -51,7 +51,7 @@ class RoomRegistry:
         self.clock = LagClock(self.now)
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
-        # These, and the last ones that have left: the flow may still need their languages.
+        # The open rooms, and the last ended ones: the flow may still need their languages.
         self._known: dict[str, Room] = {}
         self._is_closed = False
 
@@ -66,7 +66,7 @@ class RoomRegistry:
         return len(self._rooms)
 
     def now(self) -> float:
-        """Seconds since the server began: the clock by which rooms begin."""
+        """Seconds since the server began: the clock of the times at which rooms begin."""
         return self._now() - self._began_s
 
     # For the server.
@@ -122,7 +122,7 @@ class RoomRegistry:
     # For the flow.
 
     def take(self) -> list[AudioChunk]:
-        """The sound of all rooms that the recognisers may have now."""
+        """The sound of all rooms that the recognisers can take now."""
         with self._lock:
             return [chunk for room in self._rooms.values() for chunk in room.take()]
 
@@ -174,7 +174,7 @@ class RoomRegistry:
         return direction_among(self.directions_of(stream), spoken, code)
 
     def speaker(self, stream: str) -> str:
-        """The name of a room; that of its stream, which has more to it, if there is no such room."""
+        """The name of a room; if there is no such room, the name of its stream, which is longer."""
         room = self._known.get(stream)
         return stream if room is None else room.name
 
@@ -190,7 +190,7 @@ def _offered(wanted: str | None, offered: tuple[Language, ...], how: str) -> lis
     found = []
     for name in wanted.split(","):
         # Not the sentence of `language`, which lists more languages than are offered here.
-        # A browser may ask for pt-BR where Portuguese is offered.
+        # A browser may request pt-BR where Portuguese is offered.
         asked = (language(name), language(name).general) if is_language(name) else ()
         one = next((one for one in asked if one in offered), None)
         if one is None:

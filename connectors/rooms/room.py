@@ -1,6 +1,6 @@
 """One room: its secrets, its sound on the way to the recogniser, and whether all of it was captioned.
 
-The clock of its stream goes on with the speaker's sound. It may be slow or fast, and is set only by a pause.
+The clock of its stream advances with the speaker's sound. It may be slow or fast, and only a pause sets it.
 """
 
 import hmac
@@ -20,7 +20,7 @@ from operators.sound import peak_dbfs
 BYTES_PER_SECOND = 2 * SAMPLE_RATE
 # Bytes of a chunk: 100 ms, as from a microphone.
 _CHUNK_BYTES = BYTES_PER_SECOND // 10
-# A speaker who sends nothing for so many seconds has made a pause: the clock goes on.
+# A speaker who sends nothing for so many seconds has paused: the clock advances meanwhile.
 _GAP_S = 1.0
 # Maximum seconds of sound on the way through the recogniser; more waits in the room.
 _IN_FLIGHT_S = 2.0
@@ -43,7 +43,7 @@ class RoomLimits(NamedTuple):
 
 
 class Room:
-    """A room of one speaker. What its speaker calls takes the lock; its registry has it for all else."""
+    """A room of one speaker. Methods for the speaker take the lock; for all others, the registry holds it."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class Room:
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
         self.directions = directions
-        # Of captions.
+        # Number of languages of captions.
         self._languages = len({one.target for one in directions})
         #: When it was opened, on the clock of its stream.
         self.began_s = now()
-        #: With the key one speaks; with the view, which follows from it, one reads.
+        #: The key allows speaking; the view, which is derived from it, allows reading.
         self.key = key or secrets.token_urlsafe(16)
         digest = hmac.digest(self.key.encode("ascii"), b"surtitle: view of a room", "sha256")
         self.view = urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()
@@ -82,7 +82,7 @@ class Room:
         self.end_s = 0.0
         # When the last of it was received.
         self._received_s = 0.0
-        #: Last captions so far, and sentences in the end.
+        #: Finals so far, and the number of sentences once all are known.
         self.finals = 0
         self.sentences: int | None = None
 
@@ -130,7 +130,7 @@ class Room:
     def pause(self) -> None:
         """Finish the sound so far; the speaker may come back."""
         with self._lock:
-            # A second pause says nothing new, and a speaker may come and go any number of times.
+            # A second pause would change nothing, and a speaker may come and go any number of times.
             is_pausing = bool(self._waiting) and self._waiting[-1].pauses
             if not self.is_ending and not is_pausing:
                 self._waiting.append(AudioChunk(stream=self.stream, start_s=self.end_s, pcm=b"", pauses=True))
@@ -145,7 +145,7 @@ class Room:
                 )
 
     def take(self) -> Iterator[AudioChunk]:
-        """The chunks that the recogniser may have now; all of them when the server ends."""
+        """The chunks that the recogniser can take now; all of them when the server ends."""
         while self._waiting and (self.is_closed or self._in_flight < _IN_FLIGHT_S * BYTES_PER_SECOND):
             chunk = self._waiting.popleft()
             self._waiting_bytes -= len(chunk.pcm)

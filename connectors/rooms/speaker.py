@@ -34,7 +34,7 @@ from operators.text import cleaned
 
 #: The file of the page for speakers.
 SPEAK_PAGE = "speak.html"
-# Seconds between two attempts to hand over sound that there is no space for.
+# Seconds between two attempts to hand over sound while the room is full.
 _FULL_S = 0.05
 # Seconds between two confirmations of received sound.
 _CONFIRM_S = 0.5
@@ -42,7 +42,7 @@ _CONFIRM_S = 0.5
 _BURST_S = 30.0
 # Maximum bytes of a message, two seconds of sound.
 _MAX_BYTES = 65_536
-# Bytes that a message counts at least: each one is work, and all rooms share a thread for it. 10 ms of sound.
+# A message counts as at least this many bytes (10 ms of sound): each one costs time on a shared thread.
 _MIN_CHARGED_BYTES = 320
 # Close codes (RFC 6455, 7.4): done, refused, too big, come again later; and our own, for another connection.
 _DONE, _REFUSED, _TOO_BIG, _LATER, _ELSEWHERE = 1000, 1008, 1009, 1013, 4001
@@ -52,7 +52,7 @@ _MAX_REASON = 123
 _NOT_IN_NAMES = re.compile(r"[\s/?#%]+")
 
 
-class _Rejection(Exception):  # noqa: N818 - an answer, and no error of ours
+class _Rejection(Exception):  # noqa: N818 - an answer, not an error
     def __init__(self, sentence: str, code: int = _REFUSED) -> None:
         super().__init__(sentence)
         self.sentence = sentence
@@ -118,7 +118,7 @@ class RoomSpeakers:
         if known is not None:
             return known
         try:
-            # As a part of addresses, of keys and of lines of text.
+            # The name becomes a part of addresses, of keys and of lines of text.
             name = _NOT_IN_NAMES.sub(" ", cleaned(opening.room)).strip()
             room = self._rooms.open(name, opening.source, opening.target, opening.key)
         except UsageError as error:
@@ -128,7 +128,7 @@ class RoomSpeakers:
 
     async def _serve(self, socket: WebSocket, room: Room, client: Client) -> None:
         moved = asyncio.Event()
-        # The newest connection speaks for a room.
+        # Only the newest connection of a room may speak.
         self._cuts.pop(room.stream, lambda: None)()
         self._cuts[room.stream] = moved.set
         if room.stream in self._ends:
@@ -186,23 +186,23 @@ async def _send_captions(socket: WebSocket, room: Room, client: Client) -> None:
         for frame in frames(events):
             await socket.send_text(frame)
         if client.has_ended:
-            # Nobody has ended the room: all of them end with the run, also if that has failed.
+            # If nobody has ended the room, it ended with the run, which may have failed.
             await _close(socket, _DONE, "" if room.is_ending else _RUN_ENDED)
             return
     await _close(socket, _LATER, "the server ends, or this connection was too slow; try again later")
 
 
 class _Speaker:
-    """Takes a speaker's sound, no faster than at the rate (a token bucket)."""
+    """Receives a speaker's sound, limited to the rate by a token bucket."""
 
     def __init__(self, socket: WebSocket, room: Room, rooms: RoomRegistry, hub: Hub) -> None:
         self._hub = hub
         self._socket, self._room, self._rooms, self._limits = socket, room, rooms, rooms.limits
-        # Bytes that may come at once by now, and when that was.
+        # Bytes that may come at once, and the time of that count.
         self._left, self._at_s = _BURST_S * BYTES_PER_SECOND, monotonic()
         self._confirmed_s = 0.0
         self._has_warned = False
-        # A pause of the connection is no silence of the room.
+        # The time without a connection does not count as silence.
         room.heard_s = rooms.now()
 
     async def listen(self) -> None:
@@ -224,7 +224,7 @@ class _Speaker:
                 room.end()
                 raise _Rejection(
                     f"nothing was heard for {silence_s:g} seconds, so the room has ended; "
-                    "open it again to go on"
+                    "open it again to continue"
                 )
 
     async def _obey(self, message: FromSpeaker | None) -> None:

@@ -19,7 +19,7 @@ def json_line(event: Event, _number: int) -> bytes:
 class JsonlSink(FileSink[Event]):
     """Writes each event as a line.
 
-    Delivery: exactly once with recovery into a regular file, as of `FileSink`.
+    Delivery: exactly once with recovery into a regular file, as for `FileSink`.
 
     Example:
         >>> from bytewax import operators as op

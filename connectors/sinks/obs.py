@@ -1,8 +1,7 @@
 """Sends captions to OBS, which puts them into its stream for viewers to turn on (CEA-608), as on Twitch.
 
-The protocol is obs-websocket 5. OBS shows each text at once in the place of the one before,
-in rows of 32 columns, and cuts it off after 128 bytes. So a text has two rows, and stays as long as reading
-it takes.
+The protocol is obs-websocket 5. OBS replaces the previous text immediately. It shows a text in rows of 32
+columns, and cuts it off after 128 bytes. So a text has two rows, and stays as long as reading it takes.
 """
 
 import json
@@ -27,7 +26,7 @@ _READ_PER_S = 25
 _ANSWER_S = 10.0
 _HELLO, _IDENTIFY, _IDENTIFIED, _REQUEST, _ANSWER = 0, 1, 2, 6, 7
 _WRONG_PASSWORD, _NOT_STREAMING = 4009, 501
-# By then the picture is over.
+# A later caption would no longer match the picture.
 _USEFUL_S = 30.0
 
 
@@ -54,7 +53,7 @@ class _Obs:
             if isinstance(error, OSError):
                 raise
             if isinstance(error, ConnectionClosed) and error.rcvd and error.rcvd.code == _WRONG_PASSWORD:
-                raise OSError(f"it wants another password in {PASSWORD_VARIABLE}") from None
+                raise OSError(f"it requires another password in {PASSWORD_VARIABLE}") from None
             raise OSError(f"it does not answer as OBS does: {error}") from None
         return 200
 

@@ -1,4 +1,4 @@
-"""Sinks as parts: what settings, options and the flow need to know of each."""
+"""Sinks as parts: the facts about each that settings, options and the flow need."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,9 +22,9 @@ class SinkPart(NamedTuple):
     #: Makes it, as `FileSink` does: ``make(path, watch=watch)``.
     make: Callable[..., Sink[Any]]
     of: Step
-    #: What the file holds before the first record; None if it is created with the first record.
+    #: Contents of the file before the first record; None if it is created with the first record.
     header: str | None = ""
-    #: What ``doctor`` says of it, given its file; as of recognisers.
+    #: Returns what ``doctor`` prints about it, given its file; as for recognisers.
     examine: Callable[[Path], str] | None = None
     extra: Extra | None = None
     #: Whether there may be several such files, which differ in ``shown``.
@@ -33,29 +33,29 @@ class SinkPart(NamedTuple):
     switches: tuple[str, ...] = ()
     #: Whether it names an address, which may hold a secret, and not a file: ``make(address, watch=watch)``.
     is_address: bool = False
-    #: Whether it says who speaks: ``make`` also takes ``language_of``, which gives the language of a caption.
+    #: Whether it names speakers: ``make`` also takes ``language_of``, which returns a caption's language.
     names: bool = False
     #: Whether an address takes the captions in one language only.
     in_one_language: bool = False
-    #: What a file shows: the speech, its translation or both; None for what all files show.
+    #: Contents of a file: the speech, its translation or both; None for the default of all files.
     shown: Shown | None = None
-    #: Code of the language whose captions the file is of, where there are several.
+    #: Code of the file's caption language, if there are several.
     language: str = ""
 
     @property
     def is_of_language(self) -> bool:
-        """Whether what it takes is of one language, where captions are in several."""
+        """Whether its events belong to one language, if captions are in several."""
         return self.of not in ("audio", "partials", "sentences")
 
     def of_each(self, path: Path, codes: Sequence[str]) -> "list[tuple[SinkPart, Path]]":
         """Its file for each of several languages: ``talk.de.srt`` and ``talk.fr.srt`` for ``talk.srt``.
 
-        What is known before anything is translated has one file.
+        Events from before the translation have one file.
         """
         if not codes or not self.is_of_language:
             return [(self, path)]
         if self.shown == "source":
-            # What is spoken is the same in all; that of the first is taken.
+            # The speech is the same in all languages; the events of the first one are used.
             return [(self._replace(language=codes[0]), path)]
         return [
             (self._replace(name=f"{self.name}-{code}", language=code), in_language(path, code))
@@ -91,7 +91,7 @@ def asked_in(given: str, one: SinkPart) -> tuple[SinkPart, Path]:
 
 
 def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:
-    """Decorate what makes a sink; ``about`` are other fields of `SinkPart`."""
+    """Decorate a function that makes a sink; ``about`` are other fields of `SinkPart`."""
     return lambda make: SinkPart(name, make, **about)
 
 

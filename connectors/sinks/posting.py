@@ -1,8 +1,8 @@
 """Sends finals to another machine over HTTP, one request each, in order, on a thread of its own.
 
 A machine that does not answer must not delay captions. So finals wait here, at most `MAX_WAITING` of them,
-and each is sent again after a growing wait until it is taken. A repeated request has the same number,
-by which the receiver knows it.
+and each is sent again after a growing wait until it is accepted. A repeated request has the same number, so
+that the receiver can detect it.
 """
 
 import re
@@ -33,10 +33,10 @@ from operators.speakers import Turns, introduced, shown_name
 MAX_WAITING = 1000
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _ANSWER_S = 10.0
-# Seconds at the end of a run in which what waits is still sent.
+# Seconds at the end of a run in which waiting finals are still sent.
 _END_S = 5.0
 _SENDABLE = re.compile(r"[!-~]+")
-# Answers that are about this request; any other may be different next time.
+# Status codes that reject this request for good; after any other, it is sent again.
 _REFUSED = (400, 413, 415, 422)
 
 
@@ -45,9 +45,9 @@ class NumberedFinal(msgspec.Struct, frozen=True):
     caption: Caption
     #: When it was spoken, in seconds since 1970.
     said_at: float
-    #: The name of the one who speaks; empty if that is not known.
+    #: The speaker's name; empty if unknown.
     speaker: str = ""
-    #: What comes before its text where another one begins to speak, in captions of a broadcast: ``>>``.
+    #: The mark before its text if the speaker changes, in captions of a broadcast: ``>>``.
     opening: str = ""
 
     @property
@@ -69,12 +69,12 @@ class PostState(msgspec.Struct, frozen=True):
     run: str
     next_number: int = 1
     waiting: tuple[NumberedFinal, ...] = ()
-    #: Who spoke last, as of `Turns`.
+    #: The last speaker, for `Turns`.
     speaker: str = ""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would turn a POST into a GET, and take a secret elsewhere."""
+    """Follows no redirect, which would turn a POST into a GET, and could send a secret elsewhere."""
 
     @override
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -109,7 +109,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
         language_of: Gives the language of a caption, and thereby of *Speaker 1*.
 
     Raises:
-        UsageError: for another address.
+        UsageError: when the address has another scheme, or characters that cannot be sent.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class PostSink(FixedPartitionedSink[Caption, PostState]):
         parts = parts_of(self.url)
         if parts is None or parts.scheme not in schemes or not _SENDABLE.fullmatch(self.url):
             raise UsageError(
-                f"{shown(self.url)} is no address to send to; give one of {' or '.join(schemes)}, with %… "
+                f"{shown(self.url)} is not an address for this; give one of {' or '.join(schemes)}, with %… "
                 "for letters beyond ASCII"
             )
         self.send, self.watch, self.useful_s, self.language_of = send, watch, useful_s, language_of
@@ -176,7 +176,7 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
             return PostState(self._run, self._next, tuple(self._waiting), self._turns.last)
 
     def _who(self, caption: Caption) -> tuple[str, str]:
-        """The name of the one who speaks, and what comes before the text, where rows are short."""
+        """The speaker's name, and the mark before the text if rows are short."""
         language, speaker = self._sink.language_of(caption), caption.speaker or ""
         name = shown_name(speaker, language)
         if not self._turns.begins(caption):
@@ -185,7 +185,7 @@ class PostPartition(StatefulSinkPartition[Caption, PostState]):
 
     @override
     def close(self) -> None:
-        """Send what waits, for some seconds at most; never raises."""
+        """Send waiting finals, for some seconds at most; never raises."""
         with self._changed:
             self._end_s = time.monotonic() + _END_S
             self._ends.set()

@@ -13,7 +13,7 @@ from operators.subtitles.timing import Cue
 #: The beginning of a WebVTT file; a SubRip file has none.
 VTT_HEADER = "WEBVTT\n\n"
 
-# SubRip has no escapes, and players obey HTML and SSA tags: these characters look alike and have no meaning.
+# SubRip has no escapes, and players interpret HTML and SSA tags: these look alike and have no meaning.
 _SRT_HARMLESS = str.maketrans({"<": "‹", ">": "›", "{": "(", "}": ")", "\\": "∖"})
 _VTT_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -22,7 +22,7 @@ def srt(cue: Cue, number: int) -> str:
     """A cue of a SubRip file, with the blank line that ends it; numbers count from 1."""
     text = "\n".join(cue.lines).translate(_SRT_HARMLESS)
     if cue.is_turn:
-        # Behind the mark that gives the line its direction.
+        # After the mark that gives the line its direction.
         text = re.sub(r"\A[\u202a\u202b]?", r"\g<0>- ", text)
     return f"{number}\n{_time(cue.start_ms, ',')} --> {_time(cue.end_ms, ',')}\n{text}\n\n"
 
@@ -54,7 +54,7 @@ class SubtitleSink(FileSink[Cue]):
 
     A cue never changes later; a WebVTT file has its header from the beginning.
 
-    Delivery: exactly once with recovery into a regular file, as of `FileSink`.
+    Delivery: exactly once with recovery into a regular file, as for `FileSink`.
 
     Example:
         >>> from bytewax import operators as op

@@ -16,7 +16,7 @@ from operators.languages import ENGLISH, Language
 from operators.speakers import Turns, introduced, shown_name
 from operators.subtitles.writer import Shown
 
-# What Markdown would obey: inside a line, and at its beginning.
+# What Markdown would interpret: inside a line, and at its beginning.
 _OBEYED = re.compile(r"[\\`*_<>\[\]&|~$]|^(?:[#+=-]|\d+(?=[.)]))")
 
 
@@ -37,9 +37,9 @@ class TextSink(FileSink[Caption]):
 
     With ``both``, the line of the speech comes before that of its translation, and an empty one after it. A
     file that ends in ``.md`` becomes Markdown, in which the speech above its translation is a quotation.
-    Where another one begins to speak, the name comes before the text.
+    Where the speaker changes, the name comes before the text.
 
-    Delivery: exactly once with recovery into a regular file, as of `FileSink`.
+    Delivery: exactly once with recovery into a regular file, as for `FileSink`.
 
     Args:
         times: Whether each sentence begins with the time of its speech: ``[00:12:31]``.
@@ -88,7 +88,7 @@ class TextSink(FileSink[Caption]):
 
 
 def _escaped(obeyed: re.Match[str]) -> str:
-    # A number is obeyed for the mark behind it.
+    # A number is interpreted because of the mark after it, which is escaped instead.
     return f"{obeyed[0]}\\" if obeyed[0].isdigit() else f"\\{obeyed[0]}"
 
 

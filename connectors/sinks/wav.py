@@ -31,7 +31,7 @@ class _WavPartition(FilePartition[AudioChunk]):
     """The file, whose header has the right sizes after each chunk."""
 
     _stream = ""
-    # Whose header is written again and again.
+    # Its header is written again after each chunk.
     _is_written_at_end = False
 
     @override
@@ -41,7 +41,7 @@ class _WavPartition(FilePartition[AudioChunk]):
         begin = _HEADER_BYTES + 2 * start
         if begin + len(pcm) > 0xFFFF_FFFF:
             raise OSError(errno.EFBIG, "a WAV file holds 37 hours at most")
-        # What was not heard reads as zeros, and takes no space on most disks.
+        # Missing audio reads as zeros, and takes no space on most disks.
         os.ftruncate(file, begin)
         write_all(file, pcm, begin)
         write_all(file, _header(begin + len(pcm)), 0)
@@ -75,14 +75,14 @@ class _WavPartition(FilePartition[AudioChunk]):
 class WavSink(FileSink[AudioChunk]):
     """Records one stream as 16 kHz mono 16-bit WAV; takes pairs of a key, which is ignored, and a chunk.
 
-    Each sample is at its time on the stream's clock: audio that was never heard becomes silence, so that the
-    file gives the same times when it is replayed. The file is valid after each chunk, and holds 37 hours.
+    Each sample is at its time on the stream's clock: missing audio becomes silence, so that a replay of the
+    file gives the same times. The file is valid after each chunk, and holds 37 hours.
 
-    Delivery: exactly once with recovery into a regular file, as of `FileSink`.
+    Delivery: exactly once with recovery into a regular file, as for `FileSink`.
 
     Args:
         path: The file; its contents are replaced.
-        watch: Notified of what is lost; without it, a failed write ends the flow.
+        watch: Notified of lost chunks; without it, a failed write ends the flow.
 
     Raises:
         OutputError: when the file cannot be written, here or while the flow runs; when a second stream comes,

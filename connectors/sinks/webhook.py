@@ -1,4 +1,4 @@
-"""Sends each final caption as JSON to an address of yours."""
+"""Sends each final caption as JSON to an address of the user's."""
 
 import os
 from typing import Any
@@ -10,7 +10,7 @@ from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import NumberedFinal, PostSink, post
 from operators.secret import Secret, sendable
 
-#: Holds the secret by which the receiver knows us; it is sent as a bearer token.
+#: Holds the secret by which the receiver can authenticate requests; it is sent as a bearer token.
 SECRET_VARIABLE = "SURTITLE_WEBHOOK_SECRET"
 
 
@@ -30,8 +30,8 @@ def _webhook(url: Secret, **settings: Any) -> PostSink:
             **({"language": caption.language} if caption.language else {}),
             **({"speaker": final.speaker} if final.speaker else {}),
         }
-        # The name is that of the draft by the IETF; the value stays when a request is repeated. A run that
-        # resumes may hear something else under the same number.
+        # The header is from a draft of the IETF. Its value stays when a request is repeated, but contains a
+        # checksum: a resumed run may produce another text under the same number.
         key = f'"{run}-{final.number}-{crc32(caption.text.encode()):08x}"'
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         if secret is not None:

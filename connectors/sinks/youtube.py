@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from connectors.sinks.part import SinkPart
 from connectors.sinks.posting import NumberedFinal, PostSink, post
 
-# By then the picture has been broadcast.
+# Later, the picture has been broadcast.
 _USEFUL_S = 60.0
 
 

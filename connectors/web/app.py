@@ -115,7 +115,7 @@ class _Pages:
             return Response(status_code=304, headers=headers)
         content = asset.content
         if name.endswith(".html"):
-            # A proxy may have the pages in a folder, of which nothing here knows.
+            # A proxy may serve the pages from a folder that is unknown here.
             up = b"../" * (request.scope["raw_path"].count(b"/") - 1) or b"./"
             content = content.replace(b'="/', b'="' + up)
         return Response(content, media_type=asset.media_type, headers=headers)
@@ -150,11 +150,11 @@ class _Pages:
         return self._file("page.html", request, _STYLED)
 
     def _name(self, stream: str, request: Request) -> Response:
-        """Give a voice the name that the operator typed in the control room, or say who may."""
-        # Who opened a room names its voices, over the connection of its speaker.
+        """Give a voice the name that the operator typed in the control room; GET: whether the client may."""
+        # The voices of a room are named over the connection of its speaker.
         if self._hub.is_private:
             raise HTTPException(404)
-        # In no address, which a proxy would keep.
+        # In a header, because proxies store addresses.
         may = self._key is None or is_same(request.headers.get("surtitle-key", ""), self._key)
         if request.method != "POST":
             return JSONResponse(may, headers=_NOT_KEPT)
@@ -185,7 +185,7 @@ def web_app(
 ) -> Starlette:
     """The application that shows the content of ``hub``; ``front`` is the file of the page at ``/``.
 
-    With a ``key``, only who has it gives names to voices.
+    With a ``key``, only clients that send it may give names to voices.
     """
     pages = _Pages(hub, key, front)
 

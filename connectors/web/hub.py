@@ -19,22 +19,22 @@ from operators.speakers import Namings, checked_name
 
 #: Default maximum number of clients of a server.
 MAX_CLIENTS = 2000
-#: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
-#: that is over before any that goes on. One that goes on and has readers is kept in any case.
+#: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, ended
+#: ones first. A stream that continues and has readers is kept in any case.
 MAX_STREAMS = 64
 # Seconds between two messages about the run, of each kind.
 _TICK_S = 0.2
-# Seconds of silence after which a client is sent the present state: it knows that the connection works.
+# Seconds of silence after which a client is sent the present state, which shows that the connection works.
 _HEARTBEAT_S = 10.0
-# Languages of a reader that are looked for.
+# Maximum number of a reader's preferred languages that are considered.
 _MAX_WANTED = 20
 
 
 class _Stream:
     def __init__(self, languages: Sequence[Languages], bounds: Bounds | None) -> None:
-        #: What is published in each language of captions, by its code.
+        #: The log of each language of captions, by its code.
         self.logs = {one.target: StreamLog(secrets.token_hex(4), one, bounds) for one in languages}
-        #: That of the first language.
+        #: The log of the first language.
         self.log = next(iter(self.logs.values()))
         #: The transcript, if there are several languages and none of them is the only spoken one.
         self.original: StreamLog | None = None
@@ -47,11 +47,11 @@ class _Stream:
         self.is_real = False
         #: Whether clients disconnect as soon as they have everything.
         self.is_closed = False
-        #: What viewers must know to follow it; None for a stream that all viewers may follow.
+        #: The secret that viewers need to follow it; None for a stream that all viewers may follow.
         self.secret: str | None = None
 
     def log_of(self, language: str | msgspec.UnsetType) -> StreamLog:
-        """What is published in a language; in the first one, if there is no such language."""
+        """The log of a language; that of the first one if there is no such language."""
         return self.logs.get(language or "", self.log)
 
     def caption(self, caption: Caption) -> None:
@@ -62,9 +62,9 @@ class _Stream:
             self.original.caption(msgspec.structs.replace(caption, shown=caption.source, withheld=""))
 
     def wanted(self, languages: str) -> StreamLog:
-        """The first of the languages that a reader prefers, such as ``fr-CA,fr,en``, that there is.
+        """The log of the first available language that a reader prefers, such as ``fr-CA,fr,en``.
 
-        In another region or script it is better than another language: pt-BR for pt, and pt for pt-BR.
+        The same language in another region or script counts as available: pt-BR for pt, and pt for pt-BR.
         """
         for tag in languages.split(",")[:_MAX_WANTED]:
             base = tag.partition("-")[0]
@@ -119,7 +119,7 @@ class Client:
                 is_closed = self._stream.is_closed
             if news is None:
                 break
-            # The present state has the number of the last message: it follows what was missed.
+            # The present state has the number of the last message, so it follows missed messages.
             if data := first + news + standing:
                 return data
             if is_closed:
@@ -152,16 +152,16 @@ class Hub:
         """Prepare the streams.
 
         Args:
-            languages: Those of a stream, one for each language of captions, unless it is opened with others.
+            languages: Languages of a stream, for each language of captions, unless it is opened with others.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
-            namings: Where names that viewers give to voices are left for the run.
+            namings: Receives the names that viewers give to voices, for the run.
         """
         self._languages, self._bounds = languages, bounds
         self._max_clients, self._max_streams = max_clients, max_streams
         #: Whether each stream is followed with a secret.
         self.is_private = is_private
-        #: As of the constructor.
+        #: See the constructor.
         self.namings = namings or Namings()
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
@@ -226,7 +226,7 @@ class Hub:
             self._publishing(name)
 
     def listed(self) -> list[dict[str, Any]]:
-        """The existing streams, and how each is; none if they are private."""
+        """The existing streams, and the state of each; none if they are private."""
         with self.lock:
             return [
                 {
@@ -259,10 +259,10 @@ class Hub:
     # Methods for the server, on the thread of its loop.
 
     def name(self, stream: str, speaker: str, name: str) -> None:
-        """Call a voice by this name: for the viewers of all its captions, and for the run.
+        """Name a voice, for the viewers of all its captions and for the run.
 
         Raises:
-            UsageError: for an unknown stream or voice, or a name that is none.
+            UsageError: for an unknown stream or voice, or an invalid name.
         """
         name = checked_name(name)
         with self.lock:
@@ -324,12 +324,12 @@ class Hub:
         return stream
 
     def _publishing(self, name: str) -> _Stream:
-        """The stream of that name, which is about to publish something; another may be forgotten for it."""
+        """The stream of that name, created if necessary, to publish to; may remove another stream."""
         stream = self._streams.pop(name, None) or self._create(name)
         self._streams[name] = stream
         stream.is_real = True
         *others, _newest = (one for one in self._streams.items() if one[1].is_real)
-        # However many others publish, they must not take its readers from a stream.
+        # A stream must not lose its readers, however many others publish.
         idle = [(one, other) for one, other in others if other.log.is_over or not other.clients]
         if len(others) >= self._max_streams and idle:
             gone, _ = min(idle, key=lambda named: (not named[1].log.is_over, bool(named[1].clients)))

@@ -37,7 +37,7 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
 def languages_of(directions: Sequence[Direction]) -> list[Languages]:
     """The languages of a stream, for the protocol: once for each language of captions."""
     spoken, written = (list(dict.fromkeys(each)) for each in zip(*directions, strict=True))
-    # What was said can be read as it was, too, unless it is in several languages.
+    # The transcript can be read, too, unless it is in several languages.
     published = dict.fromkeys([*written, *(spoken if len(spoken) == 1 else [])])
     choices = [
         Choice(code=one.code, name=one.own or one.name, dir=_DIRS[one.script.is_rtl]) for one in published
@@ -65,12 +65,12 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     end_s: float = 0.0
     #: Its language, if several are spoken.
     spoken: str | msgspec.UnsetType = msgspec.UNSET
-    #: Who speaks, if that is known: the `Speaker.speaker` of one of the stream's.
+    #: The speaker, if known: the `Speaker.speaker` of one of the stream's voices.
     speaker: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Speaker(msgspec.Struct, frozen=True, kw_only=True):
-    """A voice of the stream: what segments call it, and its name for viewers, in their language."""
+    """A voice of the stream: its name in segments, and its name for viewers, in their language."""
 
     speaker: str
     name: str
@@ -82,7 +82,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     segments: list[Segment]
     state: str
     language: Languages
-    #: The voices so far, if they are told apart.
+    #: The voices so far, if they are distinguished.
     speakers: list[Speaker] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -103,7 +103,7 @@ class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
 
 
 class Speakers(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="speakers"):
-    """All voices so far, in the order of their first words: one is new, or has another name from now on."""
+    """All voices so far, in the order of their first words; sent when one is new or renamed."""
 
     speakers: list[Speaker]
 

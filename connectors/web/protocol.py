@@ -1,4 +1,4 @@
-"""One stream as browsers follow it: numbered differences, and what a client needs to catch up.
+"""The log of one stream for browsers: numbered differences, and the data that a client needs to catch up.
 
 Everything here is pure, and its memory is bounded however long a stream lasts. A client that joins at any
 moment, from any position in the journal or without one, ends with the same text as a client that saw
@@ -62,7 +62,7 @@ class StreamLog:
         self._segments: dict[int, Segment] = {}
         # Highest number of a forgotten segment: a lower number that is unknown is an echo.
         self._forgotten = -1
-        # What each voice is called, by what captions call it, in the order of their first words.
+        # The name of each voice for viewers, by its name in captions, in the order of their first words.
         self._names: dict[str, str] = {}
         self.state = RunState(state="listening")
         self.figures: Figures | None = None
@@ -81,7 +81,7 @@ class StreamLog:
         # Cleaned as for a terminal, so that both show the same. Also, a lone surrogate could not be encoded.
         text, source = cleaned(caption.shown), cleaned(caption.source)
         if (caption.spoken or self.language.source) == self.language.target:
-            source = ""  # it would say the same
+            source = ""  # it would be the same text
         after = Segment(
             segment=caption.segment,
             text=text,
@@ -114,37 +114,37 @@ class StreamLog:
             spoken=after.spoken,
             speaker=after.speaker,
         )
-        self._say(update)
+        self._publish(update)
 
     def _speaker_after(self, before: Segment, caption: Caption) -> str | msgspec.UnsetType:
-        """Who speaks, whom viewers know by then. Who was shown, because the speaker changed, stays."""
+        """The speaker of a segment, published before. One that was shown at a change of speakers stays."""
         speaker = cleaned(caption.speaker or "")
         if before.speaker and (speaker in ("", before.speaker) or self._begins(before)):
             return before.speaker
         if speaker and speaker not in self._names and len(self._names) < self._bounds.speakers:
             self._names[speaker] = speaker
-            self._say(Speakers(speakers=self._speakers()))
+            self._publish(Speakers(speakers=self._speakers()))
         return speaker if speaker in self._names else msgspec.UNSET
 
     def _begins(self, segment: Segment) -> bool:
-        """Whether another voice than before speaks in a segment."""
+        """Whether the speaker changes at a segment."""
         earlier = [one for one in self._segments.values() if one.segment < segment.segment and one.speaker]
         last = max(earlier, key=lambda one: one.segment, default=Segment(segment=0))
         return self._names.get(last.speaker or "") != self._names.get(segment.speaker or "")
 
     def called_like(self, speaker: str) -> list[str]:
-        """What captions call this voice, and all others that have its name; empty for an unknown one."""
+        """The voices in captions that viewers see under the name of this one; empty for an unknown one."""
         return [one for one, name in self._names.items() if name == self._names.get(speaker)]
 
     def name(self, speakers: Iterable[str], name: str) -> None:
-        """Call voices by this name from now on, wherever they have spoken."""
-        # The next captions have the name, or for a moment still what they had before.
+        """Rename voices from now on, also in earlier segments."""
+        # The next captions have the new name, or for a moment still the old one.
         self._names |= dict.fromkeys([*speakers, name], name)
         said = {name, *(one.speaker for one in self._segments.values())}
         for one in [*self._names]:
             if len(self._names) > self._bounds.speakers and one not in said:
                 del self._names[one]
-        self._say(Speakers(speakers=self._speakers()))
+        self._publish(Speakers(speakers=self._speakers()))
 
     def _speakers(self) -> list[Speaker]:
         written = self.language.target
@@ -163,7 +163,7 @@ class StreamLog:
         for message in waiting.values():
             if isinstance(message, RunState):
                 self.state = message
-            self._say(message)
+            self._publish(message)
         return bool(waiting)
 
     def end(self) -> None:
@@ -171,7 +171,7 @@ class StreamLog:
         if not self.is_over:
             self.tick()
             self.is_over = True
-            self._say(End())
+            self._publish(End())
 
     def arrival(self, last_id: str | None) -> tuple[int, bytes]:
         """For a joining client with the given last id: its position, and the first data to send.
@@ -207,7 +207,7 @@ class StreamLog:
             messages.append(End())
         return b"".join(self._event(message) for message in messages)
 
-    def _say(self, message: Message) -> None:
+    def _publish(self, message: Message) -> None:
         self.position += 1
         self._journal.append(self._event(message))
 

@@ -8,14 +8,14 @@ _MAX_CHARACTERS = 1000
 
 
 def svg_of(address: str) -> bytes | None:
-    """The code of an address as an SVG picture with its margin; None if it is no address, or too long."""
+    """The code of an address as an SVG picture with its margin; None if it is not an address, or too long."""
     if not address.startswith(("http://", "https://")) or len(address) > _MAX_CHARACTERS:
         return None
-    # Imported here, as few servers need one.
+    # Imported here, because few servers need it.
     import segno
 
     picture = BytesIO()
-    # Letters are encoded, not drawn, so nothing of the address is markup.
+    # Letters are encoded, not drawn, so the address cannot become markup.
     segno.make(address, error="m", micro=False).save(
         picture, kind="svg", scale=8, light="#fff", xmldecl=False
     )
@@ -23,7 +23,7 @@ def svg_of(address: str) -> bytes | None:
 
 
 def show_code(address: str, out: TextIO) -> None:
-    """Draw the code of an address on a terminal; nothing on anything else, or if it lacks the characters."""
+    """Draw the code of an address on a terminal that has the characters; other outputs are left alone."""
     if not out.isatty() or (out.encoding or "").lower().replace("-", "") != "utf8":
         return
     import segno

@@ -22,7 +22,7 @@ _FILE_SHARE = 4
 _BACKLOG = 1024
 # Seconds that connections get to end.
 _STOP_S = 5.0
-# Of a token or a key.
+# The form of a token or a key.
 _SECRET = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 
 
@@ -49,16 +49,16 @@ class WebServer:
             host: Name or address to listen on; if others can reach it, a token is needed.
             port: Port to listen on; 0 for any free one.
             token: The token for viewers; absent to generate one if needed.
-            key: The operator's key, without which nobody gives names to voices; absent to generate one if
-                other machines may reach the server, also over a proxy on this one.
+            key: The operator's key, which is required to name voices; absent to generate one if other
+                machines may reach the server, also over a proxy on this one.
             names: Names under which the server is reached, in addition to ``host``.
             max_clients: Maximum number of clients; some connections for pages are added.
             front: The file of the page at ``/``.
             room_files: Maximum number of files that rooms write at the same time.
 
         Raises:
-            UsageError: for a token or key that is easy to guess or cannot be part of an address, or one that
-                is both; if the system permits too few open files.
+            UsageError: for a token or key that is easy to guess or cannot be part of an address, or if both
+                are the same; if the system permits too few open files.
         """
         for what, secret in (("web page's token", token), ("control room's key", key)):
             if secret and not _SECRET.fullmatch(secret):
@@ -76,7 +76,7 @@ class WebServer:
         is_reached = self.needs_token or bool(names)
         #: The generated key if none was given, for the operator.
         self.new_key = secrets.token_urlsafe(16) if is_reached and not key and not hub.is_private else None
-        # Who opened a room names its voices.
+        # The speaker who opened a room names its voices.
         self._key = None if hub.is_private else key or self.new_key
         self._max_connections = max_sockets(max_clients + _PAGE_CONNECTIONS, _FILE_SHARE, room_files)
         self._server: BackgroundServer | None = None

@@ -83,7 +83,7 @@ def test_an_archive_is_downloaded_once_and_only_its_texts_are_kept(
         for sha256 in ("0" * 64, known):
             monkeypatch.setattr(corpora, "_FLORES", corpora._FLORES._replace(url=url, sha256=sha256))
             if sha256 != known:
-                with pytest.raises(InputError, match=f"sent another one .sha256 {known}"):
+                with pytest.raises(InputError, match=f"sent another file .sha256 {known}"):
                     read_corpus("flores101", EN_DE)
         assert read_corpus("flores101", EN_DE) == PAIR
         assert read_corpus("flores101", EN_DE) == PAIR

@@ -64,7 +64,7 @@ def test_what_is_not_settled_is_dim(
     ("known", "said"),
     [
         ({"level_dbfs": -33.0, "elapsed_s": 754.6, "lag_s": 0.84}, "[████▌     ]  12:34  lag 0.8 s"),
-        ({"dropped_s": 2.44, "overtaken": 3}, "2.4 s of sound lost  3 overtaken"),
+        ({"dropped_s": 2.44, "overtaken": 3}, "2.4 s of sound lost  3 superseded"),
         ({"elapsed_s": 5, "duration_s": 3905}, "0:05 of 1:05:05"),
     ],
 )

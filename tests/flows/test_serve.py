@@ -216,7 +216,7 @@ def test_a_room_that_is_kept_has_its_links_after_a_server_was_killed(
     done = surtitle("serve", "--to", "German", "--port", "0", "--set", f"rooms.keys={keys}", *small)
     assert done.returncode == 2
     assert done.stderr == (
-        f"surtitle: {keys}: line 1 is no room and its key; remove it, and that room gets a new link\n"
+        f"surtitle: {keys}: line 1 is not a room and its key; remove it: the room gets a new link\n"
     )
 
 

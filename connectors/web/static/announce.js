@@ -1,9 +1,9 @@
-// What screen readers say: each finished sentence once, never a partial.
+// Announcements for screen readers: each finished sentence once, never a partial.
 
 import { make } from "./dom.js";
 
-// Announcements of a burst that are made, the newest; and milliseconds after which one is taken off the page again,
-// so that somebody who reads on with the cursor does not meet it twice.
+// Maximum announcements of a burst (the newest), and milliseconds after which one is removed from the page, so that
+// somebody who reads with the cursor does not find it twice.
 const MAX_ANNOUNCED = 3, STAYS = 20_000;
 
 // Put `sentences` into `region`, an element with aria-live.

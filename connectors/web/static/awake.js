@@ -1,5 +1,5 @@
-// A screen that shows captions must not go dark, and a phone that does records nothing. Not every browser can promise
-// that, and none to a hidden page.
+// Keeps the screen on: captions must stay visible, and a phone with a dark screen records nothing. Not every browser
+// supports this, and none does for a hidden page.
 
 export async function keepAwake() {
     const ask = async () => {

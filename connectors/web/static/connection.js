@@ -1,18 +1,18 @@
-// The connection to a stream's events: it comes back by itself, and a message that does not fit asks for a snapshot.
+// The connection to a stream's events: it reconnects by itself, and requests a snapshot if a message does not fit.
 
 import { Missed, NOTHING, applied } from "./protocol.js";
 
 // Milliseconds to the next attempt after one that was refused; doubled with each, up to the longest.
 const FIRST_WAIT = 500, MAX_WAIT = 10_000;
-// A stream tells its state all the time. After so many milliseconds of nothing the connection is taken for dead:
-// a network that went away does not always say so.
+// A stream sends its state regularly. After so many milliseconds without data, the connection counts as dead: the
+// loss of a network is not always reported.
 const DEAD_AFTER = 45_000;
 
-// Follow the events at the address that `address()` gives; returns what follows them anew, as at another address.
+// Follow the events at the address that `address()` returns; returns a function that connects again, as after a change.
 //
-// changed(known, before): called after each message that changed anything, with what is known and what was.
-// connected(is): called with whether the connection stands, when that changes.
-// refused(sentence): called when the server will not let this page follow; it is asked again all the same.
+// changed(known, before): called after each message that changed anything, with the new and the previous state.
+// connected(is): called when the connection is made or lost.
+// refused(sentence): called when the server refuses this page; it tries again all the same.
 export function follow(address, { changed, connected = () => {}, refused = () => {} }) {
     let known = NOTHING, events, wait = FIRST_WAIT, retry, watch, stands = null;
 
@@ -54,8 +54,8 @@ export function follow(address, { changed, connected = () => {}, refused = () =>
             known = applied(known, JSON.parse(data));
         } catch (error) {
             if (!(error instanceof Missed || error instanceof SyntaxError)) throw error;
-            console.warn(`surtitle: ${error.message}; asking for a snapshot`);
-            later(); // a new EventSource has no last id, which brings one
+            console.warn(`surtitle: ${error.message}; requesting a snapshot`);
+            later(); // a new EventSource has no last id, so the server sends a snapshot
             return;
         }
         wait = FIRST_WAIT;
@@ -73,18 +73,18 @@ export function follow(address, { changed, connected = () => {}, refused = () =>
     return open;
 }
 
-// How a stream is, as { words, live }: in words, and for the lamp. That a server goes away when all is said is no trouble.
+// The condition of a stream, as { words, live }: in words, and for the lamp. After its end, a lost server is no error.
 export function condition(known, stands, refusal) {
     const words = refusal ? "not connected" : !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
     return { words, live: known?.ended ? "ended" : stands ? "on" : "off" };
 }
 
 const REFUSALS = {
-    403: "The server wants a token that this page does not have: open the whole link again.",
+    403: "The server requires a token that this page does not have: open the whole link again.",
     404: "There is no such room: the link is incomplete, or the room is over. Ask for the link again.",
 };
 
-// Why the events are refused for good, as far as that can be said. An EventSource does not tell.
+// The reason why the events are refused for good, if it is known. An EventSource does not report it.
 async function refusal(address) {
     try {
         return REFUSALS[(await fetch(address, { method: "HEAD", cache: "no-store" })).status];

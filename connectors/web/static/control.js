@@ -1,4 +1,4 @@
-// The control room of a stream: its figures as they run, and what was said and noticed last.
+// The control room of a stream: its live figures, and the last sentences and notices.
 
 import { showCode } from "./code.js";
 import { condition, follow } from "./connection.js";
@@ -26,7 +26,7 @@ const plots = {
     ne: new Plot(place, "Erasure (NE)", { parts: ["shown", "raw"], format: two, least: 0.5 }),
     drafted: new Plot(place, "Accepted drafts (A/D)", { format: share }),
     output: new Plot(place, "Output from drafts (A/O)", { format: share }),
-    overtaken: new Plot(place, "Overtaken updates", { least: 5 }),
+    overtaken: new Plot(place, "Superseded updates", { least: 5 }),
     lost: new Plot(place, "Sound lost", { format: (value) => `${value.toFixed(1)} s`, least: 1 }),
     level: new Plot(place, "Level", { format: (value) => `${Math.round(value)} dBFS`.replace("-", "−"), least: 0, floor: -60 }),
 };
@@ -60,7 +60,7 @@ function entered(className, words, source = "", language = {}) {
 const naming = (method, asked = {}) =>
     fetch(`${path}/speakers?${new URLSearchParams(asked)}`, { method, headers: { "surtitle-key": operatorKey }, cache: "no-store" });
 
-// Who opened a room names its voices, on the page where they speak; all others, the operator alone.
+// The speaker of a room names its voices, on the speaker's page. In all other streams, only the operator does.
 const mayName = !isRoom && await naming("GET").then((answer) => answer.json()).catch(() => true);
 const voices = new Voices(by("voices"), mayName ? async (speaker, name) => {
     try {
@@ -97,7 +97,7 @@ follow(() => events, {
         if (now.segments !== before.segments || now.speakers !== before.speakers) tellVoices(now);
         if (now.sentence && now.sentence !== before.sentence) entered("notice", now.sentence);
         if (now.ended && !before.ended) entered("notice", "The stream is over.");
-        // Twice a second is enough for the eye; that there is no level any more is always told.
+        // Twice a second is enough for the eye; the end of the level is always shown.
         const isDue = now.level_dbfs === null || performance.now() - levelled > 400;
         if (isDue && now.level_dbfs !== before.level_dbfs) {
             levelled = performance.now();

@@ -1,4 +1,4 @@
-// Buttons, keys and dialogs of the caption page. They tell `change` what the reader chose, and show what counts.
+// Buttons, keys and dialogs of the caption page. They pass the reader's choice to `change`, and show the settings.
 
 import { by } from "./dom.js";
 import { contrast, lightMedia } from "./settings.js";
@@ -39,7 +39,7 @@ export function bindKeys({ settings, change, scale, toLive, open }) {
     });
 }
 
-// settings(), change(changes), reset(): what is set, and what a choice in the settings does.
+// settings(): the current settings. change(changes), reset(): called for a choice in the dialog.
 export function bindDialogs(settings, change, reset) {
     const fields = by("settings").querySelectorAll("[name]");
     for (const field of fields) {
@@ -80,7 +80,7 @@ export function bindDialogs(settings, change, reset) {
 
 function showFont(font) {
     const select = by("f-font");
-    // A font that the address named is a choice like the others.
+    // A font from the address is a choice like the others.
     if (![...select.options].some(({ value }) => value === font)) select.add(new Option(font));
     select.value = font;
 }

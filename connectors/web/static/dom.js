@@ -1,4 +1,4 @@
-// What all pages do with elements, and what this browser remembers for them.
+// Functions of all pages for elements, and for the data that this browser stores.
 
 export const by = (id) => document.getElementById(id);
 
@@ -9,7 +9,7 @@ export function make(tag, properties = {}, ...children) {
     return element;
 }
 
-// Make an element say `words`; words that stand are not touched.
+// Set the text of an element; an equal text is not touched.
 export function say(element, words) {
     if (element.textContent !== words) element.textContent = words;
 }
@@ -23,7 +23,7 @@ export function difference(before, after) {
     return { from: head, before: before.length - tail, after: after.length - tail };
 }
 
-// A browser may forbid remembering; the pages then work without.
+// A browser may forbid storage; the pages then work without it.
 export function recall(name, storage = "localStorage") {
     try {
         return JSON.parse(window[storage].getItem(name));

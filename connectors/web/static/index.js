@@ -1,4 +1,4 @@
-// The streams that there are, and the ways to each.
+// The list of streams, with links to the pages of each.
 
 import { by, make, say } from "./dom.js";
 import { operatorKey, reachable } from "./stream.js";

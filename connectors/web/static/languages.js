@@ -1,4 +1,4 @@
-// The language of the captions, where a stream has several: a menu with the name of each in itself.
+// The language of the captions, if a stream has several: a menu with each language's own name.
 
 import { recall, remember } from "./dom.js";
 import { given, inLanguages } from "./stream.js";
@@ -15,7 +15,7 @@ export function languageMenu(select, chosen) {
     select.addEventListener("change", () => {
         remember(NAME, select.value);
         given.set("lang", select.value);
-        // The link that somebody copies now is of this language.
+        // A link that somebody copies now must be for this language.
         const query = new URLSearchParams(location.search);
         query.set("lang", select.value);
         history.replaceState(null, "", `${location.pathname}?${query}`);
@@ -26,7 +26,7 @@ export function languageMenu(select, chosen) {
             select.hidden = choices.length === 0;
             select.replaceChildren(...choices.map(({ code, name, dir }) => Object.assign(new Option(name, code), { lang: code, dir })));
             select.value = language.target;
-            // Links of this page, such as that of the overlay, are of the language that is shown.
+            // Links of this page, such as that of the overlay, use the language that is shown.
             if (choices.length) given.set("lang", language.target);
         },
     };

@@ -1,6 +1,6 @@
-// What a window remembers of its room when it is loaded again: { opening, key, address }. The key is a secret: no other
-// window gets it, and it is gone with this one, unless the room can be opened again: then the page's own address has it,
-// behind the #, which no server is told.
+// The room that a window remembers when it is loaded again: { opening, key, address }. The key is a secret: no other
+// window gets it, and it is lost with this one. Only if the room can be opened again, the page's own address has it,
+// after the #, which browsers do not send to servers.
 
 import { recall, remember } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The overlay: the last lines over somebody's video. Its address says everything; nothing is remembered.
+// The overlay: the last lines over somebody's video. All settings are in its address; nothing is stored.
 
 import { follow } from "./connection.js";
 import { RowView } from "./rowview.js";
@@ -27,13 +27,13 @@ export function runOverlay(events, given) {
     function original() {
         const said = Object.assign(document.createElement("div"), { id: "original" });
         scroller.prepend(said);
-        // In its smaller letters more of it is in a line.
+        // Its letters are smaller, so a line holds more of it.
         const lines = Math.ceil(0.6 * common.lines);
         said.style.setProperty("--lines", lines);
         return new RowView(said, { ...common, lines, text: ({ source }) => source, language: ({ source }) => ({ lang: source, dir: "auto" }) });
     }
 
-    // Something else is to be read.
+    // The text on display has changed.
     function moved() {
         root.removeAttribute("data-quiet");
         clearTimeout(silence);
@@ -43,7 +43,7 @@ export function runOverlay(events, given) {
     function rest() {
         if (views.some(({ waits }) => waits)) return moved();
         root.toggleAttribute("data-quiet", true);
-        // What was said before the silence does not come back with what is said after it.
+        // Text from before the silence does not come back with the next text.
         for (const view of views) view.rest();
     }
 

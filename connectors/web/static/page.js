@@ -31,7 +31,7 @@ function runPage() {
     function change(changes) {
         settings = { ...settings, ...changes };
         keep(settings);
-        // What was chosen here counts from now on, whatever the address said before.
+        // A choice made here overrides the address from now on.
         const rest = new URLSearchParams(location.search);
         for (const changed of Object.keys(changes)) rest.delete(changed);
         history.replaceState(null, "", location.pathname + (rest.size ? `?${rest}` : ""));
@@ -66,7 +66,7 @@ function runPage() {
     const dialogs = bindDialogs(() => settings, change, () => change({ ...DEFAULTS }));
     const actions = {
         settings: () => settings, change, toLive, open: dialogs.open,
-        // Text that fits has no number yet: the one that is on the screen.
+        // An automatic size has no number yet: use the size on the screen.
         scale: (factor) => change({ size: Math.round(parseFloat(getComputedStyle(by("captions")).fontSize) * factor) }),
     };
     const tools = bindTools(actions);
@@ -80,7 +80,7 @@ function runPage() {
             known = now;
             if (now.segments !== before.segments || now.language !== before.language || now.speakers !== before.speakers) {
                 draw();
-                // Of captions in the spoken language there is no second one to show.
+                // Captions in the spoken language have no second language to show.
                 const isOne = now.language.source !== "" && now.language.source === now.language.target;
                 for (const one of document.querySelectorAll(".two")) one.hidden = isOne;
                 by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
@@ -88,7 +88,7 @@ function runPage() {
             }
             if (now.choices !== before.choices) {
                 languages.show(now);
-                // Also lets go of the room that captions in another language took.
+                // Also releases the space that captions in another language took.
                 dress();
             }
             tellState();

@@ -1,21 +1,21 @@
-// Which rows of the captions are on display, and when the next ones take their place.
+// Which rows of the captions are on display, and when the next ones replace them.
 //
-// Everything here is pure: time is an argument, in seconds. A row is shown until it can have been read; then it makes
-// place for rows that wait. Nothing that was shown before comes back. Where more is said than can be read, reading
-// is taken to be faster, just so much that no row waits longer than MAX_WAIT_S.
+// Everything here is pure: time is an argument, in seconds. A row is shown until it can have been read; then waiting
+// rows replace it. Nothing that was shown before comes back. If more is said than can be read, the reading speed is
+// raised, just so much that no row waits longer than MAX_WAIT_S.
 
 import { difference } from "./dom.js";
 import { NO_ROWS, broken } from "./rows.js";
 
 const MAX_WAIT_S = 8;
-// Nobody speaks so many columns a second. When a connection that was gone for long comes back with all it missed, the
-// oldest of it is left out.
+// Nobody speaks so many columns a second. When a connection returns after a long time with all missed rows, the oldest
+// of them are left out.
 const MAX_SPEED = 60;
-// Nothing leaves before so much time has passed since its last word came; nor for what was said so recently that it may
-// be taken back at once.
+// No row leaves until so many seconds after its last word came. Nor does it leave for a row that is so new that it may
+// be retracted immediately.
 const GLANCE_S = 0.4, STANDS_S = 0.5;
 
-// What may not begin a line: the full stop or the comma behind a line that is gone.
+// Marks that may not begin a line, such as the full stop or the comma after a line that is gone.
 const CLOSING = /^[\s\p{Pe}\p{Pf}.,;:!?…、。，．！？；：،؛؟।]+/u;
 
 const WIDE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3000-\u303f\uff00-\uff60]/u;
@@ -28,7 +28,7 @@ function columns(text) {
 
 export class Pages {
     // By segment: its rows; how many are gone; whether it is over; and by row the columns that are unread, when the row
-    // was first said, and when it last changed.
+    // first came, and when it last changed.
     #captions = new Map();
     #top = {}; // the first row on display
     #now = 0;
@@ -39,21 +39,21 @@ export class Pages {
         Object.assign(this, { lines, pace, fit });
     }
 
-    // What the segments say now: an array of [segment, text, whether it is over], in the order of speech. Segments
-    // that are left out are forgotten. catchesUp: this is history, as for a display that begins or comes back: of a
-    // segment that is new only the last rows are shown, and none of one that is over.
+    // Set the present text of the segments: an array of [segment, text, whether it is over], in the order of speech.
+    // Segments that are left out are forgotten. catchesUp: this is history, as for a display that begins or comes back.
+    // Only the last rows of a new segment are then shown, and none of a segment that is over.
     say(segments, now, catchesUp = false) {
-        // What is due leaves as it was read: a revision might push its last words into the row that follows.
+        // Rows that are due leave before the revision, which might push their last words into the next row.
         this.at(now);
         const told = new Map();
         for (const [segment, text, isOver] of segments) {
             const old = this.#captions.get(segment);
-            // What was over and changes all the same is of another run.
+            // A segment that was over and changes all the same belongs to another run.
             const isNew = !old || (old.isOver && old.rows.text !== text);
             const caption = isNew ? { rows: NO_ROWS, gone: 0, isOver, left: [], since: [], changed: [] } : old;
             told.set(segment, caption);
             caption.isOver = isOver;
-            // Words at the end that are taken back mostly come back with the next update: they stay until others come.
+            // Words retracted at the end mostly come back with the next update: they stay until others come.
             const isShorter = !isOver && caption.rows.text.startsWith(text);
             if (caption.rows.text !== text && !isShorter) this.#revise(caption, broken(caption.rows, text, this.fit, caption.gone), now);
             if (catchesUp && isNew) caption.gone = Math.max(0, caption.rows.starts.length - (isOver ? 0 : this.lines));
@@ -62,7 +62,7 @@ export class Pages {
     }
 
     // The rows on display, from the top, each { segment, row, from, text } with its position in the segment's text; and
-    // after how many seconds to ask again, unless something is said before: Infinity if nothing waits.
+    // the seconds until the next call, unless a text changes before: Infinity if nothing waits.
     at(now) {
         this.#read(now);
         for (;;) {
@@ -72,7 +72,7 @@ export class Pages {
             const glance = Math.max(...shown.map(({ caption, row }) => caption.changed[row])) + GLANCE_S - now;
             const { caption: first, row } = rows[this.lines], stands = first.isOver ? 0 : first.since[row] + STANDS_S - now;
             const next = Math.min(time, Math.max(sum(shown.map(left)) / speed, glance, stands));
-            // What is on display already stays until its time has come.
+            // Rows that are on display already stay until their time has come.
             const isSeen = shown[0].caption === this.#top.caption && shown[0].row === this.#top.row;
             if (next > 1e-6 && (isSeen || speed <= MAX_SPEED)) return this.#display(shown, next);
             for (const one of shown) leave(one, now);
@@ -80,13 +80,13 @@ export class Pages {
         }
     }
 
-    // After a silence: what is over leaves. What is not may go on.
+    // After a silence: segments that are over leave. Others may continue.
     rest(now) {
         this.#read(now);
         for (const caption of this.#captions.values()) if (caption.isOver) caption.gone = caption.rows.starts.length;
     }
 
-    // The display has another width: what is on it breaks anew.
+    // The display has another width: break its rows again.
     resize(now) {
         for (const caption of this.#captions.values()) {
             const { text, starts } = caption.rows, from = starts[caption.gone] ?? text.length;
@@ -118,14 +118,14 @@ export class Pages {
             const { text, starts } = caption.rows;
             for (let row = caption.gone; row < starts.length; row += 1) {
                 const to = starts[row + 1] ?? text.length, words = text.slice(starts[row], to).replace(row ? CLOSING : /^\s+/u, "");
-                // A full stop that came late is no row.
+                // A full stop that came late is not a row.
                 if (/[\p{L}\p{N}\p{S}]/u.test(words)) all.push({ segment, caption, row, text: words.trimEnd(), from: to - words.length });
             }
         }
         return all;
     }
 
-    // How fast must be read, in columns a second, and for how many seconds nothing has waited too long.
+    // The necessary reading speed in columns a second, and the seconds until a row has waited too long.
     #pace(rows, now) {
         let ahead = 0, speed = this.pace, first = Infinity;
         for (let index = this.lines; index < rows.length; index += 1) {
@@ -138,7 +138,7 @@ export class Pages {
         return { speed, time: first };
     }
 
-    // Let the time until `now` be spent on reading what is on display, from its top.
+    // Count the time until `now` as reading of the rows on display, from the top.
     #read(now) {
         const rows = this.#rows();
         let budget = this.#pace(rows, this.#now).speed * Math.max(0, now - this.#now);
@@ -153,7 +153,7 @@ export class Pages {
 
 function leave({ caption, row }, now) {
     caption.gone = Math.max(caption.gone, row + 1);
-    // What follows in the sentence begins a row.
+    // The rest of the sentence begins a new row.
     if (row + 1 === caption.rows.starts.length) {
         caption.rows = { text: caption.rows.text, starts: [...caption.rows.starts, caption.rows.text.length] };
         caption.left.push(0);
@@ -166,7 +166,7 @@ const place = ({ segment, row, from, text }) => ({ segment, row, from, text });
 const left = ({ caption, row }) => caption.left[row];
 const sum = (values) => values.reduce((all, one) => all + one, 0);
 
-// The part of `after` between what it begins and what it ends with like `before`.
+// The part of `after` between the beginning and the end that it has in common with `before`.
 function part(before, after) {
     const { from, after: to } = difference(before, after);
     return after.slice(from, to);

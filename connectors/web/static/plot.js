@@ -1,11 +1,11 @@
-// A small plot of the last minutes: one curve, several, or bands stacked on each other. Its values stand beside it in
-// words; pointing at it, or the arrow keys, show those of another moment.
+// A small plot of the last minutes: one curve, several, or stacked bands. Its values are also shown as text; pointing
+// at it, or the arrow keys, show those of another moment.
 
 import { make, say } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 1000, HEIGHT = 100;
-// Seconds between two samples after which a curve breaks: nobody knows what was between them.
+// Seconds between two samples after which a curve breaks, because the values between them are unknown.
 const BREAK_S = 15;
 
 export class Plot {
@@ -13,7 +13,8 @@ export class Plot {
     #span = 120;
     #at = null; // index of the sample that is pointed at
 
-    // parts: names of what is drawn. format(value): in words. total(values): the large value. least: of the scale's top.
+    // parts: names of the curves or bands. format(value): its text. total(values): the large value. least: the lowest
+    // top of the scale.
     constructor(parent, title, { parts = [""], format = String, stacked = false, least = 1, floor = 0, total = ([first]) => first } = {}) {
         Object.assign(this, { title, parts, format, stacked, least, floor, total });
         this.value = make("span", { className: "value" });
@@ -42,7 +43,7 @@ export class Plot {
         this.show();
     }
 
-    // values: of each part, null where unknown. seconds: when, on a clock that never goes back.
+    // values: one for each part, null if unknown. seconds: time on a clock that never goes back.
     add(seconds, values) {
         this.#samples.push([seconds, values]);
         const old = this.#samples.findIndex(([at]) => at > seconds - 310);

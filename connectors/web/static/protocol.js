@@ -1,15 +1,15 @@
-// The caption protocol: what each message of a stream makes of what a page knows. docs/formats.md describes the messages.
+// The caption protocol: applies the messages of a stream to a page's state. docs/formats.md describes the messages.
 //
-// Everything here is pure. What a message leaves as it was is the same object afterwards, so that a view finds
-// what changed by comparing objects. Positions in texts are Unicode code points, as the server counts.
+// Everything here is pure. Parts that a message does not change are the same objects afterwards, so that a view finds
+// changes by comparing objects. Positions in texts are Unicode code points, as the server counts.
 
 // Segments that a page remembers; the oldest that are final go first.
 const KEPT = 400;
 
-// What is known before anything was heard.
+// The state before the first message.
 export const NOTHING = Object.freeze({
     segments: new Map(), // by number, in the order of speech
-    speakers: [], // the voices so far, each { speaker, name }: what segments call it, and what viewers do
+    speakers: [], // the voices so far, each { speaker, name }: its name in segments, and that for viewers
     language: { source: "", target: "", target_dir: "auto" },
     choices: [], // languages of captions to choose from, each { code, name, dir }
     state: null,
@@ -20,10 +20,10 @@ export const NOTHING = Object.freeze({
     snapshots: 0,
 });
 
-// A message does not go with what is known: something was missed, and only a snapshot helps.
+// A message does not fit the known state: something was missed, and only a snapshot helps.
 export class Missed extends Error {}
 
-// What is known after `message`. An unknown message changes nothing; throws Missed.
+// The state after `message`. An unknown message changes nothing; throws Missed.
 export function applied(known, message) {
     switch (message.type) {
         case "snapshot": return withSnapshot(known, message);
@@ -36,8 +36,8 @@ export function applied(known, message) {
     }
 }
 
-// The segments that became final between two moments, for announcing. History that was there before the first
-// snapshot is none of them, nor is what a later snapshot only repeats.
+// The segments that became final between two moments, for announcing. History in the first snapshot does not count,
+// nor does a later snapshot that only repeats a segment.
 export function finished(before, after) {
     if (before.segments === after.segments || before.snapshots === 0) return [];
     return [...after.segments.values()].filter((segment) => {
@@ -46,8 +46,8 @@ export function finished(before, after) {
     });
 }
 
-// A text up to `count` code points, and the rest of it. What belongs to one character (a combining mark, a joined
-// emoji) is not taken apart.
+// A text up to `count` code points, and the rest of it. Code points of one character (a combining mark, a joined emoji)
+// are not separated.
 export function split(text, count) {
     const points = [...text];
     let at = count;
@@ -82,7 +82,7 @@ function rewritten(text, keep, append) {
     return points.slice(0, keep).join("") + append;
 }
 
-// In the order of speech, and no more than are remembered.
+// The segments in the order of speech, limited to the number that is remembered.
 function kept(segments) {
     const ordered = new Map([...segments].sort(([a], [b]) => a - b));
     for (const [number, { final }] of segments) {

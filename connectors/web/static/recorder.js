@@ -5,8 +5,8 @@ const RATE = 16_000, PIECE = RATE / 10;
 class Recorder extends AudioWorkletProcessor {
     #piece = new Int16Array(PIECE);
     #filled = 0;
-    // Samples of the microphone for each sample that is sent. Those in between are averaged, which also keeps most
-    // of what 16 kHz cannot hold out of it.
+    // Samples of the microphone for each sample that is sent. They are averaged, which also removes most of the
+    // frequencies that 16 kHz cannot hold.
     #step = sampleRate / RATE;
     #sum = 0;
     #weight = 0;

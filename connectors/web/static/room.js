@@ -1,12 +1,12 @@
-// The connection of a speaker: sound out, captions in. It comes back by itself and sends what was not received.
+// The connection of a speaker: sound out, captions in. It reconnects by itself and sends sound that was not received.
 
 import { Missed, NOTHING, applied } from "./protocol.js";
 import { reachable } from "./stream.js";
 
 const FIRST_WAIT = 500, MAX_WAIT = 5000;
-// Bytes of a second of sound, and of what is kept until the server has it: two minutes.
+// Bytes of a second of sound, and maximum bytes that are kept until the server has them: two minutes.
 const SECOND = 32_000, MAX_KEPT = 120 * SECOND;
-// Close codes after which coming back is useless: done, refused, too long, opened elsewhere.
+// Close codes after which reconnecting is useless: done, refused, too long, opened elsewhere.
 const OVER = new Set([1000, 1008, 1009, 4001]);
 
 export class Room {
@@ -24,7 +24,7 @@ export class Room {
     #retry;
     #known = NOTHING;
 
-    // opening: what to open: { room, from, to }. key: of the room that an earlier page opened, to go on with it.
+    // opening: the room to open: { room, from, to }. key: that of a room that an earlier page opened, to continue it.
     // told: { opened, changed(known, before), connected(is), notice(sentence), lost(seconds), over(sentence) }.
     constructor(opening, told, key = null) {
         this.opening = opening;
@@ -38,7 +38,7 @@ export class Room {
         return (this.#from + this.#bytes - this.#received) / SECOND;
     }
 
-    // Seconds of these that are not kept: they are lost if the connection is.
+    // Seconds of these that are not kept: they are lost if the connection is lost.
     get unkept() {
         return (this.#from - this.#received) / SECOND;
     }
@@ -51,7 +51,7 @@ export class Room {
         if (this.#isReady) this.#socket.send(piece);
     }
 
-    // Call a voice by another name; a notice says why not.
+    // Rename a voice; a notice gives the reason if that fails.
     name(speaker, name) {
         if (this.#isReady) this.#socket.send(JSON.stringify({ type: "name", speaker, name }));
     }
@@ -104,13 +104,13 @@ export class Room {
 
     #opened(message) {
         this.#key = message.key;
-        // A server that was started again counts from 0: what an earlier one has confirmed does not come again.
+        // A restarted server counts from 0: bytes that an earlier one has confirmed are not sent again.
         if (message.received < this.#base + this.#received) this.#base = message.received - this.#received;
         this.#wait = FIRST_WAIT;
         this.#base ??= message.received;
         this.#forget(message.received);
         const lost = this.unkept;
-        // The server never counts what it never gets.
+        // The server does not count bytes that it never gets.
         this.#base -= lost * SECOND;
         this.#received = this.#from;
         for (const piece of this.#kept) this.#socket.send(piece);
@@ -138,7 +138,7 @@ export class Room {
             this.#known = applied(before, message);
         } catch (error) {
             if (!(error instanceof Missed)) throw error;
-            console.warn(`surtitle: ${error.message}; asking for a snapshot`);
+            console.warn(`surtitle: ${error.message}; requesting a snapshot`);
             this.#last = null; // brings a snapshot
             this.#socket.close();
             return;

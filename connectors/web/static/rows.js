@@ -1,23 +1,23 @@
 // The rows of a caption: where its lines break, and that they stay where they are when the text is revised.
 //
-// Everything here is pure. Positions are UTF-16 units. `fit(text, wide)` says how many units of a text fit into one
-// row, or into one that is `wide` times as wide; it is at least 1 for a text that is not empty.
+// Everything here is pure. Positions are UTF-16 units. `fit(text, wide)` returns how many units of a text fit into one
+// row, or into one that is `wide` times as wide: at least 1 unless the text is empty.
 
-// A revised row may be so much wider than the display; the view draws it in smaller letters.
+// A revised row may be wider than the display by this factor; the view draws it in smaller letters.
 export const SQUEEZE = 1.2;
 
 export const NO_ROWS = Object.freeze({ text: "", starts: Object.freeze([0]) });
 
 // Where the rows of `text` begin, as { text, starts }, when `before` are the rows on display.
 //
-// gone: rows that have left the display; they keep their words. Of the others a row keeps its break while its words
-// fit, however those of the row were revised. Where they do not, it breaks anew, and what follows with it.
+// gone: rows that have left the display; they keep their words. Any other row keeps its break while its words fit,
+// however they were revised. If they do not fit, the row and all that follow are broken again.
 export function broken(before, text, fit, gone = 0) {
     const at = positions(before.text, text), starts = [0];
     const kept = before.starts.map((start, row) => (row === 0 ? 0 : at(start, row <= gone)));
     for (let next = 1; ; ) {
         const from = starts.at(-1), isGone = starts.length <= gone && next < kept.length;
-        // A row that is gone stays a row, be it empty, so that the rows after it are still counted right.
+        // A row that is gone stays a row, even if empty, so that the rows after it are still counted right.
         while (!isGone && next < kept.length && (kept[next] === null || kept[next] <= from)) next += 1;
         const isKept = next < kept.length, end = isKept ? kept[next] : text.length;
         const row = text.slice(from, end);
@@ -38,8 +38,8 @@ export function broken(before, text, fit, gone = 0) {
 const UNSPACED = "\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}";
 const WORD = new RegExp(`\\s*(?:[${UNSPACED}][\\p{M}\\p{P}]*|[^\\s${UNSPACED}]+)\\s*`, "gu");
 
-// The words of a text: where each begins, and what is compared of it. That a full stop or a capital was added does
-// not make it another word.
+// The words of a text: where each begins, and its form for comparison. An added full stop or capital does not make it
+// another word.
 function words(text) {
     return [...text.matchAll(WORD)].map(({ 0: word, index }) => {
         const bare = word.replace(/[\p{P}\s]/gu, "").toLowerCase();
@@ -47,11 +47,11 @@ function words(text) {
     });
 }
 
-// A function that says where the start of a row is after a revision: before the word that began it, else behind the
-// word before that, else null. What is `forced` (rows before it are gone) is never null, and begins behind the last
-// word that is left: what was revised at the end of a row that is gone is shown again rather than never.
+// A function that returns the start of a row after a revision: before the word that began it, else after the word
+// before that, else null. A `forced` start (rows before it are gone) is never null, and comes after the last word that
+// is left: a revised end of a row that is gone is shown again rather than never.
 function positions(before, after) {
-    // Most updates only append; but what ends within a word may go on with it.
+    // Most updates only append; but a text that ends within a word may continue it.
     if (after.startsWith(before) && !/[^\s\p{P}]{2}/u.test(after.slice(before.length - 1, before.length + 1))) return (start) => start;
     const olds = words(before), news = words(after), partner = matched(olds, news);
     const begin = (index) => news[index]?.at ?? after.length;

@@ -1,4 +1,4 @@
-// Rows of captions on the page: draws what pages.js says is on display, and measures what fits into a row.
+// Rows of captions on the page: draws the rows that pages.js selects, and measures how much text fits into a row.
 
 import { make } from "./dom.js";
 import { Pages } from "./pages.js";
@@ -6,7 +6,7 @@ import { split } from "./protocol.js";
 import { colon, speakersOf } from "./speakers.js";
 import { label, line, name, write } from "./view.js";
 
-// Segments that are looked at, the newest: more than can wait.
+// Number of newest segments that are considered: more than can wait.
 const LOOKED_AT = 24;
 const DASH = "– ";
 
@@ -14,13 +14,13 @@ export class RowView {
     #drawn = new Map(); // by segment and row: the element and its two text nodes
     #known = null;
     #speakers = new Map();
-    #labels = new Map(); // by segment: what is before its text, which stays
+    #labels = new Map(); // by segment: the label before its text, which does not change
     #timer;
     waits = false; // whether rows wait for their turn
 
-    // container: the element that holds the rows. lines, pace: see pages.js. text(segment): what is shown
-    // of it. names: whether it says who speaks. finals: only finished segments. language(language): { lang, dir } of
-    // the text. moved(): called whenever something else is on display.
+    // container: the element that holds the rows. lines, pace: see pages.js. text(segment): the text to show. names:
+    // whether speakers are named. finals: only finished segments. language(language): { lang, dir } of the text.
+    // moved(): called whenever other rows are on display.
     constructor(container, { lines, pace, names, finals, text, language, moved }) {
         Object.assign(this, { container, names, finals, text, language, moved });
         this.room = new Room(container);
@@ -28,7 +28,7 @@ export class RowView {
         new ResizeObserver(() => this.#resize()).observe(container);
     }
 
-    // Show what is known. catchesUp: it is history (see pages.js).
+    // Show a state. catchesUp: it is history (see pages.js).
     show(known, catchesUp = false) {
         if (known.language !== this.#known?.language) {
             Object.assign(this.container, this.language(known.language));
@@ -42,12 +42,12 @@ export class RowView {
         this.#draw();
     }
 
-    // After a silence in which the display was emptied: what is finished does not come back.
+    // After a silence in which the display was emptied: finished segments do not come back.
     rest() {
         this.pages.rest(seconds());
     }
 
-    // Say who speaks, where somebody else did before.
+    // Name the speaker where it changes.
     #introduce(all, past) {
         const segments = new Map(all.map((one) => [one.segment, one]));
         this.#speakers = speakersOf({ segments, speakers: this.#known.speakers });
@@ -55,11 +55,11 @@ export class RowView {
         for (const [segment, { name, begins }] of this.#speakers) {
             if (!begins || this.#labels.get(segment) || past.get(segment)?.final) continue;
             const said = name + colon(this.container.lang);
-            // A dash, as on television, where the name would take the row from the words.
+            // A dash, as on television, if the name would take most of the row.
             const written = this.room.fit(said.repeat(3)) < 3 * said.length ? DASH : said;
             const seen = past.get(segment), isNew = this.finals || !seen || !this.text(seen);
             const whole = written + this.text(segments.get(segment));
-            // Words that are on display already stay in their row (see view.js); what has left it has no name.
+            // Words that are on display already stay in their row (see view.js); rows that have left have no name.
             if (isNew || this.room.fit(whole) >= whole.length) this.#labels.set(segment, written);
         }
     }
@@ -97,7 +97,7 @@ export class RowView {
         const before = this.#before(segment), who = this.#speakers.get(segment.segment), drawn = element.textContent;
         const isFirst = before && from === 0;
         if (isFirst && who) {
-            // Rows break as with the name that was shown first; somebody may have typed another one since.
+            // Rows keep the breaks of the name that was shown first; somebody may have typed another one since.
             if (element.firstChild.className !== "speaker") element.prepend(label(before === DASH ? " " : colon(this.container.lang)));
             name(element.firstChild, before === DASH ? { ...who, name: DASH.trim() } : who);
         }
@@ -108,7 +108,7 @@ export class RowView {
 
     #write([settled, tentative], segment, from, words) {
         const text = this.text(segment);
-        // Where the text is the original nothing says what stands.
+        // For the original text, it is not known how much is settled.
         const stands = segment.final || text !== segment.text ? text.length : split(text, segment.settled)[0].length;
         const head = words.slice(0, Math.max(0, stands - from)), blank = words.slice(head.length).match(/^\s*/)[0].length;
         write(settled, words.slice(0, head.length + blank));
@@ -116,7 +116,7 @@ export class RowView {
     }
 }
 
-// How much text a row takes: the browser itself breaks lines, by the rules of the language, in an element that nobody sees.
+// How much text a row takes: the browser itself breaks lines, by the rules of the language, in a hidden element.
 class Room {
     #known = new Map();
     #width = 0;
@@ -125,11 +125,11 @@ class Room {
         this.container = container;
         this.node = document.createTextNode("");
         this.probe = make("p", { className: "row probe", ariaHidden: "true" }, this.node);
-        // Within the container, whose style may come from elsewhere.
+        // Within the container, because its style may come from elsewhere.
         container.append(this.probe);
     }
 
-    // Whether rows have another width than when this was last asked, or other letters.
+    // Whether the width of rows or their font has changed since the last call.
     changed() {
         const { width } = this.container.getBoundingClientRect(), { font } = getComputedStyle(this.container);
         const isOther = this.#width !== `${width} ${font}`;
@@ -142,7 +142,7 @@ class Room {
         this.#known.clear();
     }
 
-    // How many UTF-16 units of a text are on its first line, with the spaces behind them.
+    // How many UTF-16 units of a text are on its first line, with the spaces after them.
     fit(text, wide = 1) {
         const key = `${wide} ${text}`;
         if (!this.#known.has(key)) {
@@ -152,7 +152,7 @@ class Room {
         return this.#known.get(key);
     }
 
-    // By how much to shrink the letters of a row that is too wide.
+    // The factor by which to shrink the letters of a row that is too wide.
     share(element) {
         element.style.fontSize = "";
         const range = document.createRange();

@@ -1,4 +1,4 @@
-// Following the newest caption, unless the reader scrolled up to read what was said before.
+// Following the newest caption, unless the reader scrolled up to read earlier ones.
 
 const GLIDE_MS = 400;
 
@@ -34,10 +34,10 @@ export class Follower {
     #scrolled() {
         const { scrollTop, scrollHeight, clientHeight } = this.scroller;
         const isAtEnd = scrollHeight - scrollTop - clientHeight < 4;
-        // A scroll by key glides on for a moment after it was called back.
+        // A scroll by key glides on for a moment after the return to the newest caption.
         if (performance.now() - this.#asked < GLIDE_MS) this.keep();
         else if (isAtEnd) this.#turn(true);
-        // When the heights changed too it was not the reader who scrolled.
+        // If the heights changed, too, it was not the reader who scrolled.
         else if (this.#heights() === this.#height) this.#turn(false);
         this.#height = this.#heights();
     }

@@ -1,10 +1,10 @@
-// The reader's settings: what each may be, where they come from, and what they do to the page.
+// The reader's settings: their values, where they come from, and how they change the page.
 
 import { recall, remember } from "./dom.js";
 
 // size: px, 0 fits the window. lines: of captions, 0 fills the window. text, background: hex digits, none is the
-// theme's. finals: finished sentences alone. keys: whether single keys work. Of an overlay only: fade, the seconds of
-// silence after which it is empty, 0 is never; pace, the characters that are read in a second; marks, whether words
+// theme's. finals: only finished sentences. keys: whether single keys work. Only for an overlay: fade, the seconds of
+// silence after which it is emptied, 0 is never; pace, the characters that are read in a second; marks, whether words
 // that may still change are dotted.
 export const DEFAULTS = Object.freeze({
     theme: "system", size: 0, lines: 0, align: "left", font: "sans", text: "", background: "", source: false, finals: false,
@@ -12,7 +12,7 @@ export const DEFAULTS = Object.freeze({
 });
 export const SIZES = { least: 12, most: 240 };
 
-// The media in which the light theme counts, for each choice of a theme.
+// The media for which the light theme applies, for each choice of a theme.
 const LIGHT = { system: "(prefers-color-scheme: light)", light: "all", dark: "not all" };
 const NAME = "surtitle";
 const between = (least, most) => (value) => {
@@ -34,19 +34,19 @@ const READ = {
     text: colour, background: colour, source: isOn, finals: isOn, keys: isOn, marks: isOn,
 };
 
-// The settings that are valid among `given` (a URLSearchParams or an object); what is not is left out.
+// The valid settings among `given` (a URLSearchParams or an object); others are left out.
 export function valid(given) {
     const entries = given instanceof URLSearchParams ? given.entries() : Object.entries(given ?? {});
     const read = [...entries].filter(([name]) => Object.hasOwn(READ, name)).map(([name, value]) => [name, READ[name](value)]);
     return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
-// As a query, without what is as it always is.
+// The settings as a query, without those that have their default.
 export function query(settings) {
     return new URLSearchParams(differing(settings).map(([name, value]) => [name, value === true ? "1" : value === false ? "0" : value])).toString();
 }
 
-// What this browser was told before.
+// The settings that this browser has stored.
 export const remembered = () => valid(recall(NAME));
 
 export function keep(settings) {
@@ -55,7 +55,7 @@ export function keep(settings) {
 
 const differing = (settings) => Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
 
-// Make the page look so. Set by property, which a strict content security policy allows.
+// Apply the settings to the page, by properties, which a strict content security policy allows.
 export function apply(settings, root = document.documentElement) {
     document.getElementById("light").media = lightMedia(settings).media;
     root.toggleAttribute("data-source", settings.source);
@@ -72,7 +72,7 @@ export function apply(settings, root = document.documentElement) {
     for (const [name, value] of Object.entries(set)) root.style.setProperty(name, String(value));
 }
 
-// The MediaQueryList that matches while the light theme counts. Colours without a theme were chosen for the dark one.
+// The MediaQueryList that matches while the light theme applies. Colours without a theme were chosen for the dark one.
 export function lightMedia({ theme, text, background }) {
     return matchMedia(LIGHT[theme === "system" && (text || background) ? "dark" : theme]);
 }

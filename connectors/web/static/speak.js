@@ -1,4 +1,4 @@
-// The page of a speaker: a microphone, two languages, and the captions of what is said.
+// The page of a speaker: a microphone, two languages, and the captions of the speech.
 
 import { announce } from "./announce.js";
 import { keepAwake } from "./awake.js";
@@ -14,14 +14,14 @@ import { reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 import { Voices } from "./voices.js";
 
-// Seconds of sound on the way after which the speaker is told; milliseconds between two questions what is offered.
+// Seconds of unprocessed sound after which the speaker is warned; milliseconds between two attempts to load the form.
 const LATE_S = 3, AGAIN_MS = 4000;
 const root = document.documentElement;
 const view = new CaptionView(by("captions"));
 const voices = new Voices(by("voices"), (speaker, name) => { by("refusal").textContent = ""; room?.name(speaker, name); });
 const follower = new Follower(by("scroller"), () => {});
 let room = null, hush = null, kept = recalled();
-// Whether this server lets a room that has ended be opened again, with the same link.
+// Whether a room of this server can be opened again after its end, with the same link.
 let reopens = false;
 
 addEventListener("resize", () => { view.release(); follower.keep(); });
@@ -61,16 +61,16 @@ async function offer() {
     press(false);
     if (!kept.key) return;
     if (kept.address) share(kept.address);
-    say(reopens ? "This address is that of your room, with its key: keep it to yourself. The link that its readers have stays good."
-        : "You had a room here. Continue soon, and the link that its readers have stays good.");
+    say(reopens ? "This address is that of your room, with its key: keep it to yourself. Its readers can keep their link."
+        : "You had a room here. If you continue soon, its readers can keep their link.");
 }
 
-// What the form asks for.
+// The room that the form describes.
 function opening() {
     return { room: by("room").value.trim() || "room", from: by("from").value, to: by("to").value || undefined };
 }
 
-// The key of the room that this window had before it was loaded again, unless the form asks for another one.
+// The key of the room that this window had before it was loaded again, unless the form describes another one.
 function key() {
     return JSON.stringify(kept.opening) === JSON.stringify(opening()) ? kept.key : undefined;
 }
@@ -100,7 +100,7 @@ async function start() {
     const asked = opening();
     room = new Room(asked, {
         opened: ({ stream, view, key }) => {
-            // What follows the name is another one when the room is opened again.
+            // The suffix of the name changes when the room is opened again.
             const name = reopens ? stream.replace(/\.[0-9a-f]{6}$/, "") : stream;
             const address = reachable(`streams/${encodeURIComponent(name)}?view=${view}`);
             root.dataset.phase = "speaking";
@@ -110,7 +110,7 @@ async function start() {
         },
         changed: show,
         connected: (is) => tell(is ? "listening" : "reconnecting…", is ? "on" : "off"),
-        // A name that is none is refused where it was typed.
+        // An invalid name is refused where it was typed.
         notice: (words) => { say(words); by("refusal").textContent = words; },
         lost: (seconds) => say(`The connection was gone for too long. Lost: ${spoken(seconds)}.`),
         over,
@@ -120,7 +120,7 @@ async function start() {
     tell("connecting…", "");
 }
 
-// The room is over, for the reason that the sentence gives.
+// The room is over; the sentence gives the reason.
 function over(sentence) {
     const missing = room.behind >= 1 ? `not captioned: the last ${spoken(room.behind)}` : "";
     const told = [sentence, missing].filter(Boolean).map((one) => `${one[0].toUpperCase()}${one.slice(1)}.`);
@@ -133,7 +133,7 @@ function over(sentence) {
     enable();
 }
 
-// A button that was disabled, or a form that is gone, has lost the focus to nothing.
+// A disabled button or a removed form loses the focus: set it again.
 function enable() {
     by("speak").disabled = false;
     if (["BODY", "INPUT"].includes(document.activeElement.tagName)) by("speak").focus({ preventScroll: true });
@@ -177,7 +177,7 @@ function show(now, before) {
     if (now.sentence !== before.sentence) say(now.sentence ?? "");
 }
 
-// Give the link for readers away from now on.
+// Offer the link for readers from now on.
 function share(address) {
     by("share").hidden = by("code").hidden = false;
     by("share").dataset.address = address;

@@ -1,6 +1,6 @@
-// Who speaks: where the voice changes, and what viewers read there. Everything here is pure.
+// Speakers: where they change, and what viewers read there. Everything here is pure.
 
-// Colours of names; base.css has them, and colour-blind people can tell them apart.
+// Number of colours of names; base.css has them, and colour-blind people can distinguish them.
 const COLOURS = 6;
 
 // The colour of each name, in the order of first words, so that all viewers see the same. Voices of one name are one.
@@ -8,7 +8,7 @@ export function coloursOf(speakers) {
     return new Map([...new Set(speakers.map(({ name }) => name))].map((name, index) => [name, index % COLOURS]));
 }
 
-// For each segment whose speaker is known { name, colour, begins }: begins says that somebody else spoke before.
+// For each segment whose speaker is known { name, colour, begins }: begins is true where the speaker changes.
 export function speakersOf({ segments, speakers }) {
     const names = new Map(speakers.map(({ speaker, name }) => [speaker, name])), colours = coloursOf(speakers);
     const found = new Map();
@@ -22,7 +22,7 @@ export function speakersOf({ segments, speakers }) {
     return found;
 }
 
-// What is between a name and the text, in the language of the text.
+// The mark between a name and the text, in the language of the text.
 export function colon(language) {
     return /^fr\b/.test(language) ? "\u00a0: " : /^(zh|ja)\b/.test(language) ? "：" : ": ";
 }

@@ -1,4 +1,4 @@
-// Segments on the page. Only text that differs is written: what stands is never touched, so it cannot flicker.
+// Segments on the page. Only changed text is written: the rest is never touched, so it cannot flicker.
 
 import { difference, make, say } from "./dom.js";
 import { split } from "./protocol.js";
@@ -13,7 +13,7 @@ export class CaptionView {
         this.container = container;
     }
 
-    // Draw what differs from what was drawn before.
+    // Draw the differences from the last state.
     show({ segments: shown, speakers, language }) {
         const all = speakersOf({ segments: shown, speakers });
         for (const [number, { element }] of this.#drawn) {
@@ -30,7 +30,7 @@ export class CaptionView {
         }
     }
 
-    // Let go of the room that open segments took, as when the window changes.
+    // Release the space that open segments took, for example when the window changes.
     release() {
         for (const { text } of this.#drawn.values()) text.style.minHeight = "";
     }
@@ -55,7 +55,7 @@ export class CaptionView {
         return drawn;
     }
 
-    // Say who speaks, where somebody else did before. What is said stays.
+    // Name the speaker where it changes. A name that is shown stays.
     #introduce(drawn, segment, who) {
         if (!who || !(who.begins || drawn.label)) return;
         const isLate = !drawn.label && drawn.segment?.text && !segment.final;
@@ -63,8 +63,8 @@ export class CaptionView {
         name(drawn.label, who);
         if (drawn.label.isConnected) return;
         drawn.text.prepend(drawn.label);
-        // The name may come when words are on display already. They move aside once, if all of them stay in their
-        // row; in a longer sentence a reader would have to find the place anew. Its end has the name.
+        // The name may arrive when words are already displayed. They move once, if all of them stay in their row. In a
+        // longer sentence, readers would lose their place, so only its final shows the name.
         if (isLate && !isOneRow(drawn.text)) {
             drawn.label.remove();
             drawn.label = null;
@@ -74,7 +74,7 @@ export class CaptionView {
     #draw(drawn, segment) {
         const [said, settled, tentative] = drawn.nodes;
         const [stands, rest] = segment.final ? [segment.text, ""] : parted(segment);
-        // A line that a revision frees stays free until the next segment needs it: what is above does not fall.
+        // A line that a revision frees stays free until the next segment needs it, so that the text above does not move.
         if (drawn.segment?.text) drawn.text.style.minHeight = `${drawn.text.getBoundingClientRect().height}px`;
         write(said, segment.source);
         write(settled, stands);
@@ -86,7 +86,7 @@ export class CaptionView {
         drawn.segment = segment;
     }
 
-    // Say in which language it was spoken: to browsers, and to readers where several are spoken.
+    // Mark the spoken language: for browsers, and for readers if several are spoken.
     #name({ source, text }, { spoken }) {
         source.lang = spoken ?? this.#language.source;
         if (spoken && spoken !== this.#language.target) text.dataset.spoken = spoken;
@@ -94,7 +94,7 @@ export class CaptionView {
     }
 }
 
-// What stands and what is tentative; white space between them is not marked.
+// The settled and the tentative part; white space between them is not marked.
 function parted({ text, settled }) {
     const [stands, rest] = split(text, settled);
     const blank = rest.length - rest.trimStart().length;
@@ -107,7 +107,7 @@ export function line(className, parts) {
     return { element: make("p", { className }, ...spans), nodes: spans.map(({ firstChild }) => firstChild) };
 }
 
-// Who speaks, before the text. A name may be written from the other side than the text.
+// The speaker's name before the text. It may have another direction than the text.
 export function label(mark) {
     return make("b", { className: "speaker" }, make("bdi"), mark);
 }
@@ -123,7 +123,7 @@ function isOneRow(element) {
     return range.getBoundingClientRect().height < 1.5 * parseFloat(getComputedStyle(element).lineHeight);
 }
 
-// Make a text node say `text`, writing only what lies between the ends that stay.
+// Set the text of a node; only the part between the unchanged ends is written.
 export function write(node, text) {
     if (node.data === text) return;
     const { from, before, after } = difference(node.data, text);

@@ -4,14 +4,14 @@ import { make, say } from "./dom.js";
 import { label, name } from "./view.js";
 import { coloursOf, speakersOf } from "./speakers.js";
 
-// Characters of the last words that are shown, by which one knows who it is.
+// Characters of the last words that are shown, so that the operator recognises the speaker.
 const LAST = 80;
 
 export class Voices {
-    #shown = new Map(); // by what segments called the voice first
+    #shown = new Map(); // by the first name of the voice in segments
 
-    // list: an element for the entries. give(speaker, name): gives a name; a promise of the sentence that refuses it, or
-    // of nothing. Without `give`, there are no fields.
+    // list: an element for the entries. give(speaker, name): names a voice; a promise of the reason if it is refused,
+    // else of nothing. Without `give`, there are no fields.
     constructor(list, give) {
         this.list = list;
         this.give = give;
@@ -56,7 +56,7 @@ export class Voices {
     }
 }
 
-// The voices in the order of their first words; what they said is that of the segments that the page remembers.
+// The voices in the order of their first words, with the figures of the segments that the page remembers.
 function voicesOf({ segments, speakers }) {
     const voices = new Map(), firsts = new Map(), colours = coloursOf(speakers);
     for (const { speaker, name } of speakers) {
@@ -64,7 +64,7 @@ function voicesOf({ segments, speakers }) {
             firsts.set(name, speaker);
             voices.set(speaker, { name, colour: colours.get(name), isNamed: false, sentences: 0, seconds: 0, words: "" });
         }
-        // A voice without a name has a number, and captions do not call it as viewers do.
+        // A voice without a name has a number in captions, and another name for viewers.
         voices.get(firsts.get(name)).isNamed ||= speaker === name;
     }
     for (const [number, { name }] of speakersOf({ segments, speakers })) {

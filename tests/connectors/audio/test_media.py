@@ -124,7 +124,7 @@ def _without_index(path: Path) -> None:
         (_silent, "it has no audio track; give a recording with sound"),
         (_encrypted, "it is encrypted, damaged or empty; export it again without copy protection"),
         (_without_index, "its beginning or its index is cut off; copy or export it again"),
-        (lambda path: path.write_text("not a sound\n" * 99), "it is no sound or video"),
+        (lambda path: path.write_text("not a sound\n" * 99), "FFmpeg does not support its format"),
     ],
     ids=["silent", "encrypted", "without index", "text"],
 )
@@ -251,7 +251,7 @@ def test_a_user_and_a_token_in_an_address_are_used_and_told_to_nobody(
 def test_an_address_that_is_none_is_refused_in_a_sentence(address: str) -> None:
     done = surtitle("file", address, "--captions-only")
     assert done.returncode == 2
-    assert "is no address; give one such as https://" in done.stderr
+    assert "is not an address; give one such as https://" in done.stderr
     assert "word" not in done.stderr
 
 
@@ -310,6 +310,6 @@ def test_which_of_several_tracks_is_heard_is_told_once(
     film = tracks(tmp_path / "film.mkv", "ger", "eng")
     run(AudioFileSource(film, stream="film", choice=TrackChoice("", "en")))
     (told,) = caplog.messages
-    assert told.endswith("audio track 2 of 2 (1 German, 2 English) is heard; input.track chooses another")
+    assert told.endswith("audio track 2 of 2 (1 German, 2 English) is used; input.track chooses another")
     run(AudioFileSource(tracks(tmp_path / "one.mkv", "ger"), stream="film", choice=TrackChoice("", "en")))
     assert caplog.messages == [told]

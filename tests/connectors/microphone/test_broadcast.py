@@ -226,7 +226,7 @@ def test_only_what_is_live_is_heard_live_and_nothing_else_is_reached(tmp_path: P
     with served(offered) as where:
         assert "it is a recording of 2 s, not live; write: surtitle file" in refused(f"{where}/ended.m3u8")
         assert "it cannot be decoded, because" in refused(f"{where}/bad.m3u8")
-        assert "it is no sound or video" in refused(f"{where}/page.html")
+        assert "FFmpeg does not support its format" in refused(f"{where}/page.html")
         assert "404" in refused(f"{where}/none.m3u8")
     assert "Connection refused" in refused("rtmp://127.0.0.1:9/live")
     assert "srt addresses are not read; give one of" in refused("srt://127.0.0.1:9")

@@ -71,14 +71,14 @@ def test_it_is_made_once_and_anew_if_it_was_damaged(base: Path, folder: Path, le
 
 def test_parts_that_do_not_fit_are_refused(base: Path, folder: Path, tmp_path: Path) -> None:
     other = write_model(tmp_path / "other.gguf", pieces({"more": 1}))
-    with pytest.raises(InputError, match="this is no list of tokens of"):
+    with pytest.raises(InputError, match="this is not a list of tokens for"):
         made_model(other, folder, silent)
     write_adapter(folder / ADAPTER, noise(width=64))
     with pytest.raises(InputError, match=r"which has no blk\.0\.attn_q\.weight of shape 64×64"):
         made_model(base, folder, silent)
     shutil.copy(base, folder / VOCABULARY)
     write_adapter(folder / ADAPTER, noise())
-    with pytest.raises(InputError, match="this is no list of tokens of"):
+    with pytest.raises(InputError, match="this is not a list of tokens for"):
         made_model(base, folder, silent)
 
 

@@ -158,16 +158,16 @@ def test_a_hostile_registry_gets_nowhere(
         less.setattr(firefox, "_MAX_BYTES", 1 << 16)
         assert "sent a damaged" in complaint(registry)
     registry.models = {"en-de": [{"architecture": 1}]}
-    assert "sent something else" in complaint(registry)
+    assert "sent something other" in complaint(registry)
     for registry.instead in (b"<html>", b'{"models": {}}', b""):
-        assert "127.0.0.1 sent something else" in complaint(registry)
+        assert "127.0.0.1 sent something other" in complaint(registry)
     assert folders(tmp_path) == []
 
 
 def test_only_web_servers_are_asked(registry: Registry) -> None:
     registry.add("en-de")
     for address, said in (
-        ("file:///etc", "names no address of the web (file:///etc"),
+        ("file:///etc", "is not a web address (file:///etc"),
         ("http://[bad", "cannot be reached (ValueError)"),
     ):
         registry.instead = json.dumps({"baseUrl": address, "models": registry.models}).encode()
@@ -243,7 +243,7 @@ def test_the_default_is_firefox_s_model_or_that_which_comes_with_surtitle_and_th
 
     (offline,) = told(EN_JA, offline="1")
     assert offline.endswith(
-        "`surtitle models get firefox --from en --to ja` gets it; this run takes the model captions"
+        "`surtitle models get firefox --from en --to ja` gets it; this run uses the model captions"
     )
     (downloaded,) = told(EN_JA)
     assert (
@@ -253,7 +253,7 @@ def test_the_default_is_firefox_s_model_or_that_which_comes_with_surtitle_and_th
     assert told(EN_JA, offline="1") == []
     (unreleased,) = told(EN_DE)
     assert "has none that is released" in unreleased
-    assert unreleased.endswith("this run takes the model captions")
+    assert unreleased.endswith("this run uses the model captions")
     fetch_default(EN_DE, registry=registry.url)
     assert len(caplog.records) == 1  # one try is enough
     with pytest.raises(InputError, match="has none that is released"):

@@ -127,5 +127,5 @@ def test_a_full_disk_is_an_output_error(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_named_model_whose_file_was_replaced_is_refused(content: bytes) -> None:
     sha256 = hashlib.sha256(content).hexdigest()
     assert fetch_model(NAME, silent, sha256)
-    with pytest.raises(InputError, match=rf"another .*by now \(sha256 {sha256}\).* --model hub:owner/repo"):
+    with pytest.raises(InputError, match=rf"has changed .* \(sha256 {sha256}\).* --model hub:owner/repo"):
         fetch_model(NAME, silent, "0" * 64)

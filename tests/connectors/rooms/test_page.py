@@ -188,7 +188,7 @@ def test_a_page_that_is_loaded_again_goes_on_in_its_room(served: Serving, page: 
     page.reload()
     expect(page.get_by_label("Name of the room")).to_have_value("Main hall")
     expect(page.get_by_label("Captions in")).to_have_value("he")
-    expect(page.locator("#notice")).to_contain_text("the link that its readers have stays good")
+    expect(page.locator("#notice")).to_contain_text("its readers can keep their link")
     assert _readers(page) == link
     page.get_by_label("Name of the room").fill("Other hall")
     expect(page.locator("#speak")).to_have_text("Start speaking")
@@ -227,7 +227,7 @@ def test_the_address_of_a_kept_room_opens_it_with_the_same_link(browser: Browser
         page.reload()
         expect(page.get_by_label("Name of the room")).to_have_value("Main hall")
         expect(page.get_by_label("Captions in")).to_have_value("he")
-        expect(page.locator("#notice")).to_contain_text("The link that its readers have stays good")
+        expect(page.locator("#notice")).to_contain_text("Its readers can keep their link")
         _speak(page)
         assert _readers(page).partition("/streams/")[2] == link.partition("/streams/")[2]
 

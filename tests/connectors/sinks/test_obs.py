@@ -133,7 +133,7 @@ def test_a_wrong_password_is_said_and_another_address_is_refused(monkeypatch: py
         part.write_batch([caption("Eins.", 0, 1)])
         until(lambda: told)
     server.stop()
-    assert f"it wants another password in {obs.PASSWORD_VARIABLE}" in told[0].sentence
+    assert f"it requires another password in {obs.PASSWORD_VARIABLE}" in told[0].sentence
     assert "wrong" not in told[0].sentence
     with pytest.raises(UsageError, match="give one of ws or wss"):
         obs.obs.make(Secret("http://localhost:4455"), watch=OutputWatch(told.append))

@@ -54,7 +54,7 @@ class Served:
         """Send any message to those who follow ``talk``."""
         with self.hub.lock:
             stream = self.hub._streams["talk"]
-            stream.log._say(message)
+            stream.log._publish(message)
             self.hub._announce(stream)
 
     def cut(self) -> None:

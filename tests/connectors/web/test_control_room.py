@@ -31,8 +31,8 @@ def test_figures_stand_in_words_and_as_curves(captions: Served, visit: Visit) ->
     captions.hub.status(Status(state="speech", level_dbfs=-23.4))
     expect(page.locator("#counts")).to_have_text("7 segments · 41 updates")
     values = {
-        "Latency from speech": "1.2 s", "A/D": "87 %", "A/O": "74 %", "Overtaken": "2", "Sound lost": "0.4 s",
-        "Level": "−23 dBFS",
+        "Latency from speech": "1.2 s", "A/D": "87 %", "A/O": "74 %", "Superseded": "2",
+        "Sound lost": "0.4 s", "Level": "−23 dBFS",
     }  # fmt: skip
     for title, value in values.items():
         expect(_plot(page, title).locator(".value")).to_have_text(value)
@@ -50,7 +50,7 @@ def test_another_moment_is_looked_at_by_pointer_and_by_keys(captions: Served, vi
     expect(page.locator("#state-words")).to_have_text("listening")
     for overtaken in (1, 2, 3):
         captions.publish(_figures(overtaken=overtaken))
-    plot = _plot(page, "Overtaken")
+    plot = _plot(page, "Superseded")
     expect(plot.locator(".value")).to_have_text("3")
     plot.get_by_role("img").focus()
     page.keyboard.press("ArrowLeft")

@@ -230,7 +230,7 @@ def test_who_reads_along_cannot_name_voices_and_the_operator_can(visit: Visit) -
         served.say(0, "Guten Morgen.", final=True, speaker="1")
         control = visit(served.page + "/control")
         expect(control.locator("#voices li")).to_contain_text("Sprecher 1")
-        expect(control.get_by_text("Only the operator names voices")).to_be_visible()
+        expect(control.get_by_text("Only the operator can name voices")).to_be_visible()
         expect(control.get_by_role("textbox")).to_have_count(0)
         own = {"Host": "localhost", "Origin": "http://localhost", "X-Forwarded-For": "127.0.0.1"}
         for key in ("", "wrong", "opensesamé"):
@@ -245,7 +245,7 @@ def test_who_reads_along_cannot_name_voices_and_the_operator_can(visit: Visit) -
         listed.get_by_label("Name of Sprecher 1").fill("Ben")
         listed.keyboard.press("Enter")
         expect(control.get_by_label("Name of Ben")).to_be_visible()
-        expect(control.get_by_text("Only the operator names voices")).to_be_hidden()
+        expect(control.get_by_text("Only the operator can name voices")).to_be_hidden()
         links = control.locator("a").evaluate_all("all => all.map(one => one.href)")
         assert not [link for link in links if "key" in link]
 

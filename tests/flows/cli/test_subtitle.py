@@ -161,7 +161,7 @@ def test_of_a_film_in_two_languages_the_spoken_one_is_heard_unless_another_track
             made.mux(stream.encode(frame))
     options = ("--captions-only", "--overwrite")
     done = surtitle("subtitle", film, *options)
-    assert "film.mkv: audio track 2 of 2 (1 German, 2 English) is heard; input.track chooses" in done.stderr
+    assert "film.mkv: audio track 2 of 2 (1 German, 2 English) is used; input.track chooses" in done.stderr
     assert "It was the best" in (tmp_path / "film.en.srt").read_text()
     for track in ("1", "German"):
         done = surtitle("subtitle", film, *options, "--set", f"input.track={track}")

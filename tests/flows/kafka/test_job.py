@@ -320,7 +320,7 @@ def test_a_topic_that_is_made_again_ends_the_job_and_the_next_one_reads_it_with_
         wait_for(job.has_logged(half), process)
         # The sender cannot know what was read.
         job.send(partials)
-        assert "it was deleted and made again" in job.run_until(job.has_logged(len(partials)), process)
+        assert "it was deleted and created again" in job.run_until(job.has_logged(len(partials)), process)
         assert events(job.folder) == events(replayed)
 
 

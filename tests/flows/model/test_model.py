@@ -41,7 +41,7 @@ def test_what_cannot_be_assembled_is_said(tiny: Path, tmp_path: Path) -> None:
         ([*asked, tmp_path / "silent.gguf"], InputError, "name them with --from and --to"),
         ([*asked, adapter, "--from", "en"], UsageError, "give both --from and --to"),
         ([*asked, adapter, "--from", "en", "--to", "Greek"], UsageError, "no examples for English to Greek"),
-        ([*asked, adapter, "--vocabulary", tiny], InputError, "this is no list of tokens"),
+        ([*asked, adapter, "--vocabulary", tiny], InputError, "this is not a list of tokens"),
     ]
     for arguments, kind, said in wrong:
         with pytest.raises(kind, match=said):
