@@ -1,6 +1,7 @@
 """Commands, settings and prompts on the pages are understood, and the commands run."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -100,6 +101,7 @@ ELSEWHERE = {
     "docker": "tests/deploy",
     "kubectl": "tests/deploy",
     "curl ": "tests/flows/observe",
+    "models get": "tests/flows/cli/test_models.py",
     "surtitle model ": "tests/train",
     "captions.gguf": "tests/train",
     "heads=heads.gguf": "tests/flows/measuring/test_blockwise.py",
@@ -112,7 +114,7 @@ ELSEWHERE = {
 #: What other tests show already, and what takes long.
 LONG = (
     " live --captions-only", "German", "Spanish", " doctor", "--speakers", " --from ", " reproduce ",
-    "--task speech",
+    "--task speech", "surtitle demo", "models --speech", "bench talk.en", "--from auto",
 )  # fmt: skip
 COMMANDS = dict.fromkeys(one for page in PAGES for one in commands(page))
 RUN = [
@@ -127,14 +129,19 @@ def test_what_runs_commands_elsewhere_is_there(where: str) -> None:
     assert (ROOT / where).exists()
 
 
+@pytest.fixture
+def folder(named: Path, tmp_path: Path) -> Path:
+    """A folder for one command."""
+    return Path(shutil.copytree(named, tmp_path / "pages", symlinks=True))
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
-    """A folder with the files that the pages name, and what their commands write."""
+def named(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
+    """A folder with the files that the pages name."""
     folder, samples = tmp_path_factory.mktemp("pages"), ROOT / "tests" / "samples"
-    # A command may be tried before the one whose captions it reads.
     for name, sample in (("partials", "partials"), ("captions", "captions"), ("other", "captions")):
         shutil.copy(samples / f"{sample}.jsonl", folder / f"{name}.jsonl")
-    sentences = [json.loads(line) | {"is_sentence": True} for line in (samples / "partials.jsonl").open()]
+    sentences = [one | {"is_sentence": True} for one in events(samples / "partials.jsonl")]
     (folder / "talk.sentences.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in sentences))
     for name in ("talk.wav", "two_cities.wav"):
         shutil.copy(speech, folder / name)
@@ -144,15 +151,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
         video(folder / name, speech)
     for page in PAGES:
         for block in blocks(page, "toml"):
-            if name := re.match(r"# (\w+\.toml)\n", block):
-                (folder / name[1]).write_text(block)
+            for name in re.findall(r"^# (\w+\.toml)\n", block):
+                (folder / name).write_text(block)
     (folder / "terms.tsv").write_text("seal\tvedação\n")
     (folder / "termes.tsv").write_text("seal\tjoint\n")
-    segments = len({json.loads(line)["segment"] for line in (samples / "captions.jsonl").open()})
-    for name, text in (
-        ("en", "The seal on the pump must be replaced."),
-        ("pt", "A vedação deve ser trocada."),
-    ):
+    segments = len({one["segment"] for one in events(samples / "captions.jsonl")})
+    for name, text in (("en", "The seal on the pump is new."), ("pt", "A vedação é nova.")):
         for begin, count in (("talk", segments), ("flores", 2)):
             (folder / f"{begin}.{name}").write_text(f"{text}\n" * count)
     (folder / "manifest.jsonl").write_text(
@@ -162,9 +166,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
     return folder
 
 
+def events(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def video(path: Path, sound: Path) -> None:
-    picture = ["-f", "lavfi", "-i", "color=c=navy:size=320x180:rate=10", "-i", sound, "-shortest"]
-    subprocess.run([program(), "-loglevel", "error", "-y", *picture, path], check=True)
+    picture = ["-f", "lavfi", "-i", "color=c=navy:size=320x180:rate=10", "-i", str(sound), "-shortest"]
+    subprocess.run([program(), "-loglevel", "error", "-y", *picture, str(path)], check=True)
 
 
 def here(command: str, folder: Path) -> list[str]:
@@ -184,11 +192,13 @@ def here(command: str, folder: Path) -> list[str]:
 def test_a_command_of_a_page_runs(command: str, folder: Path, virtual_microphone: VirtualMicrophone) -> None:
     given, _, piped = command.rpartition(" | ")
     words = here(piped, folder)
-    spoken = (folder / given.removeprefix("cat ")).open("rb") if given else subprocess.DEVNULL
-    with Program(
-        words, cwd=folder, env=virtual_microphone.environment, text=True,
-        stdin=spoken, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+    with (
+        (folder / given.removeprefix("cat ") if given else Path(os.devnull)).open("rb") as stdin,
+        Program(
+            words, cwd=folder, env=virtual_microphone.environment, text=True,
+            stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process,
+    ):  # fmt: skip
         try:
             if "live" in words:
                 virtual_microphone.wait_for_listener()

@@ -30,7 +30,7 @@ Take = Callable[[bytes, int], None]
 _LATENCY_S = 0.1
 _LIST_S = 5.0
 # ALSA numbers cards in order of appearance: a microphone that was plugged in again may have another number.
-_CARD = re.compile(r"\s*\(hw:\d+,\d+\)$")
+_CARD = re.compile(r"(?<!\s)\s*\(hw:\d+,\d+\)$")
 # Windows lists each microphone in four host APIs. The first one cuts names after 31 letters; the others are
 # based on this one.
 _OF_WINDOWS = "Windows WASAPI"

@@ -1,4 +1,4 @@
-"""The parts of docs/extend.md in a package of their own: found by entry point, or named by module."""
+"""The parts of docs/architecture.md in a package of their own: found by entry point, or named by module."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from hatchling.builders.wheel import WheelBuilder
 from tests.program import ROOT, SURTITLE, completed
 from tests.tiny_gguf import pieces, write_model
 
-PAGE = (ROOT / "docs" / "extend.md").read_text()
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
 #: The modules of the page, by file name.
 MODULES = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 (ENTRY_POINTS,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
